@@ -1,0 +1,12 @@
+import { concurrent } from "./concurrent.ts";
+import { lag } from "./lag.ts";
+import { postgres } from "./postgres.ts";
+import { sequential } from "./sequential.ts";
+
+export const kernelBenchmarks: Readonly<Record<string, () => Promise<object>>> =
+  {
+    "kernel.concurrent": concurrent,
+    "kernel.sequential": sequential,
+    "kernel.lag": lag,
+    "kernel.postgres": postgres,
+  };

@@ -1,0 +1,50 @@
+import { join } from "node:path";
+import { openSqlite } from "../../src/sqlite.ts";
+import { inScratch, median, rounded } from "../scratch.ts";
+import { handWrittenLoop } from "./ceiling.ts";
+import { appendLoad, prepareHeads } from "./load.ts";
+
+const callers = 1_000;
+const each = 40;
+const rounds = 5;
+
+/** Many callers at once on a file, full durability. */
+export function concurrent(): Promise<object> {
+  return inScratch(async (folder) => {
+    const values: number[] = [];
+    const ceilings: number[] = [];
+    let rowsPerCommit = 0;
+    for (let round = 0; round < rounds; round += 1) {
+      const database = await openSqlite(join(folder, `ours-${round}.db`));
+      const heads = await prepareHeads(database, callers);
+      const before = database.stats();
+      values.push(await appendLoad(database, heads, each));
+      const after = database.stats();
+      await database.close();
+      rowsPerCommit = Math.round(
+        (after.calls - before.calls) / (after.commits - before.commits),
+      );
+      ceilings.push(
+        handWrittenLoop({
+          path: join(folder, `ceiling-${round}.db`),
+          operations: callers * each,
+          heads: callers,
+          rowsPerCommit,
+          synchronous: "normal",
+        }),
+      );
+    }
+    return {
+      value: Math.round(median(values)),
+      unit: "operations/s",
+      ceiling: Math.round(median(ceilings)),
+      ratio: rounded(
+        median(
+          values.map((value, round) => value / (ceilings[round] ?? Number.NaN)),
+        ),
+      ),
+      rowsPerCommit,
+      rounds,
+    };
+  });
+}

@@ -1,0 +1,60 @@
+import { openPostgres } from "../../src/postgres.ts";
+import { operation } from "../../src/sql/operation.ts";
+import startServer from "../../test/global-setup.ts";
+import { appendEntry } from "../../test/fixtures/append-entry.ts";
+import type { AppendEntry } from "../../test/fixtures/append-entry.ts";
+import { median, rounded } from "../scratch.ts";
+import { appendLoad, prepareHeads } from "./load.ts";
+
+const callers = 200;
+const eachInSets = 100;
+const eachAlone = 10;
+const rounds = 3;
+
+/** The same operation without its set form: one transaction each. */
+const appendAlone = operation("appendAlone", {
+  key: (input: AppendEntry) => String(input.head),
+  one: appendEntry.one,
+});
+
+/** Set form against one transaction per operation, on the same pool of one server. */
+export async function postgres(): Promise<object> {
+  const stopServer = await startServer();
+  const database = await openPostgres(
+    process.env["HOLDFAST_TEST_POSTGRES_URL"] ?? "",
+    { schema: `bench_${process.pid}` },
+  );
+  try {
+    const heads = await prepareHeads(database, callers);
+    const values: number[] = [];
+    const ceilings: number[] = [];
+    let version = 0;
+    const measure = async (
+      each: number,
+      form: typeof appendEntry,
+    ): Promise<number> => {
+      const perSecond = await appendLoad(database, heads, each, version, form);
+      version += each;
+      return perSecond;
+    };
+    for (let round = 0; round < rounds; round += 1) {
+      values.push(await measure(eachInSets, appendEntry));
+      ceilings.push(await measure(eachAlone, appendAlone));
+    }
+    return {
+      value: Math.round(median(values)),
+      unit: "operations/s",
+      ceiling: Math.round(median(ceilings)),
+      ratio: rounded(
+        median(
+          values.map((value, round) => value / (ceilings[round] ?? Number.NaN)),
+        ),
+      ),
+      batchSize: database.stats().batchSize,
+      note: "ceiling is one transaction per operation",
+    };
+  } finally {
+    await database.close();
+    await stopServer?.();
+  }
+}

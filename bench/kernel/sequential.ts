@@ -1,0 +1,42 @@
+import { join } from "node:path";
+import { openSqlite } from "../../src/sqlite.ts";
+import { inScratch, median, rounded } from "../scratch.ts";
+import { handWrittenLoop } from "./ceiling.ts";
+import { appendLoad, prepareHeads } from "./load.ts";
+
+const operations = 2_000;
+const rounds = 5;
+
+/** One caller that awaits each operation; the ceiling is one FULL commit each. */
+export function sequential(): Promise<object> {
+  return inScratch(async (folder) => {
+    const values: number[] = [];
+    const ceilings: number[] = [];
+    for (let round = 0; round < rounds; round += 1) {
+      const database = await openSqlite(join(folder, `ours-${round}.db`));
+      const heads = await prepareHeads(database, 1);
+      values.push(await appendLoad(database, heads, operations));
+      await database.close();
+      ceilings.push(
+        handWrittenLoop({
+          path: join(folder, `ceiling-${round}.db`),
+          operations,
+          heads: 1,
+          rowsPerCommit: 1,
+          synchronous: "full",
+        }),
+      );
+    }
+    return {
+      value: Math.round(median(values)),
+      unit: "operations/s",
+      ceiling: Math.round(median(ceilings)),
+      ratio: rounded(
+        median(
+          values.map((value, round) => value / (ceilings[round] ?? Number.NaN)),
+        ),
+      ),
+      rounds,
+    };
+  });
+}

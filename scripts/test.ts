@@ -1,0 +1,109 @@
+import { spawn } from "node:child_process";
+import { randomInt } from "node:crypto";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { nodeWithSqlite } from "./node-with-sqlite.ts";
+import { projectRoot } from "./project.ts";
+import { closingLine, countRun } from "./test-report.ts";
+import type { Counts, VitestReport } from "./test-report.ts";
+
+/**
+ * `npm test [-- files or Vitest options]`: everything with the preferred SQLite
+ * driver, then the SQLite suites with node:sqlite. With arguments, only what
+ * they select, in one run.
+ */
+const [depth = "short", ...selection] = process.argv.slice(2);
+const seed = process.env["HOLDFAST_TEST_SEED"] ?? String(randomInt(1, 2 ** 31));
+
+/** A missing suite fails the run: it must never pass by not being there. */
+const sqliteSuites = [
+  "test/backends/sqlite-memory.test.ts",
+  "test/backends/sqlite-file.test.ts",
+  "test/sqlite/batches.test.ts",
+  "test/sqlite/failures.test.ts",
+  "test/sqlite/open.test.ts",
+  "test/crash/busy.test.ts",
+  "test/crash/kill.test.ts",
+];
+const requiredSuites = [...sqliteSuites, "test/backends/postgres.test.ts"];
+
+const reports = mkdtempSync(path.join(tmpdir(), "holdfast-test-"));
+const runs: Counts[] = [];
+console.log(`Seed ${seed}, depth ${depth}.`);
+try {
+  if (selection.length > 0) {
+    console.log("Running only the selection.");
+    runs.push(await runVitest(process.execPath, selection, [], {}));
+  } else {
+    runs.push(await runVitest(process.execPath, [], requiredSuites, {}));
+    console.log("\nThe SQLite suites again, with node:sqlite.");
+    runs.push(
+      await runVitest(nodeWithSqlite(), sqliteSuites, sqliteSuites, {
+        HOLDFAST_TEST_DRIVER: "node:sqlite",
+      }),
+    );
+  }
+} catch (error) {
+  console.error(error);
+  runs.push({ passed: 0, failed: 1, skipped: 0 });
+} finally {
+  rmSync(reports, { recursive: true, force: true });
+}
+
+const failed = runs.some((run) => run.failed > 0);
+if (failed) console.log(`\nTo repeat: HOLDFAST_TEST_SEED=${seed}`);
+console.log(closingLine(runs));
+process.exitCode = failed ? 1 : 0;
+
+async function runVitest(
+  node: string,
+  files: readonly string[],
+  required: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Promise<Counts> {
+  const reportFile = path.join(reports, `${runs.length}.json`);
+  const vitest = spawn(
+    node,
+    [
+      path.join(projectRoot, "node_modules/vitest/vitest.mjs"),
+      "run",
+      "--reporter=default",
+      "--reporter=json",
+      `--outputFile.json=${reportFile}`,
+      ...files,
+    ],
+    {
+      cwd: projectRoot,
+      stdio: "inherit",
+      env: {
+        ...process.env,
+        HOLDFAST_TEST_SEED: seed,
+        HOLDFAST_TEST_DEPTH: depth,
+        ...environment,
+      },
+    },
+  );
+  // Ended alone (a timeout of CI, say), this process takes Vitest with it.
+  const forward = (signal: NodeJS.Signals): boolean => vitest.kill(signal);
+  process.on("SIGINT", forward).on("SIGTERM", forward);
+  const [code] = (await once(vitest, "close")) as [number | null];
+  process.off("SIGINT", forward).off("SIGTERM", forward);
+  const counts = countRun(readReport(reportFile), code ?? 1, required);
+  for (const complaint of counts.complaints) console.log(`FAIL ${complaint}`);
+  return counts;
+}
+
+function readReport(file: string): VitestReport | undefined {
+  try {
+    const report = JSON.parse(readFileSync(file, "utf8")) as VitestReport;
+    const testResults = report.testResults.map((result) => ({
+      ...result,
+      name: path.relative(projectRoot, result.name).replaceAll("\\", "/"),
+    }));
+    return { testResults };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,57 @@
+import { operationInvalid } from "../sql/operation.ts";
+import type { Change, Operation, Tx } from "../sql/operation.ts";
+
+/** What `write` and `read` were given, in one form: a body that can be started again. */
+export interface Callable {
+  readonly name: string;
+  readonly start: () => Tx<unknown>;
+  readonly change: Change | undefined;
+}
+
+/** Takes both forms, `(operation, input)` and `(name, body)`, and refuses the usual slips. */
+export function callable(
+  what: Operation<unknown, unknown> | string,
+  how: unknown,
+): Callable {
+  if (typeof what === "string") {
+    if (typeof how !== "function")
+      throw operationInvalid(
+        what,
+        "needs a generator function as its body, not a generator: a body may be run again. Pass `function* () { … }`.",
+      );
+    return {
+      name: what,
+      start: checkedStart(what, how as () => Tx<unknown>),
+      change: undefined,
+    };
+  }
+  if (typeof what !== "function" || typeof what.one !== "function")
+    throw operationInvalid(
+      String(what),
+      "is neither an operation nor a name. Pass the result of operation(…), or a name and a generator function.",
+    );
+  return {
+    name: what.name,
+    start: () => what.one(how),
+    change: { operation: what.name, key: what.key(how) },
+  };
+}
+
+function checkedStart(
+  name: string,
+  body: () => Tx<unknown>,
+): () => Tx<unknown> {
+  return () => {
+    const started = body();
+    if (
+      typeof started?.next === "function" &&
+      typeof started.throw === "function" &&
+      !(Symbol.asyncIterator in started)
+    )
+      return started;
+    throw operationInvalid(
+      name,
+      "has a body that is no generator function. Write `function* () { … }`: a transaction cannot await.",
+    );
+  };
+}

@@ -1,0 +1,71 @@
+import { later } from "../host/timers.ts";
+import { durationMs } from "../model/durations.ts";
+import { HoldfastError } from "../model/errors.ts";
+import type { WaitOptions } from "../stores/database.ts";
+
+/**
+ * Calls `giveUp` when the caller no longer wants to wait: its signal aborted
+ * or its time is over. Returns the way to stop listening, or undefined when
+ * there is nothing to listen to. Throws at once if the signal has aborted.
+ */
+export function onGiveUp(
+  what: string,
+  options: WaitOptions | undefined,
+  giveUp: (error: HoldfastError) => void,
+): (() => void) | undefined {
+  const signal = options?.signal;
+  const timeout = options?.timeout;
+  if (signal === undefined && timeout === undefined) return undefined;
+  if (signal?.aborted === true) throw aborted(what, signal.reason);
+
+  const onAbort = (): void => giveUp(aborted(what, signal?.reason));
+  signal?.addEventListener("abort", onAbort, { once: true });
+  const cancelTimer =
+    timeout === undefined ? undefined : startTimer(what, timeout, giveUp);
+  return () => {
+    signal?.removeEventListener("abort", onAbort);
+    cancelTimer?.();
+  };
+}
+
+function startTimer(
+  what: string,
+  timeout: NonNullable<WaitOptions["timeout"]>,
+  giveUp: (error: HoldfastError) => void,
+): () => void {
+  const timeoutMs = durationMs(timeout, "timeout");
+  return later(timeoutMs, () =>
+    giveUp(
+      new HoldfastError(
+        "DEADLINE_EXCEEDED",
+        `Gave up on ${what} after ${timeoutMs} ms; nothing was done. Try again, or allow more time.`,
+        { timeoutMs },
+      ),
+    ),
+  );
+}
+
+function aborted(what: string, reason: unknown): HoldfastError {
+  return new HoldfastError(
+    "ABORTED",
+    `The signal aborted ${what} before it was taken; nothing was done.`,
+    {},
+    { cause: reason },
+  );
+}
+
+/** Waits for `work` unless the caller gives up first; the work itself goes on. */
+export function orGiveUp<T>(
+  what: string,
+  options: WaitOptions | undefined,
+  work: () => Promise<T>,
+): Promise<T> {
+  if (options?.signal === undefined && options?.timeout === undefined)
+    return work();
+  return new Promise((resolve, reject) => {
+    const stop = onGiveUp(what, options, reject);
+    work()
+      .then(resolve, reject)
+      .finally(() => stop?.());
+  });
+}

@@ -1,0 +1,66 @@
+import type { Done, Tx } from "../../sql/operation.ts";
+import type { Callable } from "../callable.ts";
+
+/** The set form of an operation, for inputs of distinct keys. */
+export type ManyForm = (
+  inputs: readonly unknown[],
+) => Tx<readonly (Done<unknown> | undefined)[]>;
+
+/** A read or write that waits for a connection, runs, and is then settled. */
+export class Call {
+  readonly body: Callable;
+  readonly access: "read" | "write";
+  /** Present when the call may run together with others. */
+  readonly many: ManyForm | undefined;
+  readonly input: unknown;
+  /** What the input adds to a set. */
+  readonly bytes: number;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+  /** Place in the order of submission; given by the queue. */
+  order = 0;
+  /** No call of the same key is ahead of it. */
+  isReady = false;
+  /** A transaction has taken the call: it happens, whatever its caller does. */
+  taken = false;
+  /** The caller gave up before that. */
+  withdrawn = false;
+  /** Transactions that ran it in vain, and since when (monotonic clock). */
+  attempts = 0;
+  firstTakenMs: number | undefined;
+  /** Set while the caller may still give up. */
+  stopWaiting: (() => void) | undefined;
+
+  constructor(
+    body: Callable,
+    access: "read" | "write",
+    many: ManyForm | undefined,
+    input: unknown,
+    resolve: (value: unknown) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.body = body;
+    this.access = access;
+    this.many = many;
+    this.input = input;
+    this.bytes = many === undefined ? 0 : inputBytes(input);
+    this.resolve = resolve;
+    this.reject = reject;
+  }
+
+  /** The aggregate whose calls keep their order; reads and unnamed bodies have none. */
+  get key(): string | undefined {
+    return this.access === "write" ? this.body.change?.key : undefined;
+  }
+}
+
+/** Roughly how much an input adds to a set: the text and bytes at its top level. */
+function inputBytes(input: unknown): number {
+  if (typeof input !== "object" || input === null) return 0;
+  let bytes = 0;
+  for (const value of Object.values(input)) {
+    if (typeof value === "string") bytes += value.length;
+    else if (value instanceof Uint8Array) bytes += value.byteLength;
+  }
+  return bytes;
+}

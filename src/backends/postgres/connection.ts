@@ -1,0 +1,204 @@
+import { isHoldfastError } from "../../model/errors.ts";
+import type { HoldfastError } from "../../model/errors.ts";
+import { checkParameter } from "../../sql/parameters.ts";
+import type { Statement, Template } from "../../sql/statement.ts";
+import { startSession } from "./driver.ts";
+import type { Driver, DriverSession } from "./driver.ts";
+import {
+  connectFailure,
+  connectionLost,
+  statementFailure,
+} from "./failures.ts";
+import type { SessionTexts } from "./session-texts.ts";
+import { bound, checkRows } from "./values.ts";
+import { Wire } from "./wire.ts";
+
+/** How to reach the server and what to say first. Holds the URL: never shown. */
+export interface Target {
+  readonly driver: Driver;
+  readonly url: string;
+  readonly prepare: boolean;
+  readonly texts: SessionTexts;
+}
+
+/** What others want to know of a connection. */
+export interface ConnectionEvents {
+  readonly onNotify?: (payload: string) => void;
+  readonly onLost?: () => void;
+}
+
+/** Rows of a text's last query, and the tag of its last command. */
+type ControlResult = readonly object[] & { readonly command: string };
+
+interface Answer {
+  readonly rows: readonly object[];
+  readonly count: number;
+}
+
+/** What a transaction is for decides how it begins. */
+export type TransactionKind = "read" | "write" | "set";
+
+/**
+ * One session with the server. Statements go one at a time, and after the
+ * first sign of a broken connection none goes at all: the driver would hang
+ * or run it elsewhere.
+ */
+export class Connection {
+  readonly #session: DriverSession;
+  readonly #wire: Wire;
+  readonly #texts: SessionTexts;
+  #access: "read" | "write" = "write";
+  #lost = false;
+  /** The first statement failure of the current transaction. */
+  failure: HoldfastError | undefined;
+
+  /** @throws HoldfastError with the codes of docs/errors.md under "Opening". */
+  static async open(
+    target: Target,
+    events: ConnectionEvents = {},
+  ): Promise<Connection> {
+    const connection = new Connection(target, events);
+    try {
+      await Promise.race([
+        connection.#session(constant(target.texts.hello)).simple(),
+        connection.#wire.failed,
+      ]);
+      connection.#wire.settle();
+      if (target.texts.wish !== undefined)
+        await connection.command(target.texts.wish).catch(() => undefined);
+      return connection;
+    } catch (error) {
+      connection.discard();
+      throw connectFailure(error);
+    }
+  }
+
+  private constructor(target: Target, events: ConnectionEvents) {
+    const wire = new Wire();
+    this.#wire = wire;
+    this.#texts = target.texts;
+    this.#session = startSession(target.driver, target.url, {
+      prepare: target.prepare,
+      socket: wire.open.bind(wire),
+      onclose: () => {
+        this.discard();
+        events.onLost?.();
+      },
+      onnotify: (_, payload) => events.onNotify?.(payload),
+    });
+  }
+
+  get isLost(): boolean {
+    return this.#lost;
+  }
+
+  /** @throws HoldfastError, which is also remembered as the transaction's failure. */
+  async query({ template, parameters }: Statement): Promise<Answer> {
+    try {
+      parameters.forEach((value, index) => checkParameter(value, index + 1));
+      if (this.#lost) throw connectionLost();
+      const result = await this.#session(
+        strings(template),
+        ...parameters.map(bound),
+      );
+      checkRows(result, result.columns);
+      return {
+        rows: result.slice(),
+        count: template.counts ? result.count : 0,
+      };
+    } catch (error) {
+      throw this.#failed(error);
+    }
+  }
+
+  async begin(kind: TransactionKind): Promise<void> {
+    this.failure = undefined;
+    this.#access = kind === "read" ? "read" : "write";
+    await this.#control(this.#texts.begin[kind]);
+  }
+
+  async rollback(): Promise<void> {
+    await this.#control("ROLLBACK");
+  }
+
+  /** Commits and tells the transaction's id, or undefined when it wrote nothing. */
+  async commit(): Promise<number | undefined> {
+    const result = await this.#control(
+      "SELECT pg_current_xact_id_if_assigned() AS tx; COMMIT",
+    );
+    assertCommitted(result);
+    const [found] = result as readonly { readonly tx?: number | null }[];
+    return found?.tx ?? undefined;
+  }
+
+  /** Session control outside transactions, e.g. LISTEN. */
+  async command(text: string): Promise<void> {
+    await this.#control(text);
+  }
+
+  /** Says goodbye and waits until the server has let go. */
+  async end(): Promise<void> {
+    this.#lost = true;
+    await this.#session.end({ timeout: 1 });
+    this.#wire.cut();
+  }
+
+  /** Cuts the line; whatever the session was doing is rolled back by the server. */
+  discard(): void {
+    this.#lost = true;
+    this.#wire.cut();
+    this.#session.end({ timeout: 0 }).catch(() => undefined);
+  }
+
+  async #control(text: string): Promise<ControlResult> {
+    try {
+      if (this.#lost) throw connectionLost();
+      return await this.#session(constant(text)).simple();
+    } catch (error) {
+      throw this.#failed(error);
+    }
+  }
+
+  #failed(error: unknown): HoldfastError {
+    const failure = isHoldfastError(error)
+      ? error
+      : statementFailure(error, this.#access);
+    this.failure ??= failure;
+    if (failure.code === "CONNECTION_LOST") this.discard();
+    return failure;
+  }
+}
+
+/** The server answers COMMIT with ROLLBACK when a statement had failed; `Fate` knows better than to ask. */
+function assertCommitted({ command }: ControlResult): void {
+  if (command !== "COMMIT")
+    throw new Error(`Expected the server to COMMIT, it did ${command}.`);
+}
+
+const literals = new WeakMap<Template, TemplateStringsArray>();
+const constants = new Map<string, TemplateStringsArray>();
+
+/**
+ * A template as the literal it came from. The driver takes text too, but then
+ * keeps a new key in a map of its own for every statement that fails.
+ */
+function strings(template: Template): TemplateStringsArray {
+  let literal = literals.get(template);
+  if (literal === undefined)
+    literals.set(
+      template,
+      (literal = asLiteral(template.pieces.map((piece) => piece.postgres))),
+    );
+  return literal;
+}
+
+/** The same for our own few texts without parameters. */
+function constant(text: string): TemplateStringsArray {
+  let literal = constants.get(text);
+  if (literal === undefined) constants.set(text, (literal = asLiteral([text])));
+  return literal;
+}
+
+function asLiteral(pieces: readonly string[]): TemplateStringsArray {
+  return Object.assign([...pieces], { raw: pieces });
+}

@@ -1,0 +1,222 @@
+import { sleep } from "../../host/timers.ts";
+import type { Clock } from "../../model/clock.ts";
+import { durationMs } from "../../model/durations.ts";
+import type { Duration } from "../../model/durations.ts";
+import { HoldfastError } from "../../model/errors.ts";
+import type { Operation, Tx } from "../../sql/operation.ts";
+import type {
+  ChangeHint,
+  Database,
+  Durability,
+  Stats,
+  WaitOptions,
+} from "../../stores/database.ts";
+import { callable } from "../callable.ts";
+import { onGiveUp, orGiveUp } from "../give-up.ts";
+import { Meters } from "../meters.ts";
+import { Subscribers } from "../subscribers.ts";
+import { Announcer, notifyInside } from "./announcer.ts";
+import { Call } from "./call.ts";
+import type { Connection, ConnectionEvents } from "./connection.ts";
+import { Dispatcher } from "./dispatcher.ts";
+import { Listener } from "./listener.ts";
+import type { Settings } from "./options.ts";
+import type { ServerClock } from "./server-clock.ts";
+import { ServiceSession } from "./service-session.ts";
+
+/** What open.ts has found out and made. */
+export interface PostgresParts {
+  readonly open: (events?: ConnectionEvents) => Promise<Connection>;
+  readonly connection: Connection;
+  readonly settings: Settings;
+  readonly durability: Durability;
+  readonly clock: Clock;
+  /** Absent when the caller supplied a clock. */
+  readonly serverClock: ServerClock | undefined;
+  readonly channel: string;
+  readonly instance: string;
+}
+
+const closeTimeout: Duration = "10s";
+/** What runs when the time to drain is over may still finish within this. */
+const lastCallsMs = 1_000;
+
+export class PostgresDatabase implements Database {
+  readonly dialect = "postgres";
+  readonly durability: Durability;
+  readonly clock: Clock;
+  readonly #serverClock: ServerClock | undefined;
+  readonly #meters = new Meters();
+  readonly #subscribers = new Subscribers();
+  readonly #session: ServiceSession;
+  readonly #announcer: Announcer;
+  readonly #listener: Listener;
+  readonly #dispatcher: Dispatcher;
+  #closing: Promise<void> | undefined;
+
+  constructor(parts: PostgresParts) {
+    const { settings, channel, instance } = parts;
+    this.durability = parts.durability;
+    this.clock = parts.clock;
+    this.#session = new ServiceSession(parts.open, {
+      onNotify: (payload) => this.#listener.notified(payload),
+      onLost: () => this.#listener.connectionLost(),
+    });
+    this.#announcer = new Announcer(this.#session, channel, instance, (tx) =>
+      this.#listener.committed(tx),
+    );
+    this.#listener = new Listener(this.#session, {
+      channel,
+      instance,
+      subscribers: this.#subscribers,
+      meters: this.#meters,
+      pollMs: settings.pollMs,
+    });
+    const isBatched = settings.notify === "batched";
+    this.#dispatcher = new Dispatcher({
+      open: parts.open,
+      poolSize: settings.poolSize,
+      queueCallsMax: settings.queueCallsMax,
+      setFormLanes: settings.setFormLanes,
+      meters: this.#meters,
+      beforeCommit: isBatched ? undefined : notifyInside(channel, instance),
+      onCommitted: (tx, changes) => {
+        this.#listener.committed(tx);
+        if (isBatched) this.#announcer.tell(tx, changes);
+        this.#subscribers.tell(changes);
+      },
+    });
+    this.#dispatcher.adopt(parts.connection);
+    this.#serverClock = parts.serverClock;
+    this.#serverClock?.keepMeasuring(() => this.#measureTime());
+  }
+
+  write<I, O>(
+    operation: Operation<I, O>,
+    input: I,
+    options?: WaitOptions,
+  ): Promise<O>;
+  write<O>(name: string, body: () => Tx<O>, options?: WaitOptions): Promise<O>;
+  write(
+    what: Operation<unknown, unknown> | string,
+    how: unknown,
+    options?: WaitOptions,
+  ): Promise<unknown> {
+    return this.#call("write", what, how, options);
+  }
+
+  read<I, O>(
+    operation: Operation<I, O>,
+    input: I,
+    options?: WaitOptions,
+  ): Promise<O>;
+  read<O>(name: string, body: () => Tx<O>, options?: WaitOptions): Promise<O>;
+  read(
+    what: Operation<unknown, unknown> | string,
+    how: unknown,
+    options?: WaitOptions,
+  ): Promise<unknown> {
+    return this.#call("read", what, how, options);
+  }
+
+  async writable(options?: WaitOptions): Promise<void> {
+    if (this.#closing !== undefined) throw closed();
+    return orGiveUp("writable()", options, () => this.#dispatcher.room());
+  }
+
+  subscribe(listener: (hint: ChangeHint) => void): () => void {
+    if (this.#closing !== undefined) throw closed();
+    const stop = this.#subscribers.add(listener);
+    this.#listener.start();
+    return () => {
+      stop();
+      if (this.#subscribers.isEmpty) this.#listener.stop();
+    };
+  }
+
+  stats(): Stats {
+    return this.#meters.snapshot({
+      queueDepth: this.#dispatcher.queueDepth,
+      walBytes: 0,
+      checkpoints: { passive: 0, restarts: 0, failures: 0 },
+      clockOffsetMs: this.#serverClock?.offsetMs ?? 0,
+    });
+  }
+
+  close(options?: { readonly timeout?: Duration }): Promise<void> {
+    const timeoutMs = durationMs(options?.timeout ?? closeTimeout, "timeout");
+    return (this.#closing ??= this.#close(timeoutMs));
+  }
+
+  #call(
+    access: "read" | "write",
+    what: Operation<unknown, unknown> | string,
+    how: unknown,
+    options: WaitOptions | undefined,
+  ): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      if (this.#closing !== undefined) throw closed();
+      const body = callable(what, how);
+      const many =
+        access === "write" && typeof what !== "string" ? what.many : undefined;
+      const call = new Call(body, access, many, how, resolve, reject);
+      call.stopWaiting = onGiveUp(
+        `${access} "${body.name}"`,
+        options,
+        (error) => {
+          call.stopWaiting?.();
+          if (this.#dispatcher.cancel(call)) reject(error);
+        },
+      );
+      try {
+        this.#dispatcher.submit(call);
+      } catch (error) {
+        call.stopWaiting?.();
+        throw error;
+      }
+    });
+  }
+
+  #measureTime(): Promise<void> {
+    return this.#session.use(async (connection) =>
+      this.#serverClock?.measure(connection),
+    );
+  }
+
+  async #close(timeoutMs: number): Promise<void> {
+    const dispatcher = this.#dispatcher;
+    await within(timeoutMs, dispatcher.idle());
+    dispatcher.refuse(closed());
+    if (!(await within(lastCallsMs, dispatcher.idle()))) dispatcher.cut();
+    await dispatcher.idle();
+    this.#listener.stop();
+    this.#serverClock?.stopMeasuring();
+    await this.#announcer.close();
+    await this.#session.close();
+    await dispatcher.close();
+  }
+}
+
+/** @returns whether the work was done in time. */
+async function within(
+  timeoutMs: number,
+  work: Promise<void>,
+): Promise<boolean> {
+  const tooLate = new AbortController();
+  const done = await Promise.race([
+    work.then(() => true),
+    sleep(timeoutMs, tooLate.signal).then(
+      () => false,
+      () => false,
+    ),
+  ]);
+  tooLate.abort();
+  return done;
+}
+
+function closed(): HoldfastError {
+  return new HoldfastError(
+    "DATABASE_CLOSED",
+    "The database was closed before this call was taken; nothing was done. Open it again to go on.",
+  );
+}

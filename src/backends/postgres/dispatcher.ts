@@ -1,0 +1,271 @@
+import { monotonicMs, sleep, soon } from "../../host/timers.ts";
+import { isHoldfastError, unreachable } from "../../model/errors.ts";
+import type { HoldfastError } from "../../model/errors.ts";
+import type { Change } from "../../sql/operation.ts";
+import type { Meters } from "../meters.ts";
+import { CallQueue, callsOf } from "./call-queue.ts";
+import type { CallSet, Work } from "./call-queue.ts";
+import type { Call } from "./call.ts";
+import type { Connection } from "./connection.ts";
+import { Pool } from "./pool.ts";
+import { pauseBeforeRetry } from "./retries.ts";
+import { SetForms, endingInSet } from "./set-forms.ts";
+import type { SetOutcome } from "./set-forms.ts";
+import { leave, look, transact } from "./transaction.ts";
+import type { BeforeCommit, Ending } from "./transaction.ts";
+
+export interface DispatcherOptions {
+  readonly open: () => Promise<Connection>;
+  readonly poolSize: number;
+  readonly queueCallsMax: number;
+  readonly setFormLanes: number;
+  readonly meters: Meters;
+  readonly beforeCommit: BeforeCommit | undefined;
+  /** Told of every commit that wrote something, just before its caller is. */
+  readonly onCommitted: (tx: number, changes: readonly Change[]) => void;
+}
+
+type Committed = Extract<Ending<unknown>, { readonly kind: "committed" }>;
+
+/**
+ * Brings calls and connections together, and settles each call by the way its
+ * transaction ended.
+ */
+export class Dispatcher {
+  readonly #options: DispatcherOptions;
+  readonly #queue: CallQueue;
+  readonly #pool: Pool;
+  readonly #sets: SetForms;
+  readonly #onIdle: (() => void)[] = [];
+  readonly #onRoom: (() => void)[] = [];
+  /** Calls that a transaction has taken and that are not settled. */
+  #running = 0;
+  #scheduled = false;
+  #refusal: HoldfastError | undefined;
+
+  constructor(options: DispatcherOptions) {
+    this.#options = options;
+    this.#queue = new CallQueue(options.queueCallsMax);
+    this.#pool = new Pool(options.open, options.poolSize, {
+      onRoom: () => this.#schedule(),
+      onDown: (error) => this.#rejectWaiting(error),
+    });
+    this.#sets = new SetForms(options);
+  }
+
+  get queueDepth(): number {
+    return this.#queue.depth;
+  }
+
+  adopt(connection: Connection): void {
+    this.#pool.adopt(connection);
+  }
+
+  /** @throws HoldfastError `QUEUE_FULL`, or why calls are refused. */
+  submit(call: Call): void {
+    if (this.#refusal !== undefined) throw this.#refusal;
+    this.#queue.push(call);
+    this.#schedule();
+  }
+
+  /** @returns false when a transaction has taken the call: then it happens. */
+  cancel(call: Call): boolean {
+    const cancelled = this.#queue.withdraw(call);
+    this.#notice();
+    return cancelled;
+  }
+
+  /** Resolves when nothing waits or runs. */
+  idle(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onIdle.push(resolve);
+      this.#notice();
+    });
+  }
+
+  /** Resolves when the queue is no more than half full. */
+  room(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onRoom.push(resolve);
+      this.#notice();
+    });
+  }
+
+  /** Refuses every call from now on, those that wait included. */
+  refuse(error: HoldfastError): void {
+    this.#refusal ??= error;
+    this.#rejectWaiting(error);
+  }
+
+  /** Cuts the connections of calls that still run. */
+  cut(): void {
+    this.#pool.cut();
+  }
+
+  close(): Promise<void> {
+    return this.#pool.close();
+  }
+
+  /**
+   * Not at once, so that calls made together can run together; and while
+   * others run not before the event loop has come around, for the callers
+   * answered just now are about to call again.
+   */
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    const dispatch = (): void => {
+      this.#scheduled = false;
+      this.#dispatch();
+    };
+    if (this.#running === 0) queueMicrotask(dispatch);
+    else soon(dispatch);
+  }
+
+  #dispatch(): void {
+    while (this.#pool.hasIdle) {
+      const work = this.#queue.take(this.#sets.lanesFree > 0);
+      if (work === undefined) return this.#notice();
+      void this.#run(work, this.#pool.take());
+    }
+    const wanted = this.#queue.appetite(this.#sets.lanesFree);
+    if (wanted > 0) this.#pool.grow(wanted);
+    this.#notice();
+  }
+
+  async #run(work: Work, connection: Connection): Promise<void> {
+    for (const call of callsOf(work)) this.#begin(call);
+    if ("calls" in work) await this.#runSet(work, connection);
+    else await this.#runOne(work, connection);
+    this.#schedule();
+  }
+
+  #begin(call: Call): void {
+    // From here on the call happens, so giving up is no longer heard.
+    call.stopWaiting?.();
+    call.stopWaiting = undefined;
+    if (call.firstTakenMs === undefined) this.#running += 1;
+    call.firstTakenMs ??= monotonicMs();
+  }
+
+  async #runOne(call: Call, connection: Connection): Promise<void> {
+    if (call.access === "read") {
+      this.#settle(call, await look(connection, call.body));
+      await leave(connection);
+      return this.#pool.give(connection);
+    }
+    const startedMs = monotonicMs();
+    const ending = await transact(
+      connection,
+      "write",
+      call.body,
+      this.#options.beforeCommit,
+    );
+    this.#pool.give(connection);
+    if (ending.kind === "committed")
+      this.#options.meters.committed(1, monotonicMs() - startedMs);
+    this.#settle(call, ending);
+  }
+
+  async #runSet(set: CallSet, connection: Connection): Promise<void> {
+    const { ending, turn, answered } = await this.#sets.run(set, connection);
+    this.#pool.give(connection);
+    // Lets the next set start while this one waits for its turn to answer.
+    this.#schedule();
+    await turn;
+    if (ending.kind === "notBegun") this.#putBack(set);
+    else this.#settleSet(set, ending);
+    answered();
+  }
+
+  #settleSet({ calls }: CallSet, ending: SetOutcome["ending"]): void {
+    if (ending.kind === "committed") this.#tell(ending);
+    for (const [index, call] of calls.entries()) {
+      const own = endingInSet(ending, index);
+      if (own === undefined) this.#putBack(call);
+      else this.#settle(call, own);
+    }
+  }
+
+  #settle(call: Call, ending: Ending<unknown>): void {
+    switch (ending.kind) {
+      case "committed":
+        this.#tell(ending);
+        return this.#resolve(call, ending.value);
+      case "rolledBack":
+        if (call.access === "write") this.#options.meters.rollbacks += 1;
+        return this.#resolve(call, ending.value);
+      case "failed":
+        if (call.access === "write") this.#options.meters.rollbacks += 1;
+        return this.#reject(call, this.#cutShort(ending.error) ?? ending.error);
+      case "again":
+        return this.#retryOrReject(call, ending.error);
+      case "notBegun":
+        return this.#putBack(call);
+      default:
+        return unreachable(ending);
+    }
+  }
+
+  /** When we cut the connection ourselves, the caller is told why. */
+  #cutShort(error: unknown): HoldfastError | undefined {
+    const isLost = isHoldfastError(error) && error.code === "CONNECTION_LOST";
+    return isLost ? this.#refusal : undefined;
+  }
+
+  /** Nobody is told of a transaction that wrote nothing. */
+  #tell({ tx, changes }: Committed): void {
+    if (tx !== undefined) this.#options.onCommitted(tx, changes);
+  }
+
+  #retryOrReject(call: Call, error: HoldfastError): void {
+    const { meters } = this.#options;
+    const pauseMs = pauseBeforeRetry(call, error);
+    if (pauseMs === undefined) {
+      if (call.access === "write") meters.rollbacks += 1;
+      return this.#reject(call, error);
+    }
+    call.attempts += 1;
+    meters.reruns += 1;
+    if (error.code === "DATABASE_BUSY") meters.busyRetries += 1;
+    void sleep(pauseMs).then(() => this.#putBack(call));
+  }
+
+  #putBack(work: Work): void {
+    this.#queue.again(work);
+    if (this.#refusal === undefined) this.#schedule();
+    else this.#rejectWaiting(this.#refusal);
+  }
+
+  #resolve(call: Call, value: unknown): void {
+    call.resolve(value);
+    this.#finish(call);
+  }
+
+  #reject(call: Call, error: unknown): void {
+    call.reject(error);
+    this.#finish(call);
+  }
+
+  #finish(call: Call): void {
+    this.#running -= 1;
+    this.#queue.finish(call);
+    this.#schedule();
+  }
+
+  #rejectWaiting(error: HoldfastError): void {
+    for (const call of this.#queue.drain()) {
+      call.stopWaiting?.();
+      if (call.firstTakenMs !== undefined) this.#running -= 1;
+      call.reject(error);
+    }
+    this.#notice();
+  }
+
+  #notice(): void {
+    if (this.#queue.depth * 2 <= this.#options.queueCallsMax)
+      for (const resolve of this.#onRoom.splice(0)) resolve();
+    if (this.#queue.depth > 0 || this.#running > 0) return;
+    for (const resolve of this.#onIdle.splice(0)) resolve();
+  }
+}

@@ -1,0 +1,74 @@
+import type postgres from "postgres";
+import { HoldfastError } from "../../model/errors.ts";
+import { driverTypes } from "./values.ts";
+
+export type Driver = typeof postgres;
+export type DriverSession = postgres.Sql;
+
+/** `postgres` is an optional peer: loaded when first needed, missing with a hint. */
+export async function loadDriver(
+  load: () => Promise<{ readonly default: Driver }> = () => import("postgres"),
+): Promise<Driver> {
+  try {
+    return (await load()).default;
+  } catch (error) {
+    throw new HoldfastError(
+      "DRIVER_MISSING",
+      "The package `postgres` is not installed here. Run `npm install postgres`.",
+      { package: "postgres" },
+      { cause: error },
+    );
+  }
+}
+
+export interface SessionOptions {
+  readonly prepare: boolean;
+  readonly socket: unknown;
+  readonly onclose: () => void;
+  readonly onnotify: (channel: string, payload: string) => void;
+}
+
+/**
+ * One session of the driver. It also pools, reconnects and listens; we use
+ * none of that, because a reconnected session is outside the transaction its
+ * next statement was meant for. A lost session is thrown away whole.
+ */
+export function startSession(
+  driver: Driver,
+  url: string,
+  options: SessionOptions,
+): DriverSession {
+  const chosen = {
+    ...options,
+    max: 1,
+    // Types are ours (values.ts), so that there is nothing to ask the server.
+    types: driverTypes,
+    fetch_types: false,
+    // A whole session is closed by us or by the server, never by a timer.
+    idle_timeout: null,
+    max_lifetime: null,
+    connect_timeout: 10,
+    connection: { application_name: "holdfast" },
+    onnotice: () => undefined,
+    debug: false,
+  };
+  try {
+    return driver(url, chosen as unknown as postgres.Options<never>);
+  } catch {
+    // The driver's error quotes the URL, password included.
+    throw urlInvalid();
+  }
+}
+
+export function checkUrl(url: unknown): asserts url is string {
+  if (typeof url !== "string" || !/^postgres(ql)?:\/\//.test(url))
+    throw urlInvalid();
+}
+
+function urlInvalid(): HoldfastError {
+  return new HoldfastError(
+    "OPTION_INVALID",
+    "The URL is not one of a Postgres database; expected postgres://user:password@host:port/database, with special characters percent-encoded. (It is not shown here since it may hold a password.)",
+    { option: "url" },
+  );
+}

@@ -1,0 +1,194 @@
+import { HoldfastError } from "../../model/errors.ts";
+
+/** What the driver tells of a server's error. Messages and details may quote values, so most is left out. */
+interface ServerError {
+  readonly code: string;
+  readonly severity: string;
+  readonly message: string;
+  readonly constraint_name?: string;
+  readonly table_name?: string;
+  readonly column_name?: string;
+  /** The server's own function, e.g. the one that found a stale plan. */
+  readonly routine?: string;
+}
+
+/**
+ * A driver's error as one of ours. The original never becomes the `cause`: it
+ * carries the statement, its parameters and the connection's options.
+ */
+export function statementFailure(
+  error: unknown,
+  access: "read" | "write",
+): HoldfastError {
+  if (!isServerError(error))
+    return isDriverBug(error) ? statementFailed(undefined) : connectionLost();
+  const { code: sqlstate } = error;
+  if (sqlstate.startsWith("23")) return constraintViolated(error);
+  if (isFatal(error)) return connectionLost();
+  switch (sqlstate) {
+    case "40001":
+    case "40P01":
+      return transactionConflict(sqlstate);
+    case "0A000":
+      // A table changed under a prepared statement; the driver forgets it now.
+      return error.routine === "RevalidateCachedQuery"
+        ? transactionConflict(sqlstate)
+        : statementFailed(error);
+    case "55P03":
+      return new HoldfastError(
+        "DATABASE_BUSY",
+        "Another transaction held a lock for too long; nothing of this call was stored. " +
+          "Try again, and look for a long transaction in pg_stat_activity.",
+        { sqlstate },
+      );
+    case "53100":
+      return new HoldfastError(
+        "DISK_FULL",
+        "The server's disk is full; nothing of this call was stored. Free some space and try again.",
+        { sqlstate },
+      );
+    case "25006":
+      return readOnly(access);
+    case "42501":
+      return accessDenied(sqlstate);
+    case "XX001":
+    case "XX002":
+      return new HoldfastError(
+        "DATABASE_DAMAGED",
+        "The server reports damaged data. Look into its log and restore a backup.",
+        { sqlstate },
+      );
+    default:
+      return statementFailed(error);
+  }
+}
+
+/** The same for an error met while connecting and setting up the session. */
+export function connectFailure(error: unknown): HoldfastError {
+  if (isServerError(error)) {
+    const { code: sqlstate } = error;
+    if (sqlstate.startsWith("28") || sqlstate === "42501")
+      return accessDenied(sqlstate);
+    if (sqlstate === "3D000")
+      return new HoldfastError(
+        "DATABASE_NOT_FOUND",
+        "The server has no database of that name. Check the URL, or create it with CREATE DATABASE.",
+        { sqlstate },
+      );
+    // Too many connections, starting up, shutting down: it may answer soon.
+    if (/^(08|53|57P)/.test(sqlstate)) return unreachable(sqlstate);
+    return statementFailed(error);
+  }
+  return unreachable(errnoOf(error));
+}
+
+/** The connection broke before COMMIT was sent, so the server rolled back. */
+export function connectionLost(): HoldfastError {
+  return new HoldfastError(
+    "CONNECTION_LOST",
+    "The connection to the server was lost before the transaction could commit; nothing of this call was stored. Try again.",
+  );
+}
+
+export function outcomeUnknown(): HoldfastError {
+  return new HoldfastError(
+    "OUTCOME_UNKNOWN",
+    "The connection to the server was lost while the transaction was committing, so the call may or may not have happened. " +
+      "Repeat it with the same id or key.",
+  );
+}
+
+function transactionConflict(sqlstate: string): HoldfastError {
+  return new HoldfastError(
+    "TRANSACTION_CONFLICT",
+    "Other transactions kept getting in the way of this one; nothing of it was stored. Try again.",
+    { sqlstate },
+  );
+}
+
+function unreachable(reason: string): HoldfastError {
+  return new HoldfastError(
+    "DATABASE_UNREACHABLE",
+    `The server does not accept a connection (${reason}). Check that it runs and that host and port of the URL are right.`,
+    { reason },
+  );
+}
+
+function accessDenied(sqlstate: string): HoldfastError {
+  return new HoldfastError(
+    "DATABASE_ACCESS_DENIED",
+    `The server refuses this user (SQLSTATE ${sqlstate}). Check user and password of the URL, and what the user may do: ` +
+      "it needs CONNECT on the database, and CREATE on it or USAGE and CREATE on our schema.",
+    { sqlstate },
+  );
+}
+
+function readOnly(access: "read" | "write"): HoldfastError {
+  return access === "read"
+    ? new HoldfastError(
+        "WRITE_IN_READ",
+        "A statement tried to change data in a read. Use database.write for it.",
+      )
+    : new HoldfastError(
+        "READ_ONLY",
+        "The server takes no writes here (a standby, or default_transaction_read_only). Connect to the primary.",
+      );
+}
+
+function constraintViolated(error: ServerError): HoldfastError {
+  const { constraint_name, table_name, column_name } = error;
+  // A NOT NULL constraint has no name before Postgres 18.
+  const constraint = constraint_name ?? `${table_name}.${column_name}`;
+  return new HoldfastError(
+    "CONSTRAINT_VIOLATED",
+    `The constraint ${constraint} was violated; nothing of this call was stored.`,
+    { constraint, table: table_name, sqlstate: error.code },
+  );
+}
+
+function statementFailed(error: ServerError | undefined): HoldfastError {
+  const sqlstate = error?.code;
+  // Class 42 is about the statement's text, which never holds values.
+  const why = sqlstate?.startsWith("42") ? `: ${error?.message}` : "";
+  return new HoldfastError(
+    "STATEMENT_FAILED",
+    `Postgres refused a statement (SQLSTATE ${sqlstate ?? "unknown"})${why}.`,
+    { sqlstate, table: error?.table_name, column: error?.column_name },
+  );
+}
+
+function isServerError(error: unknown): error is ServerError {
+  return (
+    typeof error === "object" &&
+    error !== null &&
+    "severity" in error &&
+    "code" in error &&
+    typeof error.code === "string"
+  );
+}
+
+/** The server ends the session with these: shutdown, crash, timeouts of idle transactions. */
+function isFatal({ severity, code }: ServerError): boolean {
+  return (
+    severity === "FATAL" ||
+    severity === "PANIC" ||
+    code.startsWith("08") ||
+    code.startsWith("57P")
+  );
+}
+
+/** An error without a code was thrown by the driver's own code, not by a socket. */
+function isDriverBug(error: unknown): boolean {
+  return (
+    errnoOf(error) === "no answer" ||
+    errnoOf(error) === "MAX_PARAMETERS_EXCEEDED"
+  );
+}
+
+function errnoOf(error: unknown): string {
+  const code =
+    typeof error === "object" && error !== null && "code" in error
+      ? error.code
+      : undefined;
+  return typeof code === "string" ? code : "no answer";
+}

@@ -1,0 +1,166 @@
+import { later } from "../../host/timers.ts";
+import { sql } from "../../sql/statement.ts";
+import type { Meters } from "../meters.ts";
+import type { Subscribers } from "../subscribers.ts";
+import type { Connection } from "./connection.ts";
+import { heardIn } from "./payloads.ts";
+import type { ServiceSession } from "./service-session.ts";
+import { endedBetween, isOver, snapshotOf } from "./snapshot.ts";
+import type { Snapshot } from "./snapshot.ts";
+
+export interface ListenerOptions {
+  readonly channel: string;
+  readonly instance: string;
+  readonly subscribers: Subscribers;
+  readonly meters: Meters;
+  readonly pollMs: number;
+}
+
+const relistenMsMax = 1_000;
+/** How long a notification may be on its way before its transaction counts as untold. */
+const graceMsMin = 100;
+const toldMax = 100_000;
+
+/**
+ * Hears of other processes' changes while somebody subscribes. Notifications
+ * name them. What no notification told (a database shell, a process that died
+ * between COMMIT and NOTIFY, a server without NOTIFY) a poll finds: it asks
+ * which transactions have ended since the last time, and those that committed
+ * without anybody telling are reported as `unknown`. Transactions are counted
+ * for the whole server, so a busy neighbour makes the poll cautious, not deaf.
+ */
+export class Listener {
+  readonly #session: ServiceSession;
+  readonly #options: ListenerOptions;
+  /** The connection that listens; another one would have to be told to. */
+  #listening: Connection | undefined;
+  #snapshot: Snapshot | undefined;
+  /** Transactions told of that no snapshot has shown as over yet. */
+  readonly #told = new Set<number>();
+  /** Transactions that ended untold. A notification may still be on its way, so the next poll decides. */
+  #suspects: readonly number[] = [];
+  #active = false;
+  #ticking = false;
+  #cancelTick: (() => void) | undefined;
+
+  constructor(session: ServiceSession, options: ListenerOptions) {
+    this.#session = session;
+    this.#options = options;
+  }
+
+  start(): void {
+    if (this.#active) return;
+    this.#active = true;
+    this.#tickIn(0);
+  }
+
+  stop(): void {
+    this.#active = false;
+    this.#cancelTick?.();
+    this.#told.clear();
+    this.#suspects = [];
+    if (this.#listening === undefined) return;
+    this.#listening = undefined;
+    const silence = `UNLISTEN "${this.#options.channel}"`;
+    this.#session
+      .use((connection) => connection.command(silence))
+      .catch(() => undefined);
+  }
+
+  /** A transaction of our own: subscribers know. */
+  committed(tx: number): void {
+    if (this.#active) this.#remember(tx);
+  }
+
+  notified(payload: string): void {
+    if (!this.#active) return;
+    const { subscribers, instance } = this.#options;
+    const heard = heardIn(payload);
+    if (heard?.from === instance) return;
+    for (const tx of heard?.transactions ?? []) this.#remember(tx);
+    if (heard?.changes === undefined) subscribers.tellUnknown();
+    else subscribers.tell(heard.changes);
+  }
+
+  connectionLost(): void {
+    this.#listening = undefined;
+    if (this.#active) this.#tickIn(0);
+  }
+
+  #remember(tx: number): void {
+    // Not reached while the poll works, which forgets what is over.
+    if (this.#told.size >= toldMax) this.#told.clear();
+    this.#told.add(tx);
+  }
+
+  #tickIn(delayMs: number): void {
+    this.#cancelTick?.();
+    this.#cancelTick = later(delayMs, () => void this.#tick());
+  }
+
+  async #tick(): Promise<void> {
+    if (this.#ticking) return;
+    this.#ticking = true;
+    await this.#session
+      .use((connection) => this.#look(connection))
+      .catch(() => (this.#listening = undefined));
+    this.#ticking = false;
+    if (!this.#active) return;
+    const { pollMs } = this.#options;
+    if (this.#listening === undefined)
+      this.#tickIn(Math.min(pollMs, relistenMsMax));
+    else if (this.#suspects.length === 0) this.#tickIn(pollMs);
+    else this.#tickIn(Math.max(pollMs / 4, graceMsMin));
+  }
+
+  async #look(connection: Connection): Promise<void> {
+    if (!this.#active) return;
+    if (connection !== this.#listening) {
+      await connection.command(`LISTEN "${this.#options.channel}"`);
+      this.#advance(await currentSnapshot(connection));
+      this.#suspects = [];
+      this.#listening = connection;
+      // Nobody told us anything while we did not listen.
+      this.#options.subscribers.tellUnknown();
+    } else if (await this.#missedSomething(connection)) {
+      this.#options.meters.polls += 1;
+      this.#options.subscribers.tellUnknown();
+    }
+  }
+
+  async #missedSomething(connection: Connection): Promise<boolean> {
+    const guilty = this.#suspects.filter((tx) => !this.#told.has(tx));
+    const before = this.#snapshot;
+    const after = await currentSnapshot(connection);
+    const ended = before && endedBetween(before, after);
+    this.#suspects = (ended ?? []).filter((tx) => !this.#told.has(tx));
+    this.#advance(after);
+    if (ended === undefined) return true;
+    return guilty.length > 0 && (await anyCommitted(connection, guilty));
+  }
+
+  #advance(snapshot: Snapshot): void {
+    const suspects = new Set(this.#suspects);
+    for (const tx of this.#told)
+      if (isOver(tx, snapshot) && !suspects.has(tx)) this.#told.delete(tx);
+    this.#snapshot = snapshot;
+  }
+}
+
+async function currentSnapshot(connection: Connection): Promise<Snapshot> {
+  const { rows } = await connection.query(
+    sql`SELECT pg_current_snapshot()::text AS token`,
+  );
+  const [found] = rows as readonly { readonly token: string }[];
+  return snapshotOf(found?.token ?? "");
+}
+
+async function anyCommitted(
+  connection: Connection,
+  transactions: readonly number[],
+): Promise<boolean> {
+  const { rows } = await connection.query(sql`
+    SELECT 1 AS one FROM unnest(${transactions}::xid8[]) AS given(tx)
+    WHERE pg_xact_status(tx) = 'committed' LIMIT 1`);
+  return rows.length > 0;
+}

@@ -1,0 +1,83 @@
+import { systemEntropy } from "../../host/entropy.ts";
+import { sha256Hex } from "../../host/hash.ts";
+import { sql } from "../../sql/statement.ts";
+import type { Database, Durability } from "../../stores/database.ts";
+import { Connection } from "./connection.ts";
+import type { Target } from "./connection.ts";
+import { PostgresDatabase } from "./database.ts";
+import { checkUrl, loadDriver } from "./driver.ts";
+import { settingsOf } from "./options.ts";
+import type { PostgresOptions, Settings } from "./options.ts";
+import { prepareSchema } from "./schema.ts";
+import { ServerClock } from "./server-clock.ts";
+import { sessionTexts } from "./session-texts.ts";
+
+/**
+ * Opens a Postgres database, creating our schema as needed. Any number of
+ * processes may open it.
+ * @throws HoldfastError with the codes of docs/errors.md under "Opening".
+ * @example const database = await openPostgres("postgres://localhost/app");
+ */
+export async function openPostgres(
+  url: string,
+  options: PostgresOptions = {},
+): Promise<Database> {
+  const settings = settingsOf(options);
+  checkUrl(url);
+  const target: Target = {
+    driver: await loadDriver(),
+    url,
+    prepare: settings.prepare,
+    texts: sessionTexts(settings),
+  };
+  const connection = await Connection.open(target);
+  try {
+    return await openOn(connection, target, settings);
+  } catch (error) {
+    await connection.end();
+    throw error;
+  }
+}
+
+async function openOn(
+  connection: Connection,
+  target: Target,
+  settings: Settings,
+): Promise<Database> {
+  const durability = await durabilityOf(connection, settings);
+  const serverClock =
+    settings.clock === undefined ? new ServerClock(settings.warn) : undefined;
+  await serverClock?.measure(connection);
+  const clock = settings.clock ?? serverClock;
+  if (clock === undefined) throw new Error("There is always a clock.");
+  await prepareSchema(connection, settings.schema, clock.now());
+  return new PostgresDatabase({
+    open: (events) => Connection.open(target, events),
+    connection,
+    settings,
+    durability,
+    clock,
+    serverClock,
+    channel: `holdfast_${sha256Hex(settings.schema).slice(0, 16)}`,
+    instance: Buffer.from(systemEntropy.bytes(8)).toString("hex"),
+  });
+}
+
+/** What an acknowledgement is worth is for the server to say. */
+async function durabilityOf(
+  connection: Connection,
+  { durability, warn }: Settings,
+): Promise<Durability> {
+  const { rows } = await connection.query(
+    sql`SELECT current_setting('fsync', true) AS fsync`,
+  );
+  const [found] = rows as readonly { readonly fsync: string | null }[];
+  if (durability === "normal" || found?.fsync !== "off") return durability;
+  warn({
+    code: "FSYNC_OFF",
+    message:
+      "The Postgres server runs with fsync = off: acknowledged writes may be lost, and the database damaged, when its machine fails. " +
+      "Switch it on for anything but tests.",
+  });
+  return "normal";
+}

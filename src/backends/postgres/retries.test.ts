@@ -1,0 +1,54 @@
+import { describe, expect, test } from "vitest";
+import { monotonicMs } from "../../host/timers.ts";
+import { HoldfastError } from "../../model/errors.ts";
+import type { ErrorCode } from "../../model/errors.ts";
+import { operation } from "../../sql/operation.ts";
+import { callable } from "../callable.ts";
+import { Call } from "./call.ts";
+import { pauseBeforeRetry } from "./retries.ts";
+
+const nothing = operation("nothing", { key: () => "k", *one() {} });
+
+function pause(
+  code: ErrorCode,
+  state: {
+    readonly attempts?: number;
+    readonly waitedMs?: number;
+    readonly access?: "read" | "write";
+  },
+): number | undefined {
+  const { attempts = 0, waitedMs = 0, access = "write" } = state;
+  const body = callable(nothing, undefined);
+  const noop = (): void => undefined;
+  const call = new Call(body, access, undefined, undefined, noop, noop);
+  call.attempts = attempts;
+  call.firstTakenMs = monotonicMs() - waitedMs;
+  return pauseBeforeRetry(call, new HoldfastError(code, "why"));
+}
+
+describe("running a call again", () => {
+  test("is done ten times after conflicts, ever more slowly", () => {
+    expect(pause("TRANSACTION_CONFLICT", { attempts: 0 })).toBeLessThan(2);
+    expect(pause("TRANSACTION_CONFLICT", { attempts: 9 })).toBeGreaterThan(200);
+    expect(pause("TRANSACTION_CONFLICT", { attempts: 10 })).toBeUndefined();
+  });
+
+  test("is done for 15 seconds while a lock is held", () => {
+    const early = pause("DATABASE_BUSY", { attempts: 20, waitedMs: 14_000 });
+    expect(early).toBeGreaterThanOrEqual(500);
+    expect(early).toBeLessThanOrEqual(1_000);
+    expect(pause("DATABASE_BUSY", { waitedMs: 15_001 })).toBeUndefined();
+  });
+
+  test("after a lost connection is done for reads alone", () => {
+    expect(pause("CONNECTION_LOST", { access: "read" })).toBe(0);
+    expect(
+      pause("CONNECTION_LOST", { access: "read", attempts: 3 }),
+    ).toBeUndefined();
+    expect(pause("CONNECTION_LOST", {})).toBeUndefined();
+  });
+
+  test("is not done for anything else", () => {
+    expect(pause("CONSTRAINT_VIOLATED", {})).toBeUndefined();
+  });
+});

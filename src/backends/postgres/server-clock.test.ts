@@ -1,0 +1,42 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { manualClock } from "../../model/clock.ts";
+import { ServerClock } from "./server-clock.ts";
+
+describe("the server's clock", () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  test("is measured every minute, also after a failure, until told to stop", async () => {
+    const clock = new ServerClock(() => undefined);
+    let measured = 0;
+    clock.keepMeasuring(() => {
+      measured += 1;
+      return measured === 2
+        ? Promise.reject(new Error("away"))
+        : Promise.resolve();
+    });
+    await vi.advanceTimersByTimeAsync(59_999);
+    expect(measured).toBe(0);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(measured).toBe(1);
+    await vi.advanceTimersByTimeAsync(120_000);
+    expect(measured).toBe(3);
+    clock.stopMeasuring();
+    await vi.advanceTimersByTimeAsync(600_000);
+    expect(measured).toBe(3);
+  });
+
+  test("never goes back, when the local clock is set back or the offset shrinks", () => {
+    const local = manualClock(10_000);
+    const clock = new ServerClock(() => undefined, local);
+    clock.offsetMs = 500;
+    expect(clock.now()).toBe(10_500);
+    local.set(9_000);
+    expect(clock.now()).toBe(10_500);
+    local.set(10_100);
+    clock.offsetMs = 0;
+    expect(clock.now()).toBe(10_500);
+    local.set(11_000);
+    expect(clock.now()).toBe(11_000);
+  });
+});

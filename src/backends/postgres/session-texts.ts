@@ -1,0 +1,84 @@
+import type { Settings } from "./options.ts";
+
+/** What a session is told, composed once from checked settings. */
+export interface SessionTexts {
+  /** Said once, when the connection is made. */
+  readonly hello: string;
+  /** Said next; a server that does not understand it is fine too. */
+  readonly wish: string | undefined;
+  readonly begin: {
+    readonly read: string;
+    readonly write: string;
+    readonly set: string;
+  };
+}
+
+/**
+ * How long a statement waits for a lock before its connection is given to
+ * somebody else; the call itself is tried again until its budget is spent.
+ * More than the second after which Postgres looks for deadlocks.
+ */
+const lockMsMax = 2_000;
+
+/** A set holds up all its calls, so it gives up early and they go on alone. */
+const setLockMsMax = 250;
+
+/**
+ * A process that was stopped, or a host that lost power, would otherwise hold
+ * its row locks until the server's TCP gives up: two hours by default. Bodies
+ * cannot await, so a healthy transaction is never idle for long.
+ */
+const idleMsMax = 60_000;
+
+/**
+ * While it runs a statement a server does not look whether its client is
+ * still there: a killed process would keep its locks until the statement
+ * ends. Postgres 14 and up can look every second, except on Windows.
+ */
+const wish =
+  "SELECT set_config('client_connection_check_interval', '1000', false)";
+
+export function sessionTexts(
+  settings: Pick<Settings, "schema" | "durability" | "prepare">,
+): SessionTexts {
+  const write = "BEGIN ISOLATION LEVEL READ COMMITTED";
+  const read = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+  const set = `; SET LOCAL lock_timeout = ${setLockMsMax}`;
+  // A pooler gives every transaction another session, so there the settings
+  // come with each; elsewhere that costs a sixth of the throughput.
+  const perSession = settings.prepare ? configuration(settings, false) : "";
+  const perTransaction = settings.prepare
+    ? ""
+    : `; ${configuration(settings, true)}`;
+  return {
+    hello: perSession === "" ? "SELECT 1" : perSession,
+    wish: settings.prepare ? wish : undefined,
+    begin: {
+      read: read + perTransaction,
+      write: write + perTransaction,
+      set: write + perTransaction + set,
+    },
+  };
+}
+
+function configuration(
+  { schema, durability }: Pick<Settings, "schema" | "durability">,
+  local: boolean,
+): string {
+  const wanted = {
+    // Our names land in our schema; the app's own tables stay within reach.
+    search_path: `'"${schema}", public'`,
+    lock_timeout: `'${lockMsMax}'`,
+    idle_in_transaction_session_timeout: `'${idleMsMax}'`,
+    bytea_output: "'hex'",
+    // `full` keeps whatever the server waits for, unless that is nothing.
+    synchronous_commit:
+      durability === "normal"
+        ? "'off'"
+        : "COALESCE(NULLIF(current_setting('synchronous_commit'), 'off'), 'on')",
+  };
+  const calls = Object.entries(wanted).map(
+    ([name, value]) => `set_config('${name}', ${value}, ${local})`,
+  );
+  return `SELECT ${calls.join(", ")}`;
+}

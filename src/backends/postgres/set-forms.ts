@@ -1,0 +1,124 @@
+import { monotonicMs } from "../../host/timers.ts";
+import { isHoldfastError } from "../../model/errors.ts";
+import {
+  Request,
+  operationInvalid,
+  rollbackWith,
+} from "../../sql/operation.ts";
+import type { Done, Tx } from "../../sql/operation.ts";
+import type { Meters } from "../meters.ts";
+import type { CallSet } from "./call-queue.ts";
+import type { ManyForm } from "./call.ts";
+import type { Connection } from "./connection.ts";
+import { transact } from "./transaction.ts";
+import type { BeforeCommit, Body, Ending } from "./transaction.ts";
+
+type Verdicts = readonly (Done<unknown> | undefined)[];
+
+export interface SetFormOptions {
+  readonly setFormLanes: number;
+  readonly meters: Meters;
+  readonly beforeCommit: BeforeCommit | undefined;
+}
+
+/** How a set ended, to be told once `turn` has come. */
+export interface SetOutcome {
+  readonly ending: Ending<Verdicts>;
+  /** Resolves when the sets before it have been answered. */
+  readonly turn: Promise<void>;
+  readonly answered: () => void;
+}
+
+/**
+ * Runs many calls of one operation as one transaction of few statements. A
+ * few sets run at once, each in a lane; while all lanes are taken, calls
+ * gather. Sets are answered in the order in which they were taken, so that
+ * one caller's calls are too.
+ */
+export class SetForms {
+  readonly #options: SetFormOptions;
+  readonly #lastAnswered = new Map<ManyForm, Promise<void>>();
+  #running = 0;
+
+  constructor(options: SetFormOptions) {
+    this.#options = options;
+  }
+
+  get lanesFree(): number {
+    return this.#options.setFormLanes - this.#running;
+  }
+
+  async run(
+    { many, calls }: CallSet,
+    connection: Connection,
+  ): Promise<SetOutcome> {
+    const turn = this.#lastAnswered.get(many) ?? Promise.resolve();
+    let answered = (): void => undefined;
+    const lastAnswered = new Promise<void>((resolve) => (answered = resolve));
+    this.#lastAnswered.set(many, lastAnswered);
+    this.#running += 1;
+    const startedMs = monotonicMs();
+    const { meters, beforeCommit } = this.#options;
+    // A lone call too: it takes as long either way (0.7 ms), and as `one` it
+    // might wait for a lock and keep its lane from the others.
+    const ending = await transact(
+      connection,
+      "set",
+      together(many, calls),
+      beforeCommit,
+    );
+    this.#running -= 1;
+    if (ending.kind === "committed")
+      meters.committed(ending.changes.length, monotonicMs() - startedMs);
+    else meters.reruns += 1;
+    return { ending, turn, answered };
+  }
+}
+
+/** The set form, with a change noted for each input it answered. */
+function together(many: ManyForm, calls: CallSet["calls"]): Body<Verdicts> {
+  const { name } = calls[0].body;
+  function* start(): Tx<Verdicts> {
+    const verdicts = yield* many(calls.map((call) => call.input));
+    if (verdicts.length !== calls.length)
+      throw operationInvalid(
+        name,
+        `answered ${verdicts.length} of ${calls.length} inputs in its set form. Answer undefined for those that \`one\` is to decide.`,
+      );
+    for (const [index, call] of calls.entries())
+      if (verdicts[index] !== undefined)
+        yield new Request("touch", undefined, call.body.change);
+    return verdicts.some((verdict) => verdict !== undefined)
+      ? verdicts
+      : yield* rollbackWith(verdicts);
+  }
+  return { name, start, change: undefined };
+}
+
+/**
+ * What a call of a set is told, or undefined when it is to run alone: what
+ * the set passed over, and everything when the set came to nothing, for
+ * `one` alone decides on errors. A broken connection is everybody's news.
+ */
+export function endingInSet(
+  ending: Ending<Verdicts>,
+  index: number,
+): Ending<unknown> | undefined {
+  if (ending.kind === "committed") {
+    const verdict = ending.value[index];
+    // Subscribers are told for the whole set.
+    return (
+      verdict && { ...ending, value: verdict.value, tx: undefined, changes: [] }
+    );
+  }
+  return ending.kind === "failed" && isConnectionNews(ending.error)
+    ? ending
+    : undefined;
+}
+
+function isConnectionNews(error: unknown): boolean {
+  return (
+    isHoldfastError(error) &&
+    (error.code === "CONNECTION_LOST" || error.code === "OUTCOME_UNKNOWN")
+  );
+}

@@ -1,0 +1,35 @@
+/** Which transactions the server counts as over: all below `next` but those running. */
+export interface Snapshot {
+  readonly next: number;
+  readonly running: ReadonlySet<number>;
+}
+
+/** Reads Postgres' text form `xmin:xmax:xip,xip,…`. */
+export function snapshotOf(text: string): Snapshot {
+  const [, xmax = "", xip = ""] = text.split(":");
+  const running = xip === "" ? [] : xip.split(",").map(Number);
+  return { next: Number(xmax), running: new Set(running) };
+}
+
+/** More than this are not looked at one by one. */
+const endedMax = 10_000;
+
+/**
+ * The transactions that ended between two snapshots, or undefined when they
+ * are too many. Ids are given out densely, so every id in between is one.
+ */
+export function endedBetween(
+  before: Snapshot,
+  after: Snapshot,
+): readonly number[] | undefined {
+  if (after.next - before.next > endedMax) return undefined;
+  const ended: number[] = [];
+  for (const tx of before.running) if (isOver(tx, after)) ended.push(tx);
+  for (let tx = before.next; tx < after.next; tx += 1)
+    if (isOver(tx, after)) ended.push(tx);
+  return ended;
+}
+
+export function isOver(tx: number, { next, running }: Snapshot): boolean {
+  return tx < next && !running.has(tx);
+}

@@ -1,0 +1,90 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import type { Socket } from "node:net";
+import { later } from "../../host/timers.ts";
+
+/** Where the server is, as the driver read it from the URL. */
+interface Address {
+  readonly host: readonly string[];
+  readonly port: readonly number[];
+  readonly path: string | false | undefined;
+}
+
+const connectMsMax = 10_000;
+
+/**
+ * The one socket under a session. We make it, so that we can cut it, and so
+ * that there is never a second one: the driver reconnects by itself, which
+ * would put the rest of a transaction on a session that knows nothing of it.
+ */
+export class Wire {
+  /** Rejects when no socket can be had: with several hosts the driver would wait for ever. */
+  readonly failed: Promise<never>;
+  #fail: (error: unknown) => void = () => undefined;
+  #socket: Socket | undefined;
+  /** Hosts tried so far. */
+  #tried = 0;
+  #isSettled = false;
+
+  constructor() {
+    this.failed = new Promise((_, reject) => (this.#fail = reject));
+    this.failed.catch(() => undefined);
+  }
+
+  /** What the driver calls when it wants a socket, and again when the last one was no good. */
+  async open(address: Address): Promise<Socket> {
+    try {
+      return (this.#socket = await this.#reach(address));
+    } catch (error) {
+      this.#fail(error);
+      throw error;
+    }
+  }
+
+  /** The session stands: from now on a socket that is gone is gone. */
+  settle(): void {
+    this.#isSettled = true;
+  }
+
+  cut(): void {
+    this.#isSettled = true;
+    this.#socket?.destroy();
+  }
+
+  /** The next of the hosts that answers. */
+  async #reach({ host, port, path }: Address): Promise<Socket> {
+    let refusal: unknown = lost();
+    while (!this.#isSettled && this.#tried < host.length) {
+      const name = host[this.#tried] ?? "localhost";
+      const number = port[this.#tried] ?? 5432;
+      this.#tried += 1;
+      try {
+        const socket = await connected(
+          typeof path === "string"
+            ? connect({ path })
+            : connect({ host: name, port: number, noDelay: true }),
+        );
+        // The driver checks the certificate against it.
+        return Object.assign(socket, { host: name });
+      } catch (error) {
+        refusal = error;
+      }
+    }
+    throw refusal;
+  }
+}
+
+async function connected(socket: Socket): Promise<Socket> {
+  const timedOut = Object.assign(new Error("timed out"), { code: "ETIMEDOUT" });
+  const cancel = later(connectMsMax, () => socket.destroy(timedOut));
+  try {
+    await once(socket, "connect");
+    return socket;
+  } finally {
+    cancel();
+  }
+}
+
+function lost(): Error {
+  return Object.assign(new Error("lost"), { code: "CONNECTION_CLOSED" });
+}

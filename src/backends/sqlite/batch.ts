@@ -1,0 +1,148 @@
+import { monotonicMs } from "../../host/timers.ts";
+import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
+import { Fate } from "../../sql/fate.ts";
+import type { Change } from "../../sql/operation.ts";
+import type { Call } from "./call.ts";
+import type { Connection } from "./connection.ts";
+import { Busy, TransactionEnded, drive } from "./drive.ts";
+import { isBusy } from "./failures.ts";
+
+/** How one call ended inside its transaction; told to the caller after the flush. */
+type Outcome =
+  | {
+      readonly kind: "committed";
+      readonly value: unknown;
+      readonly changes: readonly Change[];
+    }
+  | { readonly kind: "rolledBack"; readonly value: unknown }
+  | { readonly kind: "failed"; readonly error: unknown };
+
+export interface BatchLimits {
+  readonly batchCalls: number;
+  readonly batchBytes: number;
+  readonly batchMs: number;
+}
+
+export type BatchResult =
+  | {
+      readonly kind: "committed";
+      readonly calls: readonly Call[];
+      readonly outcomes: readonly Outcome[];
+    }
+  /** A lock is held elsewhere: nothing happened, the calls go back. */
+  | { readonly kind: "busy"; readonly calls: readonly Call[] }
+  /** The whole transaction is gone; all its calls are told the same. */
+  | {
+      readonly kind: "lost";
+      readonly calls: readonly Call[];
+      readonly error: HoldfastError;
+    }
+  /** A call failed after it wrote, and only a savepoint could have undone it alone. */
+  | { readonly kind: "spoiled"; readonly calls: readonly Call[] };
+
+/**
+ * Runs one transaction of calls taken from `next`, up to the limits.
+ *
+ * Savepoints cost a third of the time of a batch (docs/benchmarks.md), and
+ * nearly every call succeeds or fails before it writes. So a batch is first
+ * run without them; when a call fails after a write the batch is rolled back
+ * and its calls run again, each in a savepoint, so that only it is undone.
+ */
+export function runBatch(
+  connection: Connection,
+  next: () => Call | undefined,
+  limits: BatchLimits,
+  savepoints: boolean,
+): BatchResult {
+  const calls: Call[] = [];
+  const outcomes: Outcome[] = [];
+  const startedMs = monotonicMs();
+  connection.boundBytes = 0;
+  try {
+    connection.control("BEGIN IMMEDIATE");
+    while (calls.length < limits.batchCalls) {
+      const call = next();
+      if (call === undefined) break;
+      calls.push(call);
+      const outcome = savepoints
+        ? runInSavepoint(connection, call)
+        : runOptimistically(connection, call);
+      if (outcome === undefined) {
+        connection.control("ROLLBACK");
+        return { kind: "spoiled", calls };
+      }
+      outcomes.push(outcome);
+      if (
+        connection.boundBytes >= limits.batchBytes ||
+        monotonicMs() - startedMs >= limits.batchMs
+      )
+        break;
+    }
+    assertInTransaction(connection);
+    connection.control("COMMIT");
+  } catch (error) {
+    rollBackQuietly(connection);
+    if (error instanceof Busy || isBusy(error)) return { kind: "busy", calls };
+    return { kind: "lost", calls, error: lostBatch(connection, error) };
+  }
+  return { kind: "committed", calls, outcomes };
+}
+
+/** Undefined when the call left a trace that must be undone. */
+function runOptimistically(
+  connection: Connection,
+  call: Call,
+): Outcome | undefined {
+  connection.traces = 0;
+  const outcome = runCall(connection, call);
+  const traceless = outcome.kind === "committed" || connection.traces === 0;
+  return traceless ? outcome : undefined;
+}
+
+function runInSavepoint(connection: Connection, call: Call): Outcome {
+  assertInTransaction(connection);
+  connection.control("SAVEPOINT holdfast_call");
+  const outcome = runCall(connection, call);
+  if (outcome.kind !== "committed")
+    connection.control("ROLLBACK TO holdfast_call");
+  connection.control("RELEASE holdfast_call");
+  return outcome;
+}
+
+function runCall(connection: Connection, call: Call): Outcome {
+  const fate = new Fate(call.name, call.change);
+  try {
+    const value = drive(call.start(), connection, fate);
+    return fate.verdict() === "commit"
+      ? { kind: "committed", value, changes: fate.changes }
+      : { kind: "rolledBack", value };
+  } catch (error) {
+    // These two are about the transaction, not about the call.
+    if (error instanceof Busy || error instanceof TransactionEnded) throw error;
+    return { kind: "failed", error };
+  }
+}
+
+function assertInTransaction(connection: Connection): void {
+  if (!connection.inTransaction) throw new TransactionEnded("ended unnoticed");
+}
+
+/** A failed COMMIT leaves its transaction open; a lost one has nothing to roll back. */
+function rollBackQuietly(connection: Connection): void {
+  if (connection.inTransaction) connection.control("ROLLBACK");
+}
+
+const tellingCodes = new Set(["DISK_FULL", "SCHEMA_NEWER", "DATABASE_DAMAGED"]);
+
+function lostBatch(connection: Connection, error: unknown): HoldfastError {
+  const cause =
+    error instanceof TransactionEnded ? error.cause : connection.failure(error);
+  // These say what to do better than "the batch was rolled back" would.
+  if (isHoldfastError(cause) && tellingCodes.has(cause.code)) return cause;
+  return new HoldfastError(
+    "BATCH_ROLLED_BACK",
+    "SQLite gave up the transaction that carried this call; nothing of it was stored. Try again.",
+    {},
+    { cause },
+  );
+}

@@ -1,0 +1,84 @@
+import { monotonicMs } from "../../host/timers.ts";
+import type { Change, Tx } from "../../sql/operation.ts";
+
+/** A write that waits for its transaction, runs in it, and is then settled. */
+export class Call {
+  readonly name: string;
+  readonly start: () => Tx<unknown>;
+  readonly change: Change | undefined;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+  /** When it was queued, on the monotonic clock. */
+  readonly sinceMs: number = monotonicMs();
+  /** Set while the caller may still give up. */
+  stopWaiting: (() => void) | undefined;
+  /** The caller gave up before a batch took the call. */
+  cancelled = false;
+
+  constructor(
+    name: string,
+    start: () => Tx<unknown>,
+    change: Change | undefined,
+    resolve: (value: unknown) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.name = name;
+    this.start = start;
+    this.change = change;
+    this.resolve = resolve;
+    this.reject = reject;
+  }
+}
+
+/** First in, first out, with removal of those who gave up. */
+export class CallQueue {
+  #calls: Call[] = [];
+  #head = 0;
+  #cancelled = 0;
+
+  get length(): number {
+    return this.#calls.length - this.#head - this.#cancelled;
+  }
+
+  push(call: Call): void {
+    this.#calls.push(call);
+  }
+
+  /** A cancelled call stays in place, not counted, until its turn. */
+  cancel(call: Call): void {
+    call.cancelled = true;
+    this.#cancelled += 1;
+  }
+
+  shift(): Call | undefined {
+    while (this.#head < this.#calls.length) {
+      const call = this.#calls[this.#head];
+      this.#head += 1;
+      // Compacted now and then, so that shifting stays cheap in a long queue.
+      if (this.#head > 1_024 && this.#head * 2 > this.#calls.length) {
+        this.#calls = this.#calls.slice(this.#head);
+        this.#head = 0;
+      }
+      if (call?.cancelled === false) return call;
+      this.#cancelled -= 1;
+    }
+    return undefined;
+  }
+
+  /** Gives back what a batch had taken, in its old place. */
+  unshift(calls: readonly Call[]): void {
+    if (calls.length === 0) return;
+    this.#calls = [...calls, ...this.#calls.slice(this.#head)];
+    this.#head = 0;
+  }
+
+  /** Takes all calls that `which` picks, in order. */
+  takeWhere(which: (call: Call) => boolean): readonly Call[] {
+    const taken: Call[] = [];
+    const kept: Call[] = [];
+    for (let call = this.shift(); call !== undefined; call = this.shift())
+      (which(call) ? taken : kept).push(call);
+    this.unshift(kept);
+    return taken;
+  }
+}

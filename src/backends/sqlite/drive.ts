@@ -1,0 +1,56 @@
+import type { Fate } from "../../sql/fate.ts";
+import type { Request, Tx } from "../../sql/operation.ts";
+import type { Connection } from "./connection.ts";
+import { isBusy } from "./failures.ts";
+
+/** SQLite ended the transaction by itself: everything in it is gone. */
+export class TransactionEnded extends Error {}
+
+/** A lock is held elsewhere: the whole transaction is to be tried again. */
+export class Busy extends Error {}
+
+/**
+ * Runs a body to its end, synchronously. A statement's error enters the body
+ * only while its transaction still exists: after SQLite rolled back by itself
+ * (a full disk does it) further statements would commit one by one, so then
+ * the body is never resumed.
+ */
+export function drive<T>(body: Tx<T>, connection: Connection, fate: Fate): T {
+  let step = body.next();
+  while (step.done !== true) {
+    const request = step.value;
+    if (request.statement === undefined) {
+      fate.note(request);
+      step = body.next();
+      continue;
+    }
+    fate.assertMayRun();
+    let answer: unknown;
+    try {
+      answer = execute(request, connection);
+    } catch (error) {
+      if (isBusy(error)) throw new Busy("busy", { cause: error });
+      const failure = connection.failure(error);
+      if (!connection.inTransaction)
+        throw new TransactionEnded("ended", { cause: failure });
+      fate.failed(failure);
+      step = body.throw(failure);
+      continue;
+    }
+    step = body.next(answer);
+  }
+  return step.value;
+}
+
+function execute(request: Request, connection: Connection): unknown {
+  const { statement } = request;
+  if (statement === undefined) return undefined;
+  switch (request.want) {
+    case "run":
+      return connection.run(statement);
+    case "row":
+      return connection.row(statement);
+    default:
+      return connection.rows(statement);
+  }
+}

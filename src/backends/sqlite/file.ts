@@ -1,0 +1,177 @@
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  realpathSync,
+  statSync,
+  statfsSync,
+} from "node:fs";
+import { dirname, resolve } from "node:path";
+import { HoldfastError } from "../../model/errors.ts";
+import { excerpt } from "../../model/excerpt.ts";
+import type { Warning } from "../../stores/database.ts";
+import type { Driver } from "./drivers.ts";
+
+/** Where the locks of SQLite's several processes do not work, by `statfs` type. */
+const networkFileSystems: ReadonlyMap<number, string> = new Map([
+  [0x6969, "NFS"],
+  [0x517b, "SMB"],
+  [0xff534d42, "CIFS"],
+  [0xfe534d42, "SMB2"],
+  [0x5346414f, "AFS"],
+  [0x73757245, "Coda"],
+]);
+
+/** Where they may work, and shared memory across a border may not. */
+const doubtfulFileSystems: ReadonlyMap<number, string> = new Map([
+  [0x65735546, "FUSE"],
+  [0x01021997, "9p"],
+]);
+
+export interface FileSystemProbe {
+  (directory: string): number;
+}
+
+const probeFileSystem: FileSystemProbe = (directory) =>
+  // Some types are reported as negative 32-bit numbers.
+  statfsSync(directory).type >>> 0;
+
+/**
+ * Finds or makes the database file and answers with its real path. While a
+ * database is open nothing but the driver may open this file: closing any
+ * other descriptor of it would drop the locks that SQLite holds.
+ */
+export function prepareFile(
+  path: string,
+  options: {
+    readonly readOnly: boolean;
+    readonly warn: (warning: Warning) => void;
+    readonly probe?: FileSystemProbe;
+  },
+): string {
+  if (
+    typeof path !== "string" ||
+    path === "" ||
+    path.startsWith("file:") ||
+    path.includes("\0")
+  )
+    throw new HoldfastError(
+      "DATABASE_PATH_INVALID",
+      `Expected a path such as "./app.db" or ":memory:", got ${typeof path === "string" ? excerpt(path) : typeof path}.`,
+      { path },
+    );
+  const absolute = resolve(path);
+  if (!existsSync(absolute)) {
+    if (options.readOnly) throw notFound(path);
+    createFile(absolute, path);
+  }
+  const real = realpathSync(absolute);
+  if (!statSync(real).isFile())
+    throw new HoldfastError(
+      "DATABASE_PATH_INVALID",
+      `"${path}" is not a file. Name the database file itself, for example "${path.replace(/\/$/, "")}/app.db".`,
+      { path },
+    );
+  judgeFileSystem(real, options);
+  return real;
+}
+
+function judgeFileSystem(
+  real: string,
+  options: {
+    readonly warn: (warning: Warning) => void;
+    readonly probe?: FileSystemProbe;
+  },
+): void {
+  const type = (options.probe ?? probeFileSystem)(dirname(real));
+  const network = networkFileSystems.get(type);
+  if (network !== undefined)
+    throw new HoldfastError(
+      "NETWORK_FILE_SYSTEM",
+      `"${real}" is on a network file system (${network}), whose locks SQLite cannot rely on. ` +
+        "Put the file on a local disk, or use Postgres to share data between machines.",
+      { path: real, fileSystem: network },
+    );
+  const doubtful = doubtfulFileSystems.get(type);
+  if (doubtful !== undefined)
+    options.warn({
+      code: "FILE_SYSTEM_DOUBTFUL",
+      message: `"${real}" is on ${doubtful}. Use it from one side of that border only: SQLite's shared memory may not cross it.`,
+    });
+}
+
+/** New files are the owner's alone; SQLite gives its -wal and -shm the same mode. */
+function createFile(absolute: string, path: string): void {
+  try {
+    const firstCreated = mkdirSync(dirname(absolute), {
+      recursive: true,
+      mode: 0o700,
+    });
+    if (firstCreated !== undefined) syncFolder(dirname(firstCreated));
+    closeSync(openSync(absolute, "wx", 0o600));
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    // Another process was faster, which is as good.
+    if (code === "EEXIST" && existsSync(absolute)) return;
+    throw new HoldfastError(
+      code === "ENOSPC" ? "DISK_FULL" : "DATABASE_NOT_WRITABLE",
+      `The database file "${path}" could not be created (${code ?? "unknown error"}). Check the folder's permissions and free space.`,
+      { path, reason: code },
+      { cause: error },
+    );
+  }
+}
+
+/** A new folder survives power loss once its parent is synced. */
+function syncFolder(folder: string): void {
+  const fd = openSync(folder, "r");
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function notFound(path: string): HoldfastError {
+  return new HoldfastError(
+    "DATABASE_NOT_FOUND",
+    `There is no database at "${path}", and a read-only open creates none. Check the path.`,
+    { path },
+  );
+}
+
+interface Registered {
+  readonly driver: Driver;
+  opens: number;
+}
+
+const registryKey = Symbol.for("holdfast.sqlite.files");
+
+/**
+ * Registers a file as open with a driver. A second copy of SQLite in the
+ * process would, at its first close, release the first one's locks: another
+ * process could then delete the log, and acknowledged writes with it.
+ * @returns the way to give the file back.
+ */
+export function registerFile(real: string, driver: Driver): () => void {
+  const shared = globalThis as { [registryKey]?: Map<string, Registered> };
+  const registry = (shared[registryKey] ??= new Map());
+  const { dev, ino } = statSync(real, { bigint: true });
+  const key = `${dev}:${ino}`;
+  const entry = registry.get(key) ?? { driver, opens: 0 };
+  if (entry.driver.identity !== driver.identity)
+    throw new HoldfastError(
+      "DRIVER_CONFLICT",
+      `"${real}" is already open in this process with another copy of SQLite (${entry.driver.name}, now ${driver.name}). ` +
+        "Two copies would release each other's file locks and lose writes: use one driver for the file, or another process.",
+      { path: real, open: entry.driver.name, wanted: driver.name },
+    );
+  entry.opens += 1;
+  registry.set(key, entry);
+  return () => {
+    entry.opens -= 1;
+    if (entry.opens === 0) registry.delete(key);
+  };
+}

@@ -1,0 +1,315 @@
+import { monotonicMs, sleep, soon } from "../../host/timers.ts";
+import { HoldfastError } from "../../model/errors.ts";
+import type { Meters } from "../meters.ts";
+import type { Subscribers } from "../subscribers.ts";
+import { runBatch } from "./batch.ts";
+import type { BatchLimits, BatchResult } from "./batch.ts";
+import { nextRetryMs } from "./busy.ts";
+import { CallQueue } from "./call.ts";
+import type { Call } from "./call.ts";
+import type { Connection } from "./connection.ts";
+import type { Flusher } from "./flusher.ts";
+
+type Committed = Extract<BatchResult, { kind: "committed" }>;
+
+export interface GroupCommitOptions {
+  readonly limits: BatchLimits;
+  readonly busyBudgetMs: number;
+  readonly queueCallsMax: number;
+  /** Asked inside every transaction, before its first call. */
+  readonly beforeBatch: () => void;
+  /** Told after every commit. */
+  readonly afterCommit: (statements: number, boundBytes: number) => void;
+}
+
+/** Batches run with savepoints after one had to be run again because it lacked them. */
+const carefulBatches = 16;
+
+/**
+ * Turns calls into few transactions and fewer flushes.
+ *
+ * Calls gather in a queue. A batch of them runs in one transaction on this
+ * thread, without giving way; then the flusher makes the commit durable on
+ * its own thread, and only then are the callers told, in the order in which
+ * they called. While a flush is under way calls gather for the next batch,
+ * which starts early only when a full one is waiting. A lone call skips the
+ * hand-over: when flushes are known to be fast it is flushed right here.
+ */
+export class GroupCommit {
+  readonly #connection: Connection;
+  readonly #flusher: Flusher;
+  readonly #meters: Meters;
+  readonly #subscribers: Subscribers;
+  readonly #options: GroupCommitOptions;
+  readonly #queue = new CallQueue();
+  readonly #onIdle: (() => void)[] = [];
+  readonly #onRoom: (() => void)[] = [];
+  #scheduled = false;
+  #unflushed = 0;
+  #holds = 0;
+  #careful = 0;
+  #busySinceMs: number | undefined;
+  #retryMs = 0;
+  #refusal: HoldfastError | undefined;
+
+  constructor(
+    connection: Connection,
+    flusher: Flusher,
+    meters: Meters,
+    subscribers: Subscribers,
+    options: GroupCommitOptions,
+  ) {
+    this.#connection = connection;
+    this.#flusher = flusher;
+    this.#meters = meters;
+    this.#subscribers = subscribers;
+    this.#options = options;
+  }
+
+  get queueDepth(): number {
+    return this.#queue.length;
+  }
+
+  submit(call: Call): void {
+    if (this.#refusal !== undefined) throw this.#refusal;
+    const { queueCallsMax } = this.#options;
+    if (this.#queue.length >= queueCallsMax) throw queueFull(queueCallsMax);
+    this.#queue.push(call);
+    this.#schedule();
+  }
+
+  cancel(call: Call): void {
+    this.#queue.cancel(call);
+    this.#noticeIdle();
+  }
+
+  /** Resolves when nothing is queued or under way. */
+  idle(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onIdle.push(resolve);
+      this.#noticeIdle();
+    });
+  }
+
+  /** Resolves when the queue is no more than half full. */
+  room(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onRoom.push(resolve);
+      this.#noticeRoom();
+    });
+  }
+
+  /** Refuses every call from now on, those in the queue included. */
+  refuse(error: HoldfastError): void {
+    this.#refusal ??= error;
+    for (const call of this.#queue.takeWhere(() => true))
+      settleFailed(call, error);
+    this.#noticeIdle();
+  }
+
+  /**
+   * Runs `action` while every commit is durable and no batch starts: what a
+   * restart of the log needs. Calls keep gathering meanwhile.
+   */
+  async whileHeld(action: () => Promise<void>): Promise<void> {
+    this.#holds += 1;
+    try {
+      if (this.#unflushed > 0)
+        await this.#flusher.flush().catch(() => undefined);
+      await action();
+    } finally {
+      this.#holds -= 1;
+      this.#schedule();
+    }
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || this.#holds > 0 || this.#busySinceMs !== undefined)
+      return;
+    if (
+      this.#queue.length <
+      (this.#unflushed === 0 ? 1 : this.#options.limits.batchCalls)
+    )
+      return;
+    // One commit may wait for its flush while another is being flushed, not more.
+    if (this.#unflushed > 1) return;
+    this.#scheduled = true;
+    soon(() => {
+      this.#scheduled = false;
+      if (this.#holds === 0 && this.#queue.length > 0) this.#runNext();
+    });
+  }
+
+  #runNext(): void {
+    const startedMs = monotonicMs();
+    this.#connection.statements = 0;
+    const result = this.#run(() => this.#take(), this.#careful > 0);
+    if (result.kind !== "busy") this.#notBusy();
+    switch (result.kind) {
+      case "committed":
+        if (this.#careful > 0) this.#careful -= 1;
+        this.#meters.committed(result.calls.length, monotonicMs() - startedMs);
+        this.#options.afterCommit(
+          this.#connection.statements,
+          this.#connection.boundBytes,
+        );
+        this.#makeDurable(result);
+        break;
+      case "busy":
+        this.#queue.unshift(result.calls);
+        this.#retryLater();
+        break;
+      case "lost":
+        this.#meters.rollbacks += result.calls.length;
+        for (const call of result.calls) settleFailed(call, result.error);
+        if (result.error.code === "SCHEMA_NEWER") this.refuse(result.error);
+        break;
+      default:
+        // Spoiled: run again with savepoints, in order, on the next turn.
+        this.#meters.reruns += 1;
+        this.#careful = carefulBatches;
+        this.#queue.unshift(result.calls);
+    }
+    this.#schedule();
+    this.#noticeIdle();
+  }
+
+  #run(next: () => Call | undefined, savepoints: boolean): BatchResult {
+    let first = true;
+    return runBatch(
+      this.#connection,
+      () => {
+        if (first) this.#options.beforeBatch();
+        first = false;
+        return next();
+      },
+      this.#options.limits,
+      savepoints,
+    );
+  }
+
+  #take(): Call | undefined {
+    const call = this.#queue.shift();
+    // From here on the call happens, so giving up is no longer heard.
+    call?.stopWaiting?.();
+    return call;
+  }
+
+  #makeDurable(batch: Committed): void {
+    if (
+      this.#unflushed === 0 &&
+      this.#queue.length + batch.calls.length <= this.#flusher.inlineCallsMax
+    ) {
+      try {
+        this.#flusher.flushInline();
+      } catch (error) {
+        return this.#flushFailed(batch, error);
+      }
+      return this.#settle(batch);
+    }
+    this.#unflushed += 1;
+    this.#flusher.flush().then(
+      () => {
+        this.#unflushed -= 1;
+        this.#settle(batch);
+        this.#schedule();
+        this.#noticeIdle();
+      },
+      (error: unknown) => {
+        this.#unflushed -= 1;
+        this.#flushFailed(batch, error);
+      },
+    );
+  }
+
+  #settle(batch: Committed): void {
+    for (const [index, call] of batch.calls.entries()) {
+      const outcome = batch.outcomes[index];
+      if (outcome === undefined) continue;
+      if (outcome.kind !== "committed") this.#meters.rollbacks += 1;
+      if (outcome.kind === "failed") {
+        call.reject(outcome.error);
+        continue;
+      }
+      call.resolve(outcome.value);
+      if (outcome.kind === "committed" && !this.#subscribers.isEmpty)
+        this.#subscribers.tell(outcome.changes);
+    }
+  }
+
+  /** The commit happened and may or may not survive; nobody is told of it. */
+  #flushFailed(batch: Committed, cause: unknown): void {
+    const error = new HoldfastError(
+      "OUTCOME_UNKNOWN",
+      "The write was committed but the disk did not confirm the flush, so it may or may not survive a crash. " +
+        "Reopen the database, then repeat the call with the same id or key.",
+      {},
+      { cause },
+    );
+    for (const call of batch.calls) call.reject(error);
+    this.refuse(
+      new HoldfastError(
+        "WRITES_STOPPED",
+        "An earlier flush failed, so this database takes no more writes. Check the disk, then close and reopen the database.",
+        {},
+        { cause },
+      ),
+    );
+  }
+
+  #retryLater(): void {
+    const nowMs = monotonicMs();
+    this.#busySinceMs ??= nowMs;
+    this.#meters.busyRetries += 1;
+    const { busyBudgetMs } = this.#options;
+    const busySinceMs = this.#busySinceMs;
+    const outOfPatience = this.#queue.takeWhere(
+      (call) => nowMs - Math.max(call.sinceMs, busySinceMs) >= busyBudgetMs,
+    );
+    for (const call of outOfPatience)
+      settleFailed(call, databaseBusy(busyBudgetMs));
+    this.#retryMs = nextRetryMs(this.#retryMs);
+    void sleep(this.#retryMs).then(() => {
+      if (this.#holds === 0 && this.#queue.length > 0) this.#runNext();
+      else this.#notBusy();
+    });
+  }
+
+  #notBusy(): void {
+    this.#busySinceMs = undefined;
+    this.#retryMs = 0;
+  }
+
+  #noticeRoom(): void {
+    if (this.#queue.length * 2 > this.#options.queueCallsMax) return;
+    for (const resolve of this.#onRoom.splice(0)) resolve();
+  }
+
+  #noticeIdle(): void {
+    this.#noticeRoom();
+    if (this.#queue.length > 0 || this.#unflushed > 0) return;
+    for (const resolve of this.#onIdle.splice(0)) resolve();
+  }
+}
+
+export function databaseBusy(budgetMs: number): HoldfastError {
+  return new HoldfastError(
+    "DATABASE_BUSY",
+    `Another process held the database's lock for ${budgetMs} ms; nothing was done. ` +
+      "Try again, and look for a process with a long transaction on this file.",
+    { budgetMs },
+  );
+}
+
+function queueFull(limit: number): HoldfastError {
+  return new HoldfastError(
+    "QUEUE_FULL",
+    `${limit} calls are waiting to be written; this one was not taken. Await your writes, or database.writable() between them.`,
+    { limit },
+  );
+}
+
+function settleFailed(call: Call, error: HoldfastError): void {
+  call.stopWaiting?.();
+  call.reject(error);
+}

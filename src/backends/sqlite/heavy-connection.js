@@ -1,0 +1,80 @@
+// Plain JavaScript, shared by the thread and the process of heavy reads.
+import { closeSync, fdatasyncSync, openSync } from "node:fs";
+import { createRequire } from "node:module";
+
+/** How long a statement waits for a lock; nobody's event loop waits with it. */
+const busyMs = 15_000;
+
+export function openWith({ driver, modulePath }, path, readOnly) {
+  const loaded = createRequire(import.meta.url)(modulePath);
+  return driver === "better-sqlite3"
+    ? new loaded(path, {
+        readonly: readOnly,
+        fileMustExist: readOnly,
+        timeout: 0,
+      })
+    : new loaded.DatabaseSync(path, { readOnly });
+}
+
+/** The same driver as the writer's; it reads and never changes the file. */
+export function openReadOnly(source) {
+  const connection = openWith(source, source.path, true);
+  for (const pragma of [
+    `busy_timeout = ${busyMs}`,
+    "mmap_size = 0",
+    "cache_size = -16384",
+  ])
+    connection.exec(`PRAGMA ${pragma}`);
+  return connection;
+}
+
+/** Every table of the file that has rows of its own, in the order of names. */
+export function tableNames(connection) {
+  return connection
+    .prepare(
+      `SELECT name FROM pragma_table_list
+       WHERE schema = 'main' AND type IN ('table', 'shadow') ORDER BY name`,
+    )
+    .all()
+    .map(({ name }) => name);
+}
+
+export const quoted = (name) => `"${name.replaceAll('"', '""')}"`;
+
+/** What a check found, in SQLite's words; nothing when all is well. */
+export function problemsOf(connection, pragma) {
+  const found = connection.prepare(`PRAGMA ${pragma}`).all();
+  return found
+    .map((row) => String(Object.values(row)[0]))
+    .filter((text) => text !== "ok");
+}
+
+/**
+ * Makes the write-ahead log durable up to now. Only the log may be opened
+ * beside the driver: SQLite holds no locks on it. When it is gone, the last
+ * process to close the file has moved all of it into the database.
+ */
+export function flushLog(path) {
+  let fd;
+  try {
+    // Windows flushes only what may be written.
+    fd = openSync(`${path}-wal`, process.platform === "win32" ? "r+" : "r");
+  } catch (error) {
+    if (error.code === "ENOENT") return;
+    throw error;
+  }
+  try {
+    fdatasyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** A driver's error as data: what crosses between threads keeps no class. */
+export function failureOf(error) {
+  return {
+    message: String(error?.message ?? error),
+    code: error?.code,
+    errcode: error?.errcode,
+  };
+}

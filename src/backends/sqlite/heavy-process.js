@@ -1,0 +1,164 @@
+// Plain JavaScript, so that a process can run it from source and from dist.
+// A process and not a thread, because nothing interrupts one long statement of
+// SQLite from outside: ending a thread waits for it, ending a process does not.
+import { closeSync, existsSync, fsyncSync, linkSync, openSync } from "node:fs";
+import { readdirSync, renameSync, rmSync, statSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import {
+  failureOf,
+  flushLog,
+  openReadOnly,
+  openWith,
+  problemsOf,
+  quoted,
+  tableNames,
+} from "./heavy-connection.js";
+import { holdLockFile } from "./lock-file.js";
+
+const tell = (message) => process.send(message);
+
+/** Whole files are checked at once: which page belongs to whom, and to nobody. */
+function check(source) {
+  const connection = openReadOnly(source);
+  const tables = tableNames(connection);
+  const ours = tables.filter((name) => name.startsWith("holdfast_"));
+  const steps = { done: 0, total: 1 + ours.length };
+  const skipped = [];
+  let problems;
+  try {
+    problems = problemsOf(connection, "integrity_check");
+  } catch (error) {
+    if (isDamage(error)) throw error;
+    // An index or constraint of the app's calls a function that only the app has.
+    problems = tables.flatMap((table) => {
+      try {
+        return problemsOf(connection, `integrity_check(${quoted(table)})`);
+      } catch (failure) {
+        if (isDamage(failure)) throw failure;
+        skipped.push(table);
+        return [];
+      }
+    });
+  }
+  tell({ kind: "progress", ...steps, done: 1 });
+  for (const [index, table] of ours.entries()) {
+    problems.push(...orphans(connection, table));
+    tell({ kind: "progress", ...steps, done: index + 2 });
+  }
+  connection.close();
+  return { problems, tables: tables.length - skipped.length, skipped };
+}
+
+/** Of our tables alone: an app may live without enforcing its references. */
+function orphans(connection, table) {
+  return connection
+    .prepare(`PRAGMA foreign_key_check(${quoted(table)})`)
+    .all()
+    .map(
+      (row) =>
+        `row ${row.rowid ?? "?"} of ${row.table} refers to a row of ${row.parent} that does not exist`,
+    );
+}
+
+function isDamage(error) {
+  const code = error.errcode === undefined ? error.code : error.errcode & 0xff;
+  return code === 11 || code === 26 || /CORRUPT|NOTADB/.test(String(code));
+}
+
+/**
+ * Copies the database under a temporary name and gives it the wanted one only
+ * when the copy, and the snapshot it was taken from, are durable.
+ */
+async function backup(source) {
+  const { target, temporary, lockPath } = source;
+  const lock = holdLockFile(lockPath, (path) => openWith(source, path, false));
+  if (lock === undefined) return { isLocked: true };
+  try {
+    removeLeftovers(target);
+    // SQLite takes an empty file as it is: so the copy is its owner's alone.
+    closeSync(openSync(temporary, "wx", 0o600));
+    copy(source);
+    flushLog(source.path);
+    syncPath(temporary);
+    const { size: bytes } = statSync(temporary);
+    await permission(bytes);
+    publish(temporary, target);
+    return { bytes };
+  } finally {
+    remove(temporary);
+    lock.release();
+  }
+}
+
+function copy({ temporary, ...source }) {
+  const connection = openReadOnly(source);
+  try {
+    const count = (name) =>
+      Number(Object.values(connection.prepare(`PRAGMA ${name}`).get())[0]);
+    const pages = count("page_count") - count("freelist_count");
+    tell({ kind: "estimate", bytes: pages * count("page_size") });
+    connection.prepare("VACUUM INTO ?").run(temporary);
+  } finally {
+    connection.close();
+  }
+}
+
+/** Up to here the backup can be abandoned; the caller's answer decides. */
+function permission(bytes) {
+  return new Promise((resolve, reject) => {
+    process.once("message", resolve);
+    process.once("disconnect", () => reject(new Error("nobody waits for it")));
+    tell({ kind: "written", bytes });
+  });
+}
+
+/** A link, unlike a rename, never replaces what somebody else put there. */
+function publish(temporary, target) {
+  try {
+    linkSync(temporary, target);
+  } catch (error) {
+    if (error.code === "EEXIST" || existsSync(target)) throw error;
+    // A file system without links.
+    renameSync(temporary, target);
+  }
+  if (process.platform !== "win32") syncPath(dirname(target));
+}
+
+/** Under the lock, whatever has such a name was left by a process that died. */
+function removeLeftovers(target) {
+  const folder = dirname(target);
+  const prefix = `${basename(target)}.tmp-`;
+  for (const name of readdirSync(folder))
+    if (
+      name.startsWith(prefix) &&
+      /^[0-9a-f]{16}(-journal)?$/.test(name.slice(prefix.length))
+    )
+      rmSync(join(folder, name), { force: true });
+}
+
+function remove(temporary) {
+  for (const suffix of ["", "-journal"])
+    rmSync(temporary + suffix, { force: true });
+}
+
+function syncPath(path) {
+  const fd = openSync(path, process.platform === "win32" ? "r+" : "r");
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+const jobs = { backup, check };
+
+async function serve({ job, source }) {
+  try {
+    tell({ kind: "done", value: await jobs[job](source) });
+  } catch (error) {
+    if (process.connected) tell({ kind: "failed", failure: failureOf(error) });
+  }
+  if (process.connected) process.disconnect();
+}
+
+if (process.argv[2] === "holdfast-heavy") process.once("message", serve);

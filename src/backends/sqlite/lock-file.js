@@ -1,0 +1,53 @@
+// Plain JavaScript, shared by the backup's process and the one that started it.
+import { closeSync, openSync, rmSync, statSync } from "node:fs";
+
+const attemptsMax = 20;
+
+/**
+ * An empty SQLite file, locked exclusively: the kernel frees it with its
+ * owner, however that ends, where a name or a process id would lie. Whoever
+ * holds the lock removes the file; a lock on a file that was removed
+ * meanwhile protects nothing, so the path is looked at again.
+ */
+export function holdLockFile(path, open) {
+  for (let attempt = 0; attempt < attemptsMax; attempt += 1) {
+    const before = create(path);
+    const connection = open(path);
+    try {
+      connection.exec("PRAGMA busy_timeout = 100");
+      connection.exec("BEGIN EXCLUSIVE");
+    } catch (error) {
+      connection.close();
+      if (isBusy(error)) return undefined;
+      throw error;
+    }
+    if (before !== undefined && inode(path) === before)
+      return {
+        release() {
+          rmSync(path, { force: true });
+          connection.close();
+        },
+      };
+    connection.close();
+  }
+  return undefined;
+}
+
+function create(path) {
+  try {
+    closeSync(openSync(path, "wx", 0o600));
+  } catch (error) {
+    if (error.code !== "EEXIST") throw error;
+  }
+  return inode(path);
+}
+
+function inode(path) {
+  return statSync(path, { bigint: true, throwIfNoEntry: false })?.ino;
+}
+
+function isBusy(error) {
+  return error.errcode === undefined
+    ? String(error.code).startsWith("SQLITE_BUSY")
+    : (error.errcode & 0xff) === 5;
+}

@@ -1,0 +1,102 @@
+import { systemClock } from "../../host/clock.ts";
+import type { Clock } from "../../model/clock.ts";
+import { durationMs } from "../../model/durations.ts";
+import type { Duration } from "../../model/durations.ts";
+import type { Warning } from "../../stores/database.ts";
+import {
+  checkedClock,
+  oneOf,
+  refuseUnknown,
+  warner,
+  wholeNumber,
+} from "../option-checks.ts";
+import type { DriverName } from "./drivers.ts";
+import type { FileSystemProbe } from "./file.ts";
+import type { FlushTuning } from "./flusher.ts";
+
+export interface SqliteLimits {
+  /** A transaction ends after this many calls, parameter bytes or milliseconds. */
+  readonly batchCalls: number;
+  readonly batchBytes: number;
+  readonly batchMs: number;
+  /** The write-ahead log is restarted when it outgrows this. */
+  readonly walBytes: number;
+}
+
+export interface SqliteOptions {
+  /** Unless told: better-sqlite3 when it is installed, else node:sqlite. */
+  readonly driver?: DriverName;
+  /** `full` (unless told) acknowledges after the flush, `normal` at COMMIT. */
+  readonly durability?: "full" | "normal";
+  readonly readOnly?: boolean;
+  readonly clock?: Clock;
+  /** How long locks of other processes are waited for; 15 s unless told. */
+  readonly busyTimeout?: Duration;
+  /** Calls that may wait, 100,000 unless told; one more is refused with `QUEUE_FULL`. */
+  readonly queueCallsMax?: number;
+  readonly limits?: Partial<SqliteLimits>;
+  /** Unless given, `process.emitWarning`. */
+  readonly onWarning?: (warning: Warning) => void;
+}
+
+/** What tests put in place of the disk. */
+export interface SqliteSeams {
+  readonly flush?: FlushTuning;
+  readonly fileSystem?: FileSystemProbe;
+  /** Set on the writer once it is open, e.g. a small `max_page_count`. */
+  readonly pragmas?: readonly string[];
+}
+
+export interface SqliteSettings {
+  readonly driver: DriverName | undefined;
+  readonly durability: "full" | "normal";
+  readonly readOnly: boolean;
+  readonly clock: Clock;
+  readonly busyBudgetMs: number;
+  readonly queueCallsMax: number;
+  readonly limits: SqliteLimits;
+  readonly warn: (warning: Warning) => void;
+}
+
+const optionNames = [
+  "driver",
+  "durability",
+  "readOnly",
+  "clock",
+  "busyTimeout",
+  "queueCallsMax",
+  "limits",
+  "onWarning",
+] satisfies (keyof SqliteOptions)[];
+
+const defaultLimits: SqliteLimits = {
+  batchCalls: 256,
+  batchBytes: 1_048_576,
+  batchMs: 4,
+  walBytes: 16 * 1_048_576,
+};
+
+export function settingsOf(options: SqliteOptions): SqliteSettings {
+  refuseUnknown(options, optionNames);
+  refuseUnknown(options.limits ?? {}, Object.keys(defaultLimits), "limits.");
+  const limits = { ...defaultLimits, ...options.limits };
+  for (const [name, limit] of Object.entries(limits))
+    wholeNumber(`limits.${name}`, limit);
+  return {
+    driver: oneOf("driver", options.driver, [
+      undefined,
+      "better-sqlite3",
+      "node:sqlite",
+    ]),
+    durability: oneOf("durability", options.durability, ["full", "normal"]),
+    readOnly: oneOf("readOnly", options.readOnly, [false, true]),
+    clock: checkedClock(options.clock ?? systemClock),
+    busyBudgetMs: durationMs(options.busyTimeout ?? "15s", "busyTimeout"),
+    queueCallsMax: wholeNumber(
+      "queueCallsMax",
+      options.queueCallsMax ?? 100_000,
+    ),
+    limits,
+    warn: warner(options.onWarning),
+  };
+}

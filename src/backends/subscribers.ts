@@ -1,0 +1,43 @@
+import { soon } from "../host/timers.ts";
+import type { Change } from "../sql/operation.ts";
+import type { ChangeHint } from "../stores/database.ts";
+
+/** The listeners of one database. Whoever calls `tell` has made the change durable. */
+export class Subscribers {
+  readonly #listeners = new Set<(hint: ChangeHint) => void>();
+
+  get isEmpty(): boolean {
+    return this.#listeners.size === 0;
+  }
+
+  add(listener: (hint: ChangeHint) => void): () => void {
+    // Wrapped, so that subscribing one function twice gives two subscriptions.
+    const own = (hint: ChangeHint): void => listener(hint);
+    this.#listeners.add(own);
+    return () => void this.#listeners.delete(own);
+  }
+
+  tell(changes: readonly Change[]): void {
+    if (this.isEmpty) return;
+    for (const change of changes) this.#deliver({ kind: "change", ...change });
+  }
+
+  /** Something may have changed and nobody can say what. */
+  tellUnknown(): void {
+    this.#deliver({ kind: "unknown" });
+  }
+
+  #deliver(hint: ChangeHint): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(hint);
+      } catch (error) {
+        // A listener's bug is its own: it must neither fail the write it
+        // heard of nor be swallowed, so it surfaces as an uncaught exception.
+        soon(() => {
+          throw error;
+        });
+      }
+    }
+  }
+}

@@ -1,0 +1,56 @@
+// Node fires a longer timeout after 1 ms, so longer waits go in steps.
+const timeoutMsMax = 2 ** 31 - 1;
+
+/**
+ * Resolves after `ms`; rejects with the signal's reason when that aborts. Keeps
+ * the process alive.
+ */
+export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted === true) return reject(signal.reason as Error);
+    const onAbort = (): void => {
+      cancel();
+      reject(signal?.reason as Error);
+    };
+    const cancel = start(ms, true, () => {
+      signal?.removeEventListener("abort", onAbort);
+      resolve();
+    });
+    signal?.addEventListener("abort", onAbort, { once: true });
+  });
+}
+
+/**
+ * Runs once the event loop has come around: after pending I/O callbacks, so
+ * that work in slices does not starve the rest of the process.
+ */
+export function soon(run: () => void): void {
+  setImmediate(run);
+}
+
+/**
+ * Runs after `ms`, unless the returned function is called first. Does not keep
+ * the process alive: what must happen is in the database.
+ */
+export function later(ms: number, run: () => void): () => void {
+  return start(ms, false, run);
+}
+
+/** For measuring: unrelated to the date, and never set back. */
+export function monotonicMs(): number {
+  return performance.now();
+}
+
+function start(ms: number, keepAlive: boolean, run: () => void): () => void {
+  let timeout: NodeJS.Timeout;
+  const wait = (leftMs: number): void => {
+    const stepMs = Math.min(leftMs, timeoutMsMax);
+    timeout = setTimeout(() => {
+      if (leftMs > stepMs) wait(leftMs - stepMs);
+      else run();
+    }, stepMs);
+    if (!keepAlive) timeout.unref();
+  };
+  wait(ms);
+  return () => clearTimeout(timeout);
+}

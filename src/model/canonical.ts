@@ -1,0 +1,29 @@
+import { defaultValueLimits, type ValueLimits } from "./value-limits.ts";
+import { writeValue } from "./value-writer.ts";
+
+/**
+ * The same text for equal values, for hashing. Object keys are sorted by
+ * UTF-16 code unit and numbers written as JavaScript does (both as in RFC
+ * 8785), values beyond JSON by their tags. Maps and Sets keep their order,
+ * which a program can observe; a property that is undefined is not an absent
+ * one; stacks of errors are left out.
+ */
+export function canonicalText(
+  value: unknown,
+  limits: ValueLimits = defaultValueLimits,
+): string {
+  return writeValue(value, "canonical", limits);
+}
+
+/**
+ * The text to hash for a value. The domain keeps equal values of different
+ * meaning apart, the version lets the meaning change later.
+ */
+export function hashInput(
+  domain: string,
+  version: number,
+  value: unknown,
+  limits: ValueLimits = defaultValueLimits,
+): string {
+  return `holdfast:${domain}:${version}:${canonicalText(value, limits)}`;
+}

@@ -1,0 +1,100 @@
+/**
+ * Every failure a caller can meet has a code. Codes are public API: they are
+ * appended, never reused, and each has a heading in docs/errors.md (tidy
+ * checks). The value says whether repeating the same call may succeed.
+ */
+const retryability = {
+  // Values, names and options given by the caller.
+  ID_MALFORMED: "final",
+  NAME_INVALID: "final",
+  DURATION_INVALID: "final",
+  TIME_OUT_OF_RANGE: "final",
+  OPTION_INVALID: "final",
+  NOT_SERIALIZABLE: "final",
+  VALUE_TOO_LARGE: "final",
+  VALUE_MALFORMED: "final",
+  PAYLOAD_CODEC_FAILED: "final",
+  PARAMETER_INVALID: "final",
+  OPERATION_INVALID: "final",
+
+  // Waiting.
+  ABORTED: "final",
+  DEADLINE_EXCEEDED: "retryable",
+  QUEUE_FULL: "retryable",
+  DATABASE_CLOSED: "final",
+
+  // A statement or a transaction.
+  CONSTRAINT_VIOLATED: "final",
+  STATEMENT_FAILED: "final",
+  WRITE_IN_READ: "final",
+  READ_ONLY: "final",
+  CORRUPT_ROW: "final",
+  DATABASE_DAMAGED: "final",
+  DATABASE_BUSY: "retryable",
+  DISK_FULL: "retryable",
+  BATCH_ROLLED_BACK: "retryable",
+  TRANSACTION_CONFLICT: "retryable",
+  CONNECTION_LOST: "retryable",
+  OUTCOME_UNKNOWN: "retryable",
+  WRITES_STOPPED: "final",
+
+  // Opening.
+  DATABASE_PATH_INVALID: "final",
+  DATABASE_NOT_FOUND: "final",
+  DATABASE_NOT_WRITABLE: "final",
+  NOT_A_DATABASE: "final",
+  DATABASE_UNREACHABLE: "retryable",
+  DATABASE_ACCESS_DENIED: "final",
+  NETWORK_FILE_SYSTEM: "final",
+  SCHEMA_NEWER: "final",
+  SCHEMA_OUTDATED: "final",
+  SCHEMA_ALTERED: "final",
+  SCHEMA_ORPHANED: "final",
+  DRIVER_MISSING: "final",
+  DRIVER_CONFLICT: "final",
+} as const;
+
+export type ErrorCode = keyof typeof retryability;
+
+/** Facts about a failure: ids, paths, sizes and hashes, never payload values. */
+export type ErrorDetails = Readonly<Record<string, unknown>>;
+
+const brand = Symbol.for("holdfast.error");
+
+/**
+ * The one error class of Holdfast. Match on `code`; the message is for people
+ * and may change. `retryable` says whether repeating the same call, with the
+ * same ids and keys, is safe and may succeed.
+ */
+export class HoldfastError extends Error {
+  readonly code: ErrorCode;
+  readonly details: ErrorDetails;
+  readonly retryable: boolean;
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    details: ErrorDetails = {},
+    options?: { readonly cause?: unknown },
+  ) {
+    super(message, options);
+    this.code = code;
+    this.details = details;
+    this.retryable = retryability[code] === "retryable";
+    Object.defineProperty(this, brand, { value: true });
+  }
+
+  override get name(): string {
+    return "HoldfastError";
+  }
+}
+
+/** Recognises our errors across realms and copies of the package. */
+export function isHoldfastError(value: unknown): value is HoldfastError {
+  return typeof value === "object" && value !== null && brand in value;
+}
+
+/** The exhaustive end of a switch: compiles only when every case is handled. */
+export function unreachable(value: never): never {
+  throw new Error(`Unreachable case: ${String(value)}`);
+}

@@ -1,0 +1,103 @@
+import type { Branded } from "./brand.ts";
+import type { JoinSetId } from "./join-set-id.ts";
+import {
+  memberFault,
+  memberText,
+  splitMember,
+  type JoinSetMember,
+} from "./join-set-member.ts";
+import { malformedId, type IdFault } from "./malformed-id.ts";
+import { isUlid } from "./ulid.ts";
+
+/**
+ * One execution. Top-level: `E_<ulid>`, or a key the caller chose. A child has
+ * its parent's id followed by its place there: `order-42.o:7_1`. Dots occur
+ * nowhere else, so an id tells its parent without a read.
+ */
+export type ExecutionId = Branded<"ExecutionId">;
+
+const ownKeyCharactersMax = 128;
+const ownKeyAlphabet = /^[A-Za-z0-9_:/@-]+$/;
+const charactersMax = 512;
+
+const expected =
+  'an execution id: "E_<ulid>" or a key of 1 to 128 of A-Z, a-z, 0-9 and "_:/@-" that does not start with "E_" or "Delay_", ' +
+  'followed for a child by parts such as ".n:payments_1", 512 characters in all';
+
+/** @throws HoldfastError `ID_MALFORMED`; `details.reason` says what is wrong. */
+export function parseExecutionId(text: string): ExecutionId {
+  const fault = executionIdFault(text);
+  if (fault === undefined) return text as ExecutionId;
+  throw malformedId(expected, text, fault);
+}
+
+/** Why the text is no execution id, or undefined when it is one. */
+export function executionIdFault(text: string): IdFault | undefined {
+  if (text.length > charactersMax) return "length";
+  const dot = text.indexOf(".");
+  if (dot < 0) return topLevelFault(text);
+  for (const segment of text.slice(dot + 1).split(".")) {
+    const fault = memberFault(segment);
+    if (fault !== undefined) return fault;
+  }
+  return topLevelFault(text.slice(0, dot));
+}
+
+function topLevelFault(text: string): IdFault | undefined {
+  if (text.startsWith("E_")) {
+    return isUlid(text.slice(2)) ? undefined : "ulid";
+  }
+  // A delay id is "Delay_" and the id of a place below an execution: with a key
+  // "Delay_a" the child "Delay_a.o:1_1" would read the same as a delay of "a".
+  if (text.startsWith("Delay_")) return "prefix";
+  if (text.length === 0 || text.length > ownKeyCharactersMax) return "length";
+  return ownKeyAlphabet.test(text) ? undefined : "alphabet";
+}
+
+/** The id of the `index`-th child that `parent` submitted to `joinSet`. */
+export function childId(
+  parent: ExecutionId,
+  joinSet: JoinSetId,
+  index: number,
+): ExecutionId {
+  const id = `${parent}.${memberText(joinSet, index)}`;
+  if (id.length <= charactersMax) return id as ExecutionId;
+  throw malformedId(
+    `ids of at most ${charactersMax} characters, which a child nested this deeply exceeds (start it as a run of its own instead)`,
+    id,
+    "length",
+  );
+}
+
+/** The first child of `joinSet`. */
+export function nextLevel(
+  parent: ExecutionId,
+  joinSet: JoinSetId,
+): ExecutionId {
+  return childId(parent, joinSet, 1);
+}
+
+/** The sibling after a child. A top-level execution has none. */
+export function increment(id: ExecutionId): ExecutionId {
+  const parts = splitToParts(id);
+  if (parts === undefined) throw malformedId("a child's id", id, "segment");
+  return childId(parts.parent, parts.joinSet, parts.index + 1);
+}
+
+/** A child's parent and its place there; undefined for a top-level id. */
+export function splitToParts(
+  id: ExecutionId,
+): ({ readonly parent: ExecutionId } & JoinSetMember) | undefined {
+  const dot = id.lastIndexOf(".");
+  if (dot < 0) return undefined;
+  return {
+    parent: id.slice(0, dot) as ExecutionId,
+    ...splitMember(id.slice(dot + 1)),
+  };
+}
+
+/** The execution at the root of the tree that `id` belongs to. */
+export function topLevelOf(id: ExecutionId): ExecutionId {
+  const dot = id.indexOf(".");
+  return dot < 0 ? id : (id.slice(0, dot) as ExecutionId);
+}

@@ -1,0 +1,36 @@
+import type { Branded } from "./brand.ts";
+import { malformedId } from "./malformed-id.ts";
+import { isUlid } from "./ulid.ts";
+
+/** One worker instance: a process and the functions it serves. */
+export type ExecutorId = Branded<"ExecutorId">;
+/** One round of locking by an executor, shared by all it locked then. */
+export type RunId = Branded<"RunId">;
+/** One version of the user's code as it was rolled out. */
+export type DeploymentId = Branded<"DeploymentId">;
+
+/** @throws HoldfastError `ID_MALFORMED`, `details.reason` "prefix" or "ulid". */
+export function parseExecutorId(text: string): ExecutorId {
+  return parsePrefixed(text, "Exr", "an executor id") as ExecutorId;
+}
+
+/** @throws HoldfastError `ID_MALFORMED`, `details.reason` "prefix" or "ulid". */
+export function parseRunId(text: string): RunId {
+  return parsePrefixed(text, "Run", "a run id") as RunId;
+}
+
+/** @throws HoldfastError `ID_MALFORMED`, `details.reason` "prefix" or "ulid". */
+export function parseDeploymentId(text: string): DeploymentId {
+  return parsePrefixed(text, "Dep", "a deployment id") as DeploymentId;
+}
+
+function parsePrefixed(text: string, prefix: string, what: string): string {
+  const expected = `${what} such as "${prefix}_01ARZ3NDEKTSV4RRFFQ69G5FAV"`;
+  if (!text.startsWith(`${prefix}_`)) {
+    throw malformedId(expected, text, "prefix");
+  }
+  if (!isUlid(text.slice(prefix.length + 1))) {
+    throw malformedId(expected, text, "ulid");
+  }
+  return text;
+}

@@ -1,0 +1,31 @@
+import { durationMs, type Duration } from "./durations.ts";
+import { HoldfastError } from "./errors.ts";
+
+/** When an execution becomes due: at once, at an instant, or after a time. */
+export type StartAt =
+  "now" | { readonly at: Date | number } | { readonly in: Duration };
+
+// The last instant a Date can show; beyond it nothing could print the time.
+const instantMax = 8.64e15;
+
+/**
+ * The instant, in milliseconds since 1970, at which `startAt` lies when seen
+ * from `now`. An instant in the past is due at once.
+ *
+ * @throws HoldfastError `TIME_OUT_OF_RANGE` or `DURATION_INVALID`.
+ */
+export function resolveStartAt(startAt: StartAt, now: number): number {
+  if (startAt === "now") return now;
+  const instant =
+    "at" in startAt
+      ? Number(startAt.at)
+      : now + durationMs(startAt.in, "the time until start");
+  // The comparison is written so that NaN, an invalid Date, fails it. Fractions
+  // round up, as durations do; adding 0 turns -0 into 0.
+  if (instant >= 0 && instant <= instantMax) return Math.ceil(instant) + 0;
+  throw new HoldfastError(
+    "TIME_OUT_OF_RANGE",
+    `A start time lies between the years 1970 and 275760 (0 to 8.64e15 ms); got ${instant} ms.`,
+    { instant },
+  );
+}

@@ -1,0 +1,128 @@
+import { describe, expect, test } from "vitest";
+import { isError, storedError } from "./stored-error.ts";
+
+describe("an error as data", () => {
+  test("has name, message, code, stack, cause and parts, and no other fields", () => {
+    const error = Object.assign(
+      new AggregateError([new RangeError("a"), "b"], "both", {
+        cause: new Error("root"),
+      }),
+      { code: "ALL", socket: {}, secret: "s" },
+    );
+    expect(storedError(error, { stack: false })).toStrictEqual({
+      name: "AggregateError",
+      message: "both",
+      code: "ALL",
+      cause: { name: "Error", message: "root" },
+      errors: [
+        { name: "RangeError", message: "a" },
+        { name: "NonError", message: "b" },
+      ],
+    });
+  });
+
+  test("has its stack unless told otherwise", () => {
+    const error = new Error("x");
+    error.stack = "Error: x\n    at user.ts:1:1";
+    expect(storedError(error)).toStrictEqual({
+      name: "Error",
+      message: "x",
+      stack: "Error: x\n    at user.ts:1:1",
+    });
+  });
+
+  test.each<[unknown, object]>([
+    [7, { code: 7 }],
+    ["", { code: "" }],
+    [Number.NaN, {}],
+    [{}, {}],
+    ["x".repeat(257), {}],
+  ])("keeps a code that is short text or a number: %j", (code, kept) => {
+    const error = Object.assign(new Error("x"), { code });
+    expect(storedError(error, { stack: false })).toStrictEqual({
+      name: "Error",
+      message: "x",
+      ...kept,
+    });
+  });
+});
+
+describe("whatever is thrown can be recorded", () => {
+  const circular: Record<string, unknown> = {};
+  circular["self"] = circular;
+  test.each<[string, unknown, string]>([
+    ["text", "just text", "just text"],
+    ["undefined", undefined, "undefined"],
+    ["null", null, "null"],
+    ["a symbol", Symbol("s"), "Symbol(s)"],
+    ["a bigint", 5n, "5"],
+    ["an object", { status: 404 }, '{"status":404}'],
+    ["an object with a message", { message: "gone", status: 404 }, "gone"],
+    ["a cycle", circular, "[object Object]"],
+    [
+      "an object without text",
+      Object.create(null, { a: { get: () => 1n, enumerable: true } }),
+      "The thrown value cannot be read.",
+    ],
+  ])("%s", (_, thrown, message) => {
+    expect(storedError(thrown)).toStrictEqual({ name: "NonError", message });
+  });
+
+  test("an error whose message cannot be read", () => {
+    const hostile = Object.defineProperty(new Error("x"), "message", {
+      get() {
+        throw new Error("no");
+      },
+    });
+    expect(storedError(hostile)).toStrictEqual({
+      name: "NonError",
+      message: "The thrown value cannot be read.",
+    });
+  });
+
+  test("an error that is its own cause", () => {
+    const error = new Error("loop");
+    error.cause = error;
+    expect(storedError(error, { stack: false })).toStrictEqual({
+      name: "Error",
+      message: "loop",
+    });
+  });
+
+  test("errors inside errors without end", () => {
+    const parts: Error[] = [];
+    for (let depth = 0; depth < 50; depth += 1) {
+      parts.unshift(new AggregateError([...parts], `${depth}`));
+    }
+    const text = JSON.stringify(storedError(parts[0], { stack: false }));
+    expect(text.match(/"name"/g)).toHaveLength(16);
+  });
+
+  test("causes of causes, eight deep", () => {
+    let error = new Error("0");
+    for (let depth = 1; depth < 50; depth += 1) {
+      error = new Error(`${depth}`, { cause: error });
+    }
+    const text = JSON.stringify(storedError(error, { stack: false }));
+    expect(text.match(/"name"/g)).toHaveLength(8);
+  });
+
+  test("the longest message, cut, so that a failure always fits", () => {
+    const { message } = storedError(new Error("x".repeat(10_000)));
+    expect(message).toBe(`${"x".repeat(8_192)}…`);
+    const worst = Array.from({ length: 40 }, () => {
+      const error = new Error("\u0000".repeat(10_000));
+      error.stack = "\u0000".repeat(10_000);
+      return error;
+    });
+    const text = JSON.stringify(storedError(new AggregateError(worst, "all")));
+    expect(text.length).toBeLessThan(2 * 1024 * 1024);
+  });
+});
+
+test("errors are recognised by what they are, not by how they look", () => {
+  expect(isError(new DOMException("x"))).toBe(true);
+  expect(isError(Object.create(Error.prototype))).toBe(true);
+  expect(isError({ name: "Error", message: "x" })).toBe(false);
+  expect(isError(null)).toBe(false);
+});

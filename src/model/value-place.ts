@@ -1,0 +1,31 @@
+import { notSerializable } from "./not-serializable.ts";
+import { depthMax, tooDeep } from "./value-limits.ts";
+import { pathText, type PathStep } from "./value-path.ts";
+
+/** Where in a value a walk is: the steps taken, and the containers around. */
+export class ValuePlace {
+  readonly path: PathStep[] = [];
+  readonly #containers: object[] = [];
+
+  /** Visits what is found one step further in. */
+  step(step: PathStep, visit: () => void): void {
+    this.path.push(step);
+    visit();
+    this.path.pop();
+  }
+
+  /** Visits the inside of a container, unless that would never end. */
+  within(container: object, visit: () => void): void {
+    // Searching a list beats keeping a Set: values are rarely ten levels deep.
+    const level = this.#containers.indexOf(container);
+    if (level >= 0) {
+      const again = pathText(this.path.slice(0, level));
+      const advice = `It leads back to ${again}: store an id in place of the reference.`;
+      throw notSerializable("a cycle", advice, this.path);
+    }
+    if (this.#containers.length >= depthMax) throw tooDeep(this.path);
+    this.#containers.push(container);
+    visit();
+    this.#containers.pop();
+  }
+}

@@ -1,0 +1,91 @@
+import { spelled } from "./statement.ts";
+import type { Statement } from "./statement.ts";
+
+/**
+ * The only list of differences between the databases. Everything else in an
+ * operation is the portable subset; each entry says why it must differ.
+ */
+
+export type Dialect = "sqlite" | "postgres";
+
+/** Locks a root row until the transaction ends. SQLite has one writer, so every row is locked already. NO KEY, so that a child's foreign-key insert does not wait. */
+export const lockRow: Statement = spelled({
+  sqlite: "",
+  postgres: "FOR NO KEY UPDATE",
+});
+
+/** Locks rows for a claim and passes over those another worker is claiming. */
+export const skipLocked: Statement = spelled({
+  sqlite: "",
+  postgres: "FOR NO KEY UPDATE SKIP LOCKED",
+});
+
+/** An integer key that is never given out twice, also after deletions. */
+export const autoKey: Statement = spelled({
+  sqlite: "INTEGER PRIMARY KEY AUTOINCREMENT",
+  postgres: "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+});
+
+/** A 64-bit integer column. Postgres' INTEGER has 32 bits. */
+export const integer: Statement = spelled({
+  sqlite: "INTEGER",
+  postgres: "BIGINT",
+});
+
+/** A text column ordered by code point, as SQLite's BINARY collation does. */
+export const text: Statement = spelled({
+  sqlite: "TEXT",
+  postgres: 'TEXT COLLATE "C"',
+});
+
+export const bytes: Statement = spelled({ sqlite: "BLOB", postgres: "BYTEA" });
+
+/** Ends CREATE TABLE: SQLite checks column types only when asked to. */
+export const strict: Statement = spelled({ sqlite: "STRICT", postgres: "" });
+
+/**
+ * The column that orders a feed across aggregates. On Postgres a sequence is
+ * taken at insert but visible at commit, so a reader past n can miss n − 1;
+ * the transaction id tells which rows may still be joined by earlier ones.
+ * SQLite commits in sequence order, so the column only keeps the twin's shape.
+ */
+export const feedTransaction: Statement = spelled({
+  sqlite: "INTEGER NOT NULL DEFAULT 0",
+  postgres: "XID8 NOT NULL DEFAULT pg_current_xact_id()",
+});
+
+/** Ends a feed's WHERE: rows that no running transaction can still precede. */
+export const belowHorizon: Statement = spelled({
+  sqlite: "1 = 1",
+  postgres: "tx < pg_snapshot_xmin(pg_current_snapshot())",
+});
+
+/** The names of our tables; each database has its own catalogue. */
+export const ownTables: Statement = spelled({
+  sqlite: `SELECT name FROM sqlite_schema
+    WHERE type = 'table' AND substr(name, 1, 9) = 'holdfast_' ORDER BY name`,
+  postgres: `SELECT tablename AS name FROM pg_tables
+    WHERE schemaname = current_schema() AND starts_with(tablename, 'holdfast_') ORDER BY tablename COLLATE "C"`,
+});
+
+/** One text per column and index of our tables, in a stable order. */
+export const ownColumns: Statement = spelled({
+  sqlite: `SELECT t.name || '.' || c.name || ' ' || c.type || ' ' || c."notnull" AS fact
+    FROM sqlite_schema t JOIN pragma_table_xinfo(t.name) c
+    WHERE t.type = 'table' AND substr(t.name, 1, 9) = 'holdfast_'
+    UNION ALL
+    SELECT 'index ' || i.name || ' on ' || t.name || ' ' || i."unique" || ' ' || i.partial
+    FROM sqlite_schema t JOIN pragma_index_list(t.name) i
+    WHERE t.type = 'table' AND substr(t.name, 1, 9) = 'holdfast_'
+      AND (substr(i.name, 1, 9) = 'holdfast_' OR i.origin <> 'c')
+    ORDER BY 1`,
+  postgres: `SELECT table_name || '.' || column_name || ' ' || data_type || ' ' || is_nullable AS fact
+    FROM information_schema.columns
+    WHERE table_schema = current_schema() AND starts_with(table_name, 'holdfast_')
+    UNION ALL
+    SELECT 'index ' || i.relname || ' on ' || t.relname || ' ' || x.indisunique::text || ' ' || (x.indpred IS NOT NULL)::text
+    FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid JOIN pg_class t ON t.oid = x.indrelid
+      JOIN pg_namespace n ON n.oid = t.relnamespace
+    WHERE n.nspname = current_schema() AND starts_with(t.relname, 'holdfast_') AND starts_with(i.relname, 'holdfast_')
+    ORDER BY 1`,
+});

@@ -1,0 +1,178 @@
+import { HoldfastError } from "../model/errors.ts";
+import { integer, ownColumns, ownTables, strict, text } from "./dialect.ts";
+import type { Dialect } from "./dialect.ts";
+import { migrations as embedded } from "./migrations.generated.ts";
+import { row, rows, run } from "./operation.ts";
+import type { Tx } from "./operation.ts";
+import { spelled, sql } from "./statement.ts";
+
+/** One step of the schema, spelled for both databases. Forward only. */
+export interface Migration {
+  readonly number: number;
+  readonly name: string;
+  readonly sqlite: string;
+  readonly postgres: string;
+  readonly checksum: { readonly sqlite: string; readonly postgres: string };
+}
+
+export interface MigrationContext {
+  readonly dialect: Dialect;
+  readonly now: number;
+  /** A stable text hash (SHA-256 in hex); hashing lives outside this layer. */
+  readonly hash: (text: string) => string;
+  readonly migrations?: readonly Migration[];
+}
+
+interface Applied {
+  readonly number: number;
+  readonly name: string;
+  readonly checksum: string;
+  readonly schema_hash: string;
+}
+
+/** The newest schema this version of the package knows. */
+export const schemaNumber: number = embedded.length;
+
+/**
+ * Brings the schema up to date, or refuses it. Runs inside one write
+ * transaction that holds its lock from the first statement, so any number of
+ * processes may open a new database at once: one creates, the others find.
+ * @returns the numbers of the migrations applied now.
+ */
+export function* migrate(context: MigrationContext): Tx<readonly number[]> {
+  const known = context.migrations ?? embedded;
+  const tables = yield* tableNames();
+  const applied = yield* verify(context, tables, known);
+  if (tables.length === 0) yield* createMigrationTable();
+  const pending = known.slice(applied.length);
+  for (const migration of pending) {
+    for (const statement of statementsOf(migration[context.dialect]))
+      yield* run(spelled({ sqlite: statement, postgres: statement }));
+    const schemaHash = context.hash(yield* fingerprint());
+    yield* run(sql`
+      INSERT INTO holdfast_migration (number, name, checksum, schema_hash, applied_at)
+      VALUES (${migration.number}, ${migration.name}, ${migration.checksum[context.dialect]}, ${schemaHash}, ${context.now})`);
+  }
+  return pending.map((migration) => migration.number);
+}
+
+/** What a read-only open does: the schema must be exactly ours. */
+export function* verifySchema(context: MigrationContext): Tx<void> {
+  const known = context.migrations ?? embedded;
+  const applied = yield* verify(context, yield* tableNames(), known);
+  if (applied.length < known.length) {
+    throw new HoldfastError(
+      "SCHEMA_OUTDATED",
+      `The database has schema ${applied.length}, this version of holdfast reads schema ${known.length}, and a read-only open does not migrate. ` +
+        "Open it once for writing.",
+      { found: applied.length, expected: known.length },
+    );
+  }
+}
+
+/** The newest migration in the database: cheap enough to ask between batches. */
+export function* appliedSchemaNumber(): Tx<number> {
+  const newest = yield* row<{ readonly number: number | null }>(
+    sql`SELECT MAX(number) AS number FROM holdfast_migration`,
+  );
+  return newest?.number ?? 0;
+}
+
+export function schemaNewer(found: number, expected: number): HoldfastError {
+  return new HoldfastError(
+    "SCHEMA_NEWER",
+    `The database has schema ${found}, this version of holdfast knows schema ${expected}. ` +
+      "A newer version has migrated it: upgrade holdfast in this process. Nothing was changed.",
+    { found, expected },
+  );
+}
+
+function* verify(
+  context: MigrationContext,
+  tables: readonly string[],
+  known: readonly Migration[],
+): Tx<readonly Applied[]> {
+  if (tables.length === 0) return [];
+  if (!tables.includes("holdfast_migration")) throw orphaned(tables);
+  const applied = yield* rows<Applied>(sql`
+    SELECT number, name, checksum, schema_hash FROM holdfast_migration ORDER BY number`);
+  const newest = applied.at(-1);
+  if (newest !== undefined && newest.number > known.length)
+    throw schemaNewer(newest.number, known.length);
+  applied.forEach((found, index) => {
+    const ours = known[index];
+    if (
+      ours?.number !== found.number ||
+      ours.checksum[context.dialect] !== found.checksum
+    )
+      throw altered(
+        `migration ${found.number} ("${found.name}") is not the one this version of holdfast contains`,
+        { migration: found.number },
+      );
+  });
+  if (
+    newest !== undefined &&
+    context.hash(yield* fingerprint()) !== newest.schema_hash
+  )
+    throw altered(
+      "its holdfast_* tables or indexes differ from what the migrations made",
+      { migration: newest.number },
+    );
+  return applied;
+}
+
+function* tableNames(): Tx<readonly string[]> {
+  const found = yield* rows<{ readonly name: string }>(ownTables);
+  return found.map((table) => table.name);
+}
+
+/**
+ * The shape of our tables as text: columns with type and nullability, and our
+ * indexes. Structured facts, not the database's rendering of DDL, which may
+ * change with the server's version.
+ */
+function* fingerprint(): Tx<string> {
+  const facts = yield* rows<{ readonly fact: string }>(ownColumns);
+  return facts.map((found) => found.fact).join("\n");
+}
+
+function* createMigrationTable(): Tx<void> {
+  yield* run(sql`
+    CREATE TABLE holdfast_migration (
+      number ${integer} PRIMARY KEY,
+      name ${text} NOT NULL,
+      checksum ${text} NOT NULL,
+      schema_hash ${text} NOT NULL,
+      applied_at ${integer} NOT NULL
+    ) ${strict}`);
+}
+
+/** Migrations hold no triggers or functions, so a line's last `;` ends a statement. */
+function statementsOf(migration: string): readonly string[] {
+  return migration
+    .replaceAll(/^\s*--.*$/gm, "")
+    .split(/;\s*$/m)
+    .map((statement) => statement.trim())
+    .filter((statement) => statement !== "");
+}
+
+function orphaned(tables: readonly string[]): HoldfastError {
+  return new HoldfastError(
+    "SCHEMA_ORPHANED",
+    `The database has ${tables.join(", ")} but no holdfast_migration table, so its schema cannot be told. ` +
+      "Restore holdfast_migration from a backup, or drop these tables if their content is not needed. Nothing was changed.",
+    { tables },
+  );
+}
+
+function altered(
+  what: string,
+  details: Readonly<Record<string, unknown>>,
+): HoldfastError {
+  return new HoldfastError(
+    "SCHEMA_ALTERED",
+    `The schema was altered: ${what}. ` +
+      "Undo the change or restore the database from a backup; your own tables are welcome beside ours under other names. Nothing was changed.",
+    details,
+  );
+}

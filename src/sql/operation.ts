@@ -1,0 +1,127 @@
+import { HoldfastError } from "../model/errors.ts";
+import type { Statement } from "./statement.ts";
+
+/** What a body may ask of the transaction it runs in. */
+export class Request {
+  readonly want: "row" | "rows" | "run" | "rollback" | "touch";
+  readonly statement: Statement | undefined;
+  readonly change: Change | undefined;
+
+  constructor(
+    want: Request["want"],
+    statement: Statement | undefined,
+    change: Change | undefined,
+  ) {
+    this.want = want;
+    this.statement = statement;
+    this.change = change;
+  }
+}
+
+/** Which aggregate an operation wrote to: what subscribers are told. */
+export interface Change {
+  readonly operation: string;
+  readonly key: string;
+}
+
+/**
+ * A piece of a transaction: a generator that yields requests and returns its
+ * result. It cannot await, so no transaction is held across a network call;
+ * it may be run again (busy, deadlock, batch re-run), so it must be pure apart
+ * from its statements.
+ */
+export type Tx<T> = Generator<Request, T, unknown>;
+
+/** The first row, or undefined. */
+export function* row<R extends object>(
+  statement: Statement,
+): Tx<R | undefined> {
+  return (yield new Request("row", statement, undefined)) as R | undefined;
+}
+
+/** All rows. */
+export function* rows<R extends object>(
+  statement: Statement,
+): Tx<readonly R[]> {
+  return (yield new Request("rows", statement, undefined)) as readonly R[];
+}
+
+/** Runs a statement without RETURNING and tells how many rows it changed. */
+export function* run(statement: Statement): Tx<number> {
+  return (yield new Request("run", statement, undefined)) as number;
+}
+
+/**
+ * The verdict "roll back, and still answer": `return yield* rollbackWith(v)`.
+ * From here on the call can only end by rolling back, whoever composed it; the
+ * value it returns reaches the caller, and a further statement is an error.
+ */
+export function* rollbackWith<T>(value: T): Tx<T> {
+  yield new Request("rollback", undefined, undefined);
+  return value;
+}
+
+/** A set form's answer for one input; undefined sends the input to `one`. */
+export interface Done<O> {
+  readonly value: O;
+}
+
+export function done<O>(value: O): Done<O> {
+  return { value };
+}
+
+export interface OperationForms<I, O> {
+  /** The aggregate the input addresses: routing, batching, metrics, hints. */
+  readonly key: (input: I) => string;
+  /** The meaning of the operation. */
+  readonly one: (input: I) => Tx<O>;
+  /**
+   * The same for many inputs of distinct keys, in Postgres' own SQL and few
+   * statements. It answers only for inputs that succeeded as `one` would have;
+   * the others (skipped, refused) it leaves undefined and `one` decides.
+   */
+  readonly many?: (
+    inputs: readonly I[],
+  ) => Tx<readonly (Done<O> | undefined)[]>;
+}
+
+/**
+ * A named change or question, written once for both databases. Give it to
+ * `database.write` or `database.read`, or compose it: `yield* appendEvent(a)`.
+ */
+export interface Operation<I, O> extends OperationForms<I, O> {
+  (input: I): Tx<O>;
+  readonly name: string;
+}
+
+/**
+ * Defines an operation.
+ * @example
+ * const rename = operation("rename", {
+ *   key: (input: { id: string; name: string }) => input.id,
+ *   *one({ id, name }) {
+ *     return yield* run(sql`UPDATE app_user SET name = ${name} WHERE id = ${id}`);
+ *   },
+ * });
+ */
+export function operation<I, O>(
+  name: string,
+  forms: OperationForms<I, O>,
+): Operation<I, O> {
+  function* composed(input: I): Tx<O> {
+    yield new Request("touch", undefined, {
+      operation: name,
+      key: forms.key(input),
+    });
+    return yield* forms.one(input);
+  }
+  Object.defineProperty(composed, "name", { value: name });
+  return Object.assign(composed, forms);
+}
+
+/** The error for a body that breaks the rules above. */
+export function operationInvalid(name: string, why: string): HoldfastError {
+  return new HoldfastError("OPERATION_INVALID", `Operation "${name}" ${why}`, {
+    operation: name,
+  });
+}

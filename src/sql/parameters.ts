@@ -1,0 +1,96 @@
+import { HoldfastError } from "../model/errors.ts";
+import type { Parameter, SqlValue } from "./statement.ts";
+
+/**
+ * Drivers disagree about almost every odd value (a NaN becomes NULL here and
+ * an error there; a NUL character ends a Postgres statement but not an SQLite
+ * one), so values are checked here, once, before any driver sees them.
+ */
+export function checkValue(value: SqlValue, position: number): void {
+  switch (typeof value) {
+    case "string":
+      if (value.includes("\0"))
+        throw invalid(position, "text with U+0000", "Postgres cannot store it");
+      if (!value.isWellFormed())
+        throw invalid(
+          position,
+          "text with a lone surrogate",
+          "it has no UTF-8 form",
+        );
+      return;
+    case "number":
+      if (!Number.isFinite(value))
+        throw invalid(
+          position,
+          String(value),
+          "only finite numbers can be stored",
+        );
+      if (Number.isInteger(value) && !Number.isSafeInteger(value))
+        throw invalid(
+          position,
+          "an integer beyond 2^53 − 1",
+          "it cannot be read back exactly; store it as text",
+        );
+      return;
+    case "bigint":
+      if (value > MAX_SAFE || value < -MAX_SAFE)
+        throw invalid(
+          position,
+          "a bigint beyond 2^53 − 1",
+          "it cannot be read back exactly; store it as text",
+        );
+      return;
+    default:
+      if (value === null || value instanceof Uint8Array) return;
+      throw invalid(
+        position,
+        describe(value),
+        "bind text, a number, bytes or null (booleans as 0 and 1, objects as encoded text)",
+      );
+  }
+}
+
+/** The same for a parameter that may be an array, as set forms bind them. */
+export function checkParameter(value: Parameter, position: number): void {
+  if (!Array.isArray(value)) return checkValue(value as SqlValue, position);
+  for (const item of value) checkValue(item as SqlValue, position);
+}
+
+/** Roughly how much a parameter adds to a transaction, for slicing batches. */
+export function parameterBytes(value: Parameter): number {
+  if (typeof value === "string") return value.length;
+  if (value instanceof Uint8Array) return value.byteLength;
+  return 8;
+}
+
+/** Reads are exact or refused: beyond 2^53 a driver may have rounded already. */
+export function checkedNumber(value: number, column: string): number {
+  if (Number.isInteger(value) && !Number.isSafeInteger(value))
+    throw corruptNumber(column);
+  return value;
+}
+
+export function corruptNumber(column: string): HoldfastError {
+  return new HoldfastError(
+    "CORRUPT_ROW",
+    `Column "${column}" holds an integer beyond ±(2^53 − 1), which no operation of Holdfast writes. ` +
+      "Look at the row with a database shell; restore it from a backup or delete it.",
+    { column },
+  );
+}
+
+const MAX_SAFE = BigInt(Number.MAX_SAFE_INTEGER);
+
+function invalid(position: number, found: string, why: string): HoldfastError {
+  return new HoldfastError(
+    "PARAMETER_INVALID",
+    `Parameter ${position} of the statement is ${found}: ${why}.`,
+    { position, found },
+  );
+}
+
+function describe(value: unknown): string {
+  if (value === undefined) return "undefined";
+  if (Array.isArray(value)) return "an array";
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
+}

@@ -1,0 +1,153 @@
+import { HoldfastError } from "../model/errors.ts";
+
+/** What a statement may bind. Arrays are for Postgres set forms alone. */
+export type SqlValue = string | number | bigint | Uint8Array | null;
+export type Parameter = SqlValue | readonly SqlValue[];
+
+/** The text around the parameters, spelled for each database. */
+interface Piece {
+  readonly sqlite: string;
+  readonly postgres: string;
+}
+
+/**
+ * One SQL text, whatever its parameters. The same template literal yields the
+ * same object at every call, so connections keep prepared statements by
+ * identity and no text is built or compared on the hot path.
+ */
+export class Template {
+  readonly pieces: readonly Piece[];
+  readonly sqlite: string;
+  readonly postgres: string;
+  /** True where the number of changed rows means something. */
+  readonly counts: boolean;
+  /** A conservative reading of the verb: anything but a plain query counts as a write. */
+  readonly writes: boolean;
+  /** True when "0 rows changed" proves that the statement left no trace: our own tables carry no triggers. */
+  readonly tracelessWhenUnchanged: boolean;
+
+  constructor(pieces: readonly Piece[]) {
+    this.pieces = pieces;
+    // better-sqlite3 takes `?1` for a name, so SQLite gets bare marks.
+    this.sqlite = pieces
+      .map((piece) => piece.sqlite)
+      .join("?")
+      .trim();
+    this.postgres = pieces
+      .map((piece, index) => (index === 0 ? "" : `$${index}`) + piece.postgres)
+      .join("")
+      .trim();
+    const text = this.sqlite;
+    if (
+      /^(BEGIN|COMMIT|END|ROLLBACK|SAVEPOINT|RELEASE|ATTACH|DETACH|VACUUM|PRAGMA)\b/i.test(
+        text,
+      ) ||
+      /\bOR\s+(ROLLBACK|FAIL)\b/i.test(text)
+    )
+      throw controlsTransaction(text);
+    this.counts = /^(INSERT|UPDATE|DELETE|WITH)\b/i.test(text);
+    this.writes = !/^(SELECT|VALUES)\b/i.test(text);
+    this.tracelessWhenUnchanged = /^(UPDATE|DELETE\s+FROM)\s+holdfast_/i.test(
+      text,
+    );
+  }
+}
+
+/** A template with its parameters. Made by `sql`, also nested inside another. */
+export class Statement {
+  readonly template: Template;
+  readonly parameters: readonly Parameter[];
+
+  constructor(template: Template, parameters: readonly Parameter[]) {
+    this.template = template;
+    this.parameters = parameters;
+  }
+}
+
+/**
+ * Templates already built from one literal: directly when all its values are
+ * parameters, else by the sequence of nested templates. Literals are finite,
+ * so this is too.
+ */
+class Shape {
+  template: Template | undefined;
+  readonly next: Map<Template | undefined, Shape> = new Map();
+}
+
+const shapes = new WeakMap<TemplateStringsArray, Shape>();
+
+/**
+ * Writes a statement: `sql\`SELECT n FROM t WHERE id = ${id}\``. Values become
+ * parameters, statements (from `sql` or sql/dialect.ts) are spliced in; text
+ * never is, so nothing can be injected.
+ */
+export function sql(
+  strings: TemplateStringsArray,
+  ...values: readonly (Parameter | Statement)[]
+): Statement {
+  let shape = shapes.get(strings);
+  if (shape === undefined) shapes.set(strings, (shape = new Shape()));
+  if (!values.some(isStatement)) {
+    shape.template ??= new Template(strings.map(sameEverywhere));
+    return new Statement(shape.template, values as readonly Parameter[]);
+  }
+  for (const value of values) {
+    const step = isStatement(value) ? value.template : undefined;
+    let next: Shape | undefined = shape.next.get(step);
+    if (next === undefined) shape.next.set(step, (next = new Shape()));
+    shape = next;
+  }
+  shape.template ??= new Template(splice(strings, values));
+  return new Statement(
+    shape.template,
+    values.flatMap((value) =>
+      isStatement(value) ? value.parameters : [value],
+    ),
+  );
+}
+
+/** Text that each database spells its own way; only sql/dialect.ts calls this. */
+export function spelled(piece: Piece): Statement {
+  return new Statement(new Template([piece]), []);
+}
+
+/** Transactions are the backend's: a body that ended one would commit its neighbours' half-done work. */
+function controlsTransaction(text: string): HoldfastError {
+  return new HoldfastError(
+    "OPERATION_INVALID",
+    `A body may not run "${text.slice(0, 40)}": transactions belong to write and read. Return, throw or use rollbackWith instead.`,
+  );
+}
+
+function isStatement(value: Parameter | Statement): value is Statement {
+  return value instanceof Statement;
+}
+
+function sameEverywhere(text: string): Piece {
+  return { sqlite: text, postgres: text };
+}
+
+function splice(
+  strings: TemplateStringsArray,
+  values: readonly (Parameter | Statement)[],
+): Piece[] {
+  const pieces: Piece[] = [sameEverywhere(strings[0] ?? "")];
+  const extend = (piece: Piece): void => {
+    const last = pieces.pop() ?? sameEverywhere("");
+    pieces.push({
+      sqlite: last.sqlite + piece.sqlite,
+      postgres: last.postgres + piece.postgres,
+    });
+  };
+  values.forEach((value, index) => {
+    if (isStatement(value)) {
+      const [first, ...rest] = value.template.pieces;
+      if (first !== undefined) extend(first);
+      pieces.push(...rest);
+      extend(sameEverywhere(strings[index + 1] ?? ""));
+    } else {
+      pieces.push(sameEverywhere(strings[index + 1] ?? ""));
+    }
+  });
+  return pieces;
+}

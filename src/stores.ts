@@ -1,0 +1,38 @@
+export { sql } from "./sql/statement.ts";
+export type { Parameter, SqlValue, Statement } from "./sql/statement.ts";
+export {
+  done,
+  operation,
+  rollbackWith,
+  row,
+  rows,
+  run,
+} from "./sql/operation.ts";
+export type {
+  Change,
+  Done,
+  Operation,
+  OperationForms,
+  Tx,
+} from "./sql/operation.ts";
+export {
+  autoKey,
+  belowHorizon,
+  bytes,
+  feedTransaction,
+  integer,
+  lockRow,
+  skipLocked,
+  strict,
+  text,
+} from "./sql/dialect.ts";
+export type { Dialect } from "./sql/dialect.ts";
+export type {
+  ChangeHint,
+  Database,
+  Durability,
+  Latency,
+  Stats,
+  WaitOptions,
+  Warning,
+} from "./stores/database.ts";

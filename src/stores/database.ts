@@ -1,0 +1,110 @@
+import type { Clock } from "../model/clock.ts";
+import type { Duration } from "../model/durations.ts";
+import type { Dialect } from "../sql/dialect.ts";
+import type { Change, Operation, Tx } from "../sql/operation.ts";
+
+/** Every wait can be given up: by a signal or after a time. */
+export interface WaitOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly timeout?: Duration | undefined;
+}
+
+/**
+ * What subscribers are told, after the change is durable: which operation
+ * touched which aggregate, or (`unknown`) that something may have changed.
+ * A hint: it may come twice, and the reader re-reads.
+ */
+export type ChangeHint =
+  ({ readonly kind: "change" } & Change) | { readonly kind: "unknown" };
+
+/** Percentiles over the last few thousand samples, in milliseconds. */
+export interface Latency {
+  readonly count: number;
+  readonly p50: number;
+  readonly p99: number;
+  readonly max: number;
+}
+
+export interface Stats {
+  /** Calls that no transaction has taken yet. */
+  readonly queueDepth: number;
+  /** Physical transactions committed, and the calls in them. */
+  readonly commits: number;
+  readonly calls: number;
+  readonly batchSize: {
+    readonly p50: number;
+    readonly p99: number;
+    readonly max: number;
+  };
+  /** BEGIN to COMMIT, and COMMIT to durable. */
+  readonly commitMs: Latency;
+  readonly flushMs: Latency;
+  readonly flushes: number;
+  /** Calls that ended by rolling back, by error or by verdict. */
+  readonly rollbacks: number;
+  /** Waits for a lock held elsewhere, and transactions run again. */
+  readonly busyRetries: number;
+  readonly reruns: number;
+  /** Bytes in use in SQLite's write-ahead log, as last measured; 0 elsewhere. */
+  readonly walBytes: number;
+  readonly checkpoints: {
+    readonly passive: number;
+    readonly restarts: number;
+    readonly failures: number;
+  };
+  /** Times the safety-net poll found something no hint had told. */
+  readonly polls: number;
+  /** Server time minus local time; 0 on SQLite. */
+  readonly clockOffsetMs: number;
+}
+
+/** Something worth knowing that is no error. Match on `code`. */
+export interface Warning {
+  readonly code: "CLOCK_SKEW" | "FSYNC_OFF" | "FILE_SYSTEM_DOUBTFUL";
+  readonly message: string;
+}
+
+export type Durability = "full" | "normal" | "memory";
+
+/**
+ * A database with our tables in it. Both backends implement exactly this, so
+ * stores and runtime never ask which one they have.
+ */
+export interface Database {
+  readonly dialect: Dialect;
+  /** What an acknowledgement promises: `full` survives power loss, `normal` a crash of the process, `memory` nothing. */
+  readonly durability: Durability;
+  /** The time operations should be given. On Postgres the server's. */
+  readonly clock: Clock;
+
+  /**
+   * Runs an operation in a transaction and resolves once its result is
+   * durable. A signal or timeout cancels a call that no transaction has taken
+   * yet; after that it is ignored and the call resolves.
+   */
+  write<I, O>(
+    operation: Operation<I, O>,
+    input: I,
+    options?: WaitOptions,
+  ): Promise<O>;
+  write<O>(name: string, body: () => Tx<O>, options?: WaitOptions): Promise<O>;
+
+  /** Runs a read in one snapshot and resolves once that snapshot is durable. */
+  read<I, O>(
+    operation: Operation<I, O>,
+    input: I,
+    options?: WaitOptions,
+  ): Promise<O>;
+  read<O>(name: string, body: () => Tx<O>, options?: WaitOptions): Promise<O>;
+
+  /** Resolves when the queue has room: await it between writes you do not await. */
+  writable(options?: WaitOptions): Promise<void>;
+
+  /** Calls the listener after each durable change; returns the way to stop. */
+  subscribe(listener: (hint: ChangeHint) => void): () => void;
+
+  stats(): Stats;
+
+  /** Takes no new calls, finishes those queued (10 s unless told), and lets go of the database. */
+  close(options?: { readonly timeout?: Duration }): Promise<void>;
+}

@@ -1,0 +1,3 @@
+export { manualClock } from "./model/clock.ts";
+export type { ManualClock } from "./model/clock.ts";
+export { seededEntropy } from "./model/entropy.ts";

@@ -1,0 +1,19 @@
+import { conformance } from "../conformance/all.ts";
+import { Folder, driverName } from "../sqlite/place.ts";
+
+conformance({
+  name: `a SQLite file (${driverName})`,
+  survives: true,
+  place() {
+    const folder = new Folder();
+    return Promise.resolve({
+      open: ({ clock, queueCalls } = {}) =>
+        folder.open({
+          ...(clock && { clock }),
+          ...(queueCalls !== undefined && { queueCallsMax: queueCalls }),
+        }),
+      shell: (...statements) => Promise.resolve(folder.shell(statements)),
+      dispose: () => folder.dispose(),
+    });
+  },
+});

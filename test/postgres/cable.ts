@@ -1,0 +1,104 @@
+import { connect, createServer } from "node:net";
+import type { AddressInfo, Server, Socket } from "node:net";
+import { once } from "node:events";
+import { urlWith } from "./place.ts";
+
+interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** When to cut a connection over which something is said. */
+type CutAt =
+  "before the server hears it" | "before the client hears the answer";
+
+/** A cable between a database and its server, with somebody to pull it. */
+export class Cable {
+  readonly #server: Server;
+  readonly #target: Address;
+  readonly #pairs = new Set<Pair>();
+  #port = 0;
+  #cut: { readonly words: string; readonly at: CutAt } | undefined;
+  /** Connections that were cut for what they said. */
+  cuts = 0;
+
+  static async to(url: string): Promise<Cable> {
+    const { hostname, port } = new URL(url);
+    const cable = new Cable({ host: hostname, port: Number(port) });
+    await cable.plugIn();
+    return cable;
+  }
+
+  private constructor(target: Address) {
+    this.#target = target;
+    this.#server = createServer((client) => this.#carry(client));
+  }
+
+  urlFor(url: string): string {
+    return urlWith((parsed) => (parsed.port = String(this.#port)), url);
+  }
+
+  /** Cuts the next connection over which the client says these words. */
+  cutAt(words: string, at: CutAt): void {
+    this.#cut = { words, at };
+  }
+
+  /** Cuts all connections and refuses new ones. */
+  async unplug(): Promise<void> {
+    const closed = once(this.#server, "close");
+    this.#server.close();
+    for (const pair of this.#pairs) pair.cut();
+    await closed;
+  }
+
+  async plugIn(): Promise<void> {
+    this.#server.listen(this.#port, "127.0.0.1");
+    await once(this.#server, "listening");
+    this.#port = (this.#server.address() as AddressInfo).port;
+  }
+
+  #carry(client: Socket): void {
+    const server = connect({ ...this.#target, noDelay: true });
+    const pair = new Pair(client, server);
+    this.#pairs.add(pair);
+    client.on("data", (data) => {
+      const cut = this.#cut;
+      if (cut === undefined || !data.includes(cut.words))
+        return void server.write(data);
+      this.#cut = undefined;
+      this.cuts += 1;
+      if (cut.at === "before the server hears it") return pair.cut();
+      pair.isDeaf = true;
+      // Whatever it answers, it has done it.
+      server.once("data", () => pair.cut());
+      server.write(data);
+    });
+    server.on("data", (data) => {
+      if (!pair.isDeaf) client.write(data);
+    });
+    for (const socket of [client, server])
+      socket.on("close", () => this.#drop(pair)).on("error", () => undefined);
+  }
+
+  #drop(pair: Pair): void {
+    pair.cut();
+    this.#pairs.delete(pair);
+  }
+}
+
+class Pair {
+  readonly #client: Socket;
+  readonly #server: Socket;
+  /** The client is told nothing more. */
+  isDeaf = false;
+
+  constructor(client: Socket, server: Socket) {
+    this.#client = client;
+    this.#server = server;
+  }
+
+  cut(): void {
+    this.#client.destroy();
+    this.#server.destroy();
+  }
+}

@@ -1,0 +1,219 @@
+import { describe, expect, test } from "vitest";
+import { operation, row, run } from "../../src/sql/operation.ts";
+import type { Tx } from "../../src/sql/operation.ts";
+import { sql } from "../../src/sql/statement.ts";
+import { appendEntry } from "../fixtures/append-entry.ts";
+import { createHeads, logOf } from "./log.ts";
+import { rejection, until, withPlace } from "./place.ts";
+
+interface Pair {
+  readonly first: number;
+  readonly second: number;
+}
+
+/** Touches two heads in the order given, with time to be overtaken in between. */
+const touchBoth = operation("touchBoth", {
+  key: ({ first, second }: Pair) => `${first}-${second}`,
+  *one({ first, second }) {
+    yield* touch(first);
+    yield* row(sql`SELECT pg_sleep(0.2)`);
+    yield* touch(second);
+  },
+});
+
+function* touch(head: number): Tx<void> {
+  yield* run(
+    sql`UPDATE app_log_head SET version = version + 1 WHERE key = ${head}`,
+  );
+}
+
+describe("transactions in each other's way", () => {
+  test("a deadlock is resolved by running its victim again", () =>
+    withPlace(async (place) => {
+      const database = await place.open();
+      const [first = 0, second = 0] = await createHeads(database, 2);
+      await Promise.all([
+        database.write(touchBoth, { first, second }),
+        database.write(touchBoth, { first: second, second: first }),
+      ]);
+      const versions = await database.read("versions", () =>
+        row(sql`SELECT sum(version) AS total FROM app_log_head`),
+      );
+      expect(versions).toEqual({ total: 4 });
+      expect(database.stats().reruns).toBeGreaterThan(0);
+    }));
+
+  test("a deadlock is not for the body to make sense of", () =>
+    withPlace(async (place) => {
+      const database = await place.open();
+      const [first = 0, second = 0] = await createHeads(database, 2);
+      const careless = (a: number, b: number) =>
+        database.write(`careless ${a}`, function* () {
+          yield* touch(a);
+          yield* row(sql`SELECT pg_sleep(0.2)`);
+          try {
+            yield* touch(b);
+          } catch {
+            throw new Error("the second head is missing");
+          }
+          return "both";
+        });
+      expect(
+        await Promise.all([careless(first, second), careless(second, first)]),
+      ).toEqual(["both", "both"]);
+    }));
+
+  test("a serialization failure at every attempt is told after ten of them", () =>
+    withPlace(async (place) => {
+      const database = await place.open();
+      let runs = 0;
+      const error = await rejection(
+        database.write("unlucky", function* () {
+          runs += 1;
+          yield* run(
+            sql`DO $$ BEGIN RAISE EXCEPTION 'again' USING ERRCODE = '40001'; END $$`,
+          );
+        }),
+      );
+      expect(error).toMatchObject({
+        code: "TRANSACTION_CONFLICT",
+        retryable: true,
+      });
+      expect(runs).toBe(11);
+      expect(database.stats()).toMatchObject({ reruns: 10, rollbacks: 1 });
+    }));
+
+  test("a lock is waited for longer than one statement may wait", () =>
+    withPlace(async (place) => {
+      const database = await place.open();
+      const [head = 0] = await createHeads(database, 1);
+      const shell = place.shell();
+      await shell`BEGIN`;
+      await shell`UPDATE app_log_head SET version = version WHERE key = ${head}`;
+      const call = database.write(appendEntry, {
+        head,
+        expectedVersion: 0,
+        payload: "patient",
+      });
+      await until(() => database.stats().busyRetries > 0);
+      await shell`COMMIT`;
+      expect(await call).toEqual({ version: 1 });
+      expect(await logOf(database)).toBe("1:1 patient");
+    }));
+
+  test("a table that changed under a prepared statement is asked again", () =>
+    withPlace(async (place) => {
+      const database = await place.open({ poolSize: 1 });
+      await createHeads(database, 1);
+      const first = (): Promise<unknown> =>
+        database.read("all", () => row(sql`SELECT * FROM app_log_head`));
+      expect(await first()).toEqual({ key: 1, id: "h0", version: 0 });
+      await place.shell()`ALTER TABLE app_log_head ADD COLUMN note TEXT`;
+      expect(await first()).toEqual({
+        key: 1,
+        id: "h0",
+        version: 0,
+        note: null,
+      });
+    }));
+});
+
+describe("statements the server refuses", () => {
+  const cases: readonly [string, () => Tx<unknown>, object][] = [
+    [
+      "a violated CHECK",
+      () =>
+        run(
+          sql`INSERT INTO app_log (head, version, payload) VALUES (1, 1, ${"refused"})`,
+        ),
+      {
+        code: "CONSTRAINT_VIOLATED",
+        details: { constraint: "app_log_payload", table: "app_log" },
+      },
+    ],
+    [
+      "a violated UNIQUE",
+      () =>
+        run(sql`INSERT INTO app_log_head (id, version) VALUES (${"h0"}, 0)`),
+      {
+        code: "CONSTRAINT_VIOLATED",
+        details: { constraint: "app_log_head_id", table: "app_log_head" },
+      },
+    ],
+    [
+      "a missing value",
+      () =>
+        run(sql`INSERT INTO app_log_head (id, version) VALUES (NULL, ${1})`),
+      { code: "CONSTRAINT_VIOLATED", details: { table: "app_log_head" } },
+    ],
+    [
+      "text where a number belongs",
+      () => row(sql`SELECT key FROM app_log_head WHERE key = ${"my secret"}`),
+      { code: "STATEMENT_FAILED", details: { sqlstate: "22P02" } },
+    ],
+    [
+      "a table that is not there",
+      () => row(sql`SELECT secret FROM app_nowhere`),
+      { code: "STATEMENT_FAILED", details: { sqlstate: "42P01" } },
+    ],
+    [
+      "a full disk",
+      () =>
+        run(
+          sql`DO $$ BEGIN RAISE EXCEPTION 'secret' USING ERRCODE = '53100'; END $$`,
+        ),
+      { code: "DISK_FULL", retryable: true },
+    ],
+    [
+      "damaged data",
+      () =>
+        run(
+          sql`DO $$ BEGIN RAISE EXCEPTION 'secret' USING ERRCODE = 'XX001'; END $$`,
+        ),
+      { code: "DATABASE_DAMAGED" },
+    ],
+  ];
+
+  test.each(cases)("%s is named by code, without values", (_, body, expected) =>
+    withPlace(async (place) => {
+      const database = await place.open();
+      await createHeads(database, 1);
+      const error = await rejection(database.write("refused", body));
+      expect(error).toMatchObject(expected);
+      expect(`${error.stack} ${JSON.stringify(error)}`).not.toMatch(
+        /secret|\bh0\b/,
+      );
+      expect(error.cause).toBeUndefined();
+    }),
+  );
+
+  test("a write in a read and a write where none is allowed differ", () =>
+    withPlace(async (place) => {
+      const database = await place.open();
+      const [head = 0] = await createHeads(database, 1);
+      const entry = { head, expectedVersion: 0, payload: "p" };
+      expect(await rejection(database.read(appendEntry, entry))).toMatchObject({
+        code: "WRITE_IN_READ",
+      });
+      expect(
+        await rejection(
+          database.write("standby", function* () {
+            yield* run(sql`SET TRANSACTION READ ONLY`);
+            yield* appendEntry(entry);
+          }),
+        ),
+      ).toMatchObject({ code: "READ_ONLY" });
+    }));
+
+  test("something yielded that is no request is a slip that is named", () =>
+    withPlace(async (place) => {
+      const database = await place.open();
+      const error = await rejection(
+        database.write("slip", function* () {
+          yield touch(1) as never;
+        }),
+      );
+      expect(error).toMatchObject({ code: "OPERATION_INVALID" });
+      expect(error.message).toContain("yield*");
+    }));
+});

@@ -1,0 +1,320 @@
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import { once } from "node:events";
+import { inspect } from "node:util";
+import { describe, expect, test } from "vitest";
+import { loadDriver } from "../../src/backends/postgres/driver.ts";
+import { openPostgres } from "../../src/postgres.ts";
+import type { PostgresOptions } from "../../src/postgres.ts";
+import { row } from "../../src/sql/operation.ts";
+import { sql } from "../../src/sql/statement.ts";
+import type { Database } from "../../src/stores/database.ts";
+import { rejection, serverUrl, urlWith, withPlace } from "./place.ts";
+
+const password = "s3cret-Pa55word";
+
+/** Everything a log could show of a value. */
+function shown(value: unknown): string {
+  return [
+    String(value),
+    inspect(value, { depth: 10, showHidden: true }),
+    JSON.stringify(value),
+    JSON.stringify(Object.getOwnPropertyDescriptors(value)),
+  ].join("\n");
+}
+
+function setting(database: Database, name: string): Promise<unknown> {
+  return database.read("setting", function* () {
+    const found = yield* row<{ value: string }>(
+      sql`SELECT current_setting(${name}) AS value`,
+    );
+    return found?.value;
+  });
+}
+
+describe("opening", () => {
+  test("[A1] sixteen opens of an empty schema at once all succeed and make it once", () =>
+    withPlace(async (place) => {
+      const opened = await Promise.all(
+        Array.from({ length: 16 }, () => place.open({ poolSize: 1 })),
+      );
+      expect(opened).toHaveLength(16);
+      expect([
+        ...(await place.shell()`SELECT number::int FROM holdfast_migration`),
+      ]).toEqual([{ number: 1 }]);
+    }));
+
+  test("our tables land in our schema, and the app's own are within reach", () =>
+    withPlace(async (place) => {
+      const database = await place.open();
+      expect(await setting(database, "search_path")).toBe(
+        `"${place.schema}", public`,
+      );
+      const found = await place.shell()<{ tablename: string }[]>`
+        SELECT tablename FROM pg_tables WHERE schemaname = ${place.schema} ORDER BY 1`;
+      expect(found.map((table) => table.tablename)).toEqual([
+        "holdfast_migration",
+        "holdfast_tick",
+      ]);
+    }));
+
+  test("a user who may not use the schema is told so, and nothing is made elsewhere", () =>
+    withPlace(async (place) => {
+      await (await place.open()).close();
+      const role = `role_${place.schema}`;
+      const shell = place.shell();
+      await shell.unsafe(`CREATE ROLE "${role}" LOGIN PASSWORD '${password}'`);
+      const url = urlWith((parsed) => {
+        parsed.username = role;
+        parsed.password = password;
+      });
+      const error = await rejection(place.open({}, url));
+      await shell.unsafe(`DROP ROLE "${role}"`);
+      expect(error).toMatchObject({
+        code: "DATABASE_ACCESS_DENIED",
+        details: { schema: place.schema },
+      });
+    }));
+});
+
+describe("a server that does not let us in", () => {
+  const cases: readonly [string, string, string, () => Promise<string>][] = [
+    [
+      "a wrong password is access denied",
+      "DATABASE_ACCESS_DENIED",
+      "28P01",
+      () => Promise.resolve(urlWith((url) => (url.password = password))),
+    ],
+    [
+      "a missing database is not found",
+      "DATABASE_NOT_FOUND",
+      "3D000",
+      () => Promise.resolve(urlWith((url) => (url.pathname = "/nowhere"))),
+    ],
+    [
+      "a refused connection is unreachable",
+      "DATABASE_UNREACHABLE",
+      "ECONNREFUSED",
+      async () => {
+        const port = await unusedPort();
+        return urlWith((url) => {
+          url.port = String(port);
+          url.password = password;
+        });
+      },
+    ],
+    [
+      "an unknown host is unreachable",
+      "DATABASE_UNREACHABLE",
+      "E",
+      () =>
+        Promise.resolve(
+          urlWith((url) => {
+            url.hostname = "no-such-host.invalid";
+            url.password = password;
+          }),
+        ),
+    ],
+  ];
+
+  test.each(cases)("%s", async (_, code, reason, urlOf) => {
+    const url = await urlOf();
+    const error = await rejection(openPostgres(url));
+    expect(error).toMatchObject({
+      code,
+      retryable: code === "DATABASE_UNREACHABLE",
+    });
+    expect(Object.values(error.details ?? {}).join()).toContain(reason);
+    expect(shown(error)).not.toContain(new URL(url).password);
+    expect(shown(error)).not.toContain(new URL(serverUrl()).password);
+  });
+
+  test("a server that hangs up during the greeting is unreachable", async () => {
+    const server = createServer((socket) => socket.destroy()).listen(0);
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const error = await rejection(
+      openPostgres(`postgres://user:${password}@127.0.0.1:${port}/app`),
+    );
+    server.close();
+    expect(error).toMatchObject({ code: "DATABASE_UNREACHABLE" });
+    expect(shown(error)).not.toContain(password);
+  });
+
+  test("several hosts are tried in turn, and none of them is an error, not a wait", async () => {
+    const port = await unusedPort();
+    const { username, password: secret, host } = new URL(serverUrl());
+    const hosts = `127.0.0.1:${port},127.0.0.1:${port}`;
+    const error = await rejection(
+      openPostgres(`postgres://${username}:${secret}@${hosts}/postgres`),
+    );
+    expect(error).toMatchObject({ code: "DATABASE_UNREACHABLE" });
+    await withPlace(async (place) => {
+      const database = await place.open(
+        {},
+        `postgres://${username}:${secret}@127.0.0.1:${port},${host}/postgres`,
+      );
+      expect(await setting(database, "server_encoding")).toBe("UTF8");
+    });
+  });
+
+  test("several hosts of which none is what the URL asks for are an error too", async () => {
+    const { username, password: secret, host } = new URL(serverUrl());
+    const error = await rejection(
+      openPostgres(
+        `postgres://${username}:${secret}@${host},${host}/postgres?target_session_attrs=standby`,
+      ),
+    );
+    expect(error).toMatchObject({ code: "DATABASE_UNREACHABLE" });
+    expect(shown(error)).not.toContain(secret);
+  });
+
+  test("a password that stops working is told to those who wait", () =>
+    withPlace(async (place) => {
+      const role = `role_${place.schema}`;
+      const shell = place.shell();
+      await shell.unsafe(
+        `CREATE ROLE "${role}" SUPERUSER LOGIN PASSWORD '${password}'`,
+      );
+      const url = urlWith((parsed) => {
+        parsed.username = role;
+        parsed.password = password;
+      }, place.url);
+      const database = await place.open({}, url);
+      await shell.unsafe(`ALTER ROLE "${role}" PASSWORD 'another'`);
+      await shell`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = ${role}`;
+      const error = await rejection(setting(database, "search_path"));
+      expect(error).toMatchObject({ code: "DATABASE_ACCESS_DENIED" });
+      expect(shown(error)).not.toContain(password);
+      await database.close();
+      await shell.unsafe(
+        `DROP OWNED BY "${role}" CASCADE; DROP ROLE "${role}"`,
+      );
+    }));
+
+  test.each([
+    ["no URL", undefined],
+    ["a file name", "./app.db"],
+    ["an unencoded password", `postgres://user:${password}/#@host:x/app`],
+  ])("%s is refused without being quoted", async (_, url) => {
+    const error = await rejection(openPostgres(url as string));
+    expect(error).toMatchObject({
+      code: "OPTION_INVALID",
+      details: { option: "url" },
+    });
+    expect(shown(error)).not.toContain(password);
+  });
+
+  test("a missing driver names the package to install", async () => {
+    const error = await rejection(
+      loadDriver(() => Promise.reject(new Error("Cannot find package"))),
+    );
+    expect(error).toMatchObject({ code: "DRIVER_MISSING" });
+    expect(error.message).toContain("npm install postgres");
+  });
+
+  test("nothing of an open database shows the password", () =>
+    withPlace(async (place) => {
+      const database = await place.open();
+      const secret = new URL(serverUrl()).password;
+      expect(secret).not.toBe("");
+      expect(shown(database)).not.toContain(secret);
+      expect(shown(database.stats())).not.toContain(secret);
+      const failure = await rejection(
+        database.read("typo", () => row(sql`SELECT nothing FROM nowhere`)),
+      );
+      expect(shown(failure)).not.toContain(secret);
+    }));
+});
+
+describe("options", () => {
+  test.each([
+    ["schema", { schema: "Holdfast" }],
+    ["schema", { schema: 'a"; DROP TABLE x; --' }],
+    ["schema", { schema: "a".repeat(64) }],
+    ["schema", { schema: "" }],
+    ["poolSize", { poolSize: 0 }],
+    ["poolSize", { poolSize: 1.5 }],
+    ["durability", { durability: "memory" }],
+    ["clock", { clock: 5 }],
+    ["queueCallsMax", { queueCallsMax: -1 }],
+    ["pollInterval", { pollInterval: "1ms" }],
+    ["pollInterval", { pollInterval: 0 }],
+    ["setFormLanes", { setFormLanes: "3" }],
+    ["prepare", { prepare: "yes" }],
+    ["notify", { notify: "never" }],
+    ["onWarning", { onWarning: "log" }],
+    ["poolsize", { poolsize: 3 }],
+  ])("a bad %s is refused by name: %o", async (option, options) => {
+    const error = await rejection(
+      openPostgres(serverUrl(), options as unknown as PostgresOptions),
+    );
+    expect(error).toMatchObject({
+      code: "OPTION_INVALID",
+      details: { option },
+    });
+    expect(error.message).toContain(option);
+    expect(error.message).toContain("expected");
+  });
+
+  test("durability is the server's unless told, and never off under full", () =>
+    withPlace(async (place) => {
+      const off = urlWith((url) => {
+        url.searchParams.set("options", "-c synchronous_commit=off");
+      }, place.url);
+      const full = await place.open({}, off);
+      expect(full.durability).toBe("full");
+      expect(await setting(full, "synchronous_commit")).toBe("on");
+      const local = urlWith((url) => {
+        url.searchParams.set("options", "-c synchronous_commit=local");
+      }, place.url);
+      const chosen = await place.open({}, local);
+      expect(await setting(chosen, "synchronous_commit")).toBe("local");
+      const normal = await place.open({ durability: "normal" });
+      expect(normal.durability).toBe("normal");
+      expect(await setting(normal, "synchronous_commit")).toBe("off");
+    }));
+
+  test("poolSize bounds the connections that calls use", () =>
+    withPlace(async (place) => {
+      const database = await place.open({ poolSize: 3 });
+      const used = await Promise.all(
+        Array.from({ length: 12 }, () =>
+          database.read("slow", () =>
+            row<{ pid: number }>(
+              sql`SELECT pg_backend_pid() AS pid, pg_sleep(0.05)`,
+            ),
+          ),
+        ),
+      );
+      expect(new Set(used.map((found) => found?.pid)).size).toBe(3);
+    }));
+
+  test("without prepare nothing is prepared and settings come with each transaction", () =>
+    withPlace(async (place) => {
+      const prepared = (database: Database): Promise<unknown> =>
+        database.read("prepared", () =>
+          row(
+            sql`SELECT count(*) AS n FROM pg_prepared_statements WHERE ${1} = 1`,
+          ),
+        );
+      const plain = await place.open({ prepare: false, poolSize: 1 });
+      await prepared(plain);
+      expect(await prepared(plain)).toEqual({ n: 0 });
+      expect(await setting(plain, "search_path")).toBe(
+        `"${place.schema}", public`,
+      );
+      const usual = await place.open({ poolSize: 1 });
+      await prepared(usual);
+      expect(await prepared(usual)).not.toEqual({ n: 0 });
+    }));
+});
+
+async function unusedPort(): Promise<number> {
+  const probe = createServer().listen(0, "127.0.0.1");
+  await once(probe, "listening");
+  const { port } = probe.address() as AddressInfo;
+  probe.close();
+  await once(probe, "close");
+  return port;
+}

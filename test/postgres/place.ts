@@ -1,0 +1,108 @@
+import { randomBytes } from "node:crypto";
+import postgres from "postgres";
+import { openPostgres } from "../../src/postgres.ts";
+import type { PostgresOptions } from "../../src/postgres.ts";
+import type { Database } from "../../src/stores/database.ts";
+
+/** Another client of the same server, as an app or an operator would have it. */
+export type Shell = postgres.Sql;
+
+/** The server of this run; the global setup has started it. */
+export function serverUrl(): string {
+  const url = process.env["HOLDFAST_TEST_POSTGRES_URL"];
+  if (url === undefined) throw new Error("No Postgres server was started.");
+  return url;
+}
+
+/** The same server with something else in the URL. */
+export function urlWith(change: (url: URL) => void, of = serverUrl()): string {
+  const url = new URL(of);
+  change(url);
+  return url.href;
+}
+
+/** A schema of its own in a server, with everything that was opened on it. */
+export class Place {
+  readonly schema: string = `test_${randomBytes(6).toString("hex")}`;
+  /** Names our sessions, so that a test can find and end its own. */
+  readonly app: string = `app_${randomBytes(6).toString("hex")}`;
+  readonly url: string;
+  readonly #opened = new Set<Database>();
+  readonly #shells = new Set<Shell>();
+
+  constructor(url: string = serverUrl()) {
+    this.url = urlWith((parsed) => {
+      parsed.searchParams.set("application_name", this.app);
+    }, url);
+  }
+
+  async open(
+    options: PostgresOptions = {},
+    url: string = this.url,
+  ): Promise<Database> {
+    const database = await openPostgres(url, {
+      schema: this.schema,
+      // Fewer than usual: several test files share the server's connections.
+      poolSize: 4,
+      ...options,
+    });
+    this.#opened.add(database);
+    return database;
+  }
+
+  /** A session beside ours, with the schema first on its path. */
+  shell(): Shell {
+    const shell = postgres(this.url, {
+      max: 1,
+      onnotice: () => undefined,
+      connection: { search_path: this.schema },
+    });
+    this.#shells.add(shell);
+    return shell;
+  }
+
+  async dispose(): Promise<void> {
+    await Promise.all([...this.#opened].map((database) => database.close()));
+    await Promise.all(
+      [...this.#shells].map((shell) => shell.end({ timeout: 1 })),
+    );
+    const cleaner = postgres(this.url, { max: 1, onnotice: () => undefined });
+    await cleaner.unsafe(`DROP SCHEMA IF EXISTS "${this.schema}" CASCADE`);
+    await cleaner.end();
+  }
+}
+
+export async function withPlace(
+  body: (place: Place) => Promise<void>,
+): Promise<void> {
+  const place = new Place();
+  try {
+    await body(place);
+  } finally {
+    await place.dispose();
+  }
+}
+
+/** The error of a promise that must reject, for looking at its parts. */
+export async function rejection(promise: Promise<unknown>): Promise<
+  Error & {
+    readonly code?: string;
+    readonly retryable?: boolean;
+    readonly details?: Record<string, unknown>;
+  }
+> {
+  try {
+    await promise;
+  } catch (error) {
+    return error as Error;
+  }
+  throw new Error("Expected a rejection, but the promise was fulfilled.");
+}
+
+/** Waits for something that happens by itself; the test's timeout is the limit. */
+export async function until(
+  happened: () => boolean | Promise<boolean>,
+): Promise<void> {
+  while (!(await happened()))
+    await new Promise((resolve) => setTimeout(resolve, 5));
+}

@@ -1,0 +1,61 @@
+import { describe, expect, test } from "vitest";
+import { Connection } from "../../src/backends/postgres/connection.ts";
+import { loadDriver } from "../../src/backends/postgres/driver.ts";
+import { ServerClock } from "../../src/backends/postgres/server-clock.ts";
+import { sessionTexts } from "../../src/backends/postgres/session-texts.ts";
+import type { Warning } from "../../src/stores.ts";
+import { manualClock } from "../../src/model/clock.ts";
+import { serverUrl, withPlace } from "./place.ts";
+
+async function withConnection(
+  body: (connection: Connection) => Promise<void>,
+): Promise<void> {
+  const connection = await Connection.open({
+    driver: await loadDriver(),
+    url: serverUrl(),
+    prepare: true,
+    texts: sessionTexts({
+      schema: "public",
+      durability: "full",
+      prepare: true,
+    }),
+  });
+  try {
+    await body(connection);
+  } finally {
+    await connection.end();
+  }
+}
+
+describe("the server's clock", () => {
+  test("is used unless another is given, and its offset is reported", () =>
+    withPlace(async (place) => {
+      const [before] = await place.shell()`
+        SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS at`;
+      const database = await place.open();
+      const now = database.clock.now();
+      expect(Number.isInteger(now)).toBe(true);
+      expect(now).toBeGreaterThanOrEqual(Math.floor(before?.["at"] as number));
+      // Same machine, so the offset is no more than a slow round trip.
+      expect(Math.abs(database.stats().clockOffsetMs)).toBeLessThan(1_000);
+      const mine = manualClock(5_000);
+      const given = await place.open({ clock: mine });
+      expect(given.clock).toBe(mine);
+      expect(given.stats().clockOffsetMs).toBe(0);
+    }));
+
+  test("corrects a local clock that is wrong, and warns of it once", () =>
+    withConnection(async (connection) => {
+      const warnings: Warning[] = [];
+      const local = manualClock(1_000);
+      const clock = new ServerClock((warning) => warnings.push(warning), local);
+      await clock.measure(connection);
+      expect(Math.abs(clock.now() - Date.now())).toBeLessThan(5_000);
+      expect(clock.offsetMs).toBeGreaterThan(1_000_000_000);
+      await clock.measure(connection);
+      expect(warnings.map((warning) => warning.code)).toEqual(["CLOCK_SKEW"]);
+      expect(warnings[0]?.message).toContain(
+        String(clock.offsetMs).slice(0, 6),
+      );
+    }));
+});

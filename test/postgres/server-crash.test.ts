@@ -1,0 +1,152 @@
+import { describe, expect, test } from "vitest";
+import { isHoldfastError } from "../../src/model/errors.ts";
+import { rows, run } from "../../src/sql/operation.ts";
+import { sql } from "../../src/sql/statement.ts";
+import type { Database } from "../../src/stores/database.ts";
+import { isDeep } from "../depth.ts";
+import { appendEntry, createHead } from "../fixtures/append-entry.ts";
+import { createHeads } from "./log.ts";
+import { listen } from "./listen.ts";
+import { withOwnServer } from "./own-server.ts";
+import { until } from "./place.ts";
+import type { Place } from "./place.ts";
+
+const writers = 30;
+
+/** Appends to one head until told to stop; remembers what was acknowledged and what failed. */
+class Writer {
+  readonly head: number;
+  acknowledged = 0;
+  readonly errors: string[] = [];
+  #stopped = false;
+  readonly ended: Promise<void>;
+
+  constructor(database: Database, head: number) {
+    this.head = head;
+    this.ended = this.#work(database);
+  }
+
+  stop(): Promise<void> {
+    this.#stopped = true;
+    return this.ended;
+  }
+
+  async #work(database: Database): Promise<void> {
+    let version = 0;
+    while (!this.#stopped) {
+      try {
+        const entry = {
+          head: this.head,
+          expectedVersion: version,
+          payload: "p",
+        };
+        version = (await database.write(appendEntry, entry)).version;
+        this.acknowledged = version;
+      } catch (error) {
+        this.errors.push(codeOf(error));
+        version = await versionOf(database, this.head);
+      }
+    }
+  }
+}
+
+function codeOf(error: unknown): string {
+  return isHoldfastError(error) && error.retryable
+    ? error.code
+    : `not retryable: ${String(error)}`;
+}
+
+async function versionOf(database: Database, head: number): Promise<number> {
+  const [found] = await database.read("version", () =>
+    rows<{ version: number }>(
+      sql`SELECT version FROM app_log_head WHERE key = ${head}`,
+    ),
+  );
+  return found?.version ?? -1;
+}
+
+/** As a machine that loses a process would: the server ends all sessions and recovers from its log. */
+async function crash(place: Place): Promise<void> {
+  const shell = place.shell();
+  const sessions = async (): Promise<readonly number[]> => {
+    const found = await shell<{ pid: number }[]>`
+      SELECT pid FROM pg_stat_activity WHERE application_name = ${place.app}`;
+    return found.map(({ pid }) => pid);
+  };
+  const before = await sessions();
+  const [own] = await shell<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`;
+  process.kill(own?.pid ?? 0, "SIGKILL");
+  await until(() =>
+    sessions().then(
+      (pids) => !pids.some((pid) => before.includes(pid)),
+      () => false,
+    ),
+  );
+}
+
+describe("a server that crashes and recovers under load", () => {
+  test("loses nothing acknowledged, fails calls only as retryable, and goes on", () =>
+    withOwnServer(async (place) => {
+      const database = await place.open({ poolSize: 8 });
+      const heads = await createHeads(database, writers);
+      const all = heads.map((head) => new Writer(database, head));
+      const progress = (): number =>
+        all.reduce((sum, writer) => sum + writer.acknowledged, 0);
+      for (let round = 0; round < (isDeep ? 10 : 2); round += 1) {
+        const before = progress();
+        await until(() => progress() > before + 500);
+        await crash(place);
+      }
+      const after = progress();
+      await until(() => progress() > after + 500);
+      await Promise.all(all.map((writer) => writer.stop()));
+      const errors = new Set(all.flatMap((writer) => writer.errors));
+      for (const code of errors)
+        expect(["CONNECTION_LOST", "OUTCOME_UNKNOWN"]).toContain(code);
+      const stored = await database.read("stored", () =>
+        rows<{ head: number; n: number; newest: number }>(sql`
+          SELECT head, count(*) AS n, max(version) AS newest FROM app_log GROUP BY head ORDER BY head`),
+      );
+      expect(stored.map(({ head }) => head)).toEqual(heads);
+      for (const [index, { n, newest }] of stored.entries()) {
+        expect(newest).toBeGreaterThanOrEqual(all[index]?.acknowledged ?? 0);
+        expect(n).toBe(newest);
+      }
+    }));
+});
+
+describe("on a server of its own", () => {
+  test("the poll stays quiet while notifications tell everything, and fsync = off is reported", () =>
+    withOwnServer(async (place) => {
+      const mine = await place.open({ pollInterval: 10 });
+      const theirs = await place.open({ pollInterval: 10 });
+      await createHeads(mine, 0);
+      await listen(mine);
+      const heard = await listen(theirs);
+      for (let index = 0; index < 200; index += 1) {
+        await mine.write(createHead, { id: `mine ${index}` });
+        await theirs.write(createHead, { id: `theirs ${index}` });
+        if (index % 50 === 0)
+          await mine.write("unnamed", () =>
+            run(sql`UPDATE app_log_head SET version = 0 WHERE id = 'mine 0'`),
+          );
+      }
+      const named = (hint: string): boolean => hint.startsWith("createHead");
+      await until(() => heard.filter(named).length === 400);
+      expect([mine.stats().polls, theirs.stats().polls]).toEqual([0, 0]);
+
+      const shell = place.shell();
+      await shell`ALTER SYSTEM SET fsync = off`;
+      await shell`SELECT pg_reload_conf()`;
+      await until(async () => {
+        const [found] = await shell`SHOW fsync`;
+        return found?.["fsync"] === "off";
+      });
+      const warnings: string[] = [];
+      const unsafe = await place.open({
+        onWarning: ({ code }) => warnings.push(code),
+      });
+      expect(unsafe.durability).toBe("normal");
+      expect(warnings).toEqual(["FSYNC_OFF"]);
+    }));
+});

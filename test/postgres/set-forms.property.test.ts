@@ -1,0 +1,86 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { operation, run } from "../../src/sql/operation.ts";
+import { sql } from "../../src/sql/statement.ts";
+import type { Database } from "../../src/stores/database.ts";
+import { isDeep, seed } from "../depth.ts";
+import { appendEntry, refusedPayload } from "../fixtures/append-entry.ts";
+import type { AppendEntry, AppendOutcome } from "../fixtures/append-entry.ts";
+import type { Operation } from "../../src/sql/operation.ts";
+import { createHeads, logOf } from "./log.ts";
+import { withPlace } from "./place.ts";
+
+/** The same meaning without the set form. */
+const appendAlone: Operation<AppendEntry, AppendOutcome> = operation(
+  "appendAlone",
+  { key: appendEntry.key, one: appendEntry.one },
+);
+
+const headCount = 6;
+
+const batches = fc.array(
+  fc.array(
+    fc.record({
+      head: fc.integer({ min: 1, max: headCount + 1 }),
+      expectedVersion: fc.integer({ min: 0, max: 5 }),
+      payload: fc.oneof(
+        { weight: 12, arbitrary: fc.string({ maxLength: 8 }) },
+        { weight: 1, arbitrary: fc.constant(refusedPayload) },
+        { weight: 1, arbitrary: fc.constant("a\0b") },
+      ),
+    }),
+    { maxLength: 24 },
+  ),
+  { maxLength: 5 },
+);
+
+/** What a caller was told, without the parts that name a place. */
+function told(result: PromiseSettledResult<AppendOutcome>): unknown {
+  if (result.status === "fulfilled") return result.value;
+  const { code, details } = result.reason as {
+    readonly code: string;
+    readonly details?: { readonly constraint?: string };
+  };
+  return [code, details?.constraint];
+}
+
+async function clear(database: Database): Promise<void> {
+  await database.write("clear", function* () {
+    yield* run(sql`DELETE FROM app_log`);
+    yield* run(sql`UPDATE app_log_head SET version = 0`);
+  });
+}
+
+describe("a set form", () => {
+  test("means what the same calls mean one after the other", () =>
+    withPlace((together) =>
+      withPlace(async (alone) => {
+        const many = await together.open();
+        const one = await alone.open();
+        await createHeads(many, headCount);
+        await createHeads(one, headCount);
+        await fc.assert(
+          fc.asyncProperty(batches, async (rounds) => {
+            await Promise.all([clear(many), clear(one)]);
+            for (const inputs of rounds) {
+              const gathered = await Promise.allSettled(
+                inputs.map((input) => many.write(appendEntry, input)),
+              );
+              const sequence: PromiseSettledResult<AppendOutcome>[] = [];
+              for (const input of inputs)
+                sequence.push(
+                  ...(await Promise.allSettled([
+                    one.write(appendAlone, input),
+                  ])),
+                );
+              expect(gathered.map(told)).toEqual(sequence.map(told));
+            }
+            expect(await logOf(many)).toBe(await logOf(one));
+          }),
+          { numRuns: isDeep ? 300 : 25, seed },
+        );
+        expect(many.stats().batchSize.max).toBeGreaterThan(1);
+        expect(one.stats().batchSize.max).toBe(1);
+      }),
+    ));
+});

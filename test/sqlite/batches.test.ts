@@ -1,0 +1,107 @@
+import { statSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { rejection } from "../conformance/backend.ts";
+import {
+  addNote,
+  addNoteAndThrow,
+  createNoteTable,
+  noteCount,
+} from "../conformance/notes.ts";
+import { isDeep } from "../depth.ts";
+import { withFolder } from "./place.ts";
+
+const ids = (count: number): string[] =>
+  Array.from({ length: count }, (_, index) => `n${index}`);
+
+describe("a batch", () => {
+  test("ends after so many calls", () =>
+    withFolder(async (folder) => {
+      const database = await folder.open({ limits: { batchCalls: 10 } });
+      await database.write("tables", createNoteTable);
+      await Promise.all(ids(100).map((id) => database.write(addNote, { id })));
+      expect(database.stats().batchSize.max).toBe(10);
+    }));
+
+  test("ends after so many bytes, so a large call goes nearly alone", () =>
+    withFolder(async (folder) => {
+      const database = await folder.open({ limits: { batchBytes: 1_000 } });
+      await database.write("tables", createNoteTable);
+      const body = "x".repeat(600);
+      await Promise.all(
+        ids(20).map((id) => database.write(addNote, { id, body })),
+      );
+      expect(database.stats().batchSize.max).toBe(1);
+    }));
+
+  test("ends after so many milliseconds", () =>
+    withFolder(async (folder) => {
+      const database = await folder.open({ limits: { batchMs: 1 } });
+      await database.write("tables", createNoteTable);
+      const slow = (id: string) =>
+        database.write("slow", function* () {
+          const until = performance.now() + 2;
+          while (performance.now() < until);
+          return yield* addNote({ id });
+        });
+      await Promise.all(ids(10).map(slow));
+      expect(database.stats().batchSize.max).toBe(1);
+    }));
+
+  test("is run again with savepoints when a call fails after it wrote, and only then", () =>
+    withFolder(async (folder) => {
+      const database = await folder.open();
+      await database.write("tables", createNoteTable);
+      await Promise.all(ids(50).map((id) => database.write(addNote, { id })));
+      expect(database.stats().reruns).toBe(0);
+      await Promise.all([
+        ...["a", "b"].map((id) => database.write(addNote, { id })),
+        rejection(database.write(addNoteAndThrow, { id: "c" })),
+        rejection(database.write(addNoteAndThrow, { id: "d" })),
+      ]);
+      expect(database.stats().reruns).toBe(1);
+      expect(database.stats().rollbacks).toBe(2);
+      expect(await noteCount(database)).toBe(104);
+    }));
+
+  test("is acknowledged at COMMIT when durability is normal", () =>
+    withFolder(async (folder) => {
+      const database = await folder.open({ durability: "normal" });
+      await database.write("tables", createNoteTable);
+      await Promise.all(ids(50).map((id) => database.write(addNote, { id })));
+      expect(database.durability).toBe("normal");
+      expect(database.stats().flushes).toBe(0);
+      expect(await noteCount(database)).toBe(100);
+    }));
+});
+
+describe("the write-ahead log", () => {
+  test("stays bounded under steady writing", () =>
+    withFolder(async (folder) => {
+      const walBytes = 1_048_576;
+      const database = await folder.open({ limits: { walBytes } });
+      await database.write("tables", createNoteTable);
+      const body = "x".repeat(500);
+      const rounds = isDeep ? 60 : 12;
+      for (let round = 0; round < rounds; round += 1)
+        await Promise.all(
+          ids(1_000).map((id) =>
+            database.write(addNote, { id: `${round}-${id}`, body }),
+          ),
+        );
+      const { checkpoints } = database.stats();
+      expect(checkpoints.restarts).toBeGreaterThan(0);
+      // A batch of 256 calls adds about 0.5 MB between two looks at the log.
+      expect(statSync(`${folder.file()}-wal`).size).toBeLessThan(8 * walBytes);
+      expect(await noteCount(database)).toBe(rounds * 2_000);
+    }));
+
+  test("is empty after a close", () =>
+    withFolder(async (folder) => {
+      const database = await folder.open();
+      await database.write("tables", createNoteTable);
+      await database.close();
+      expect(
+        statSync(`${folder.file()}-wal`, { throwIfNoEntry: false }),
+      ).toBeUndefined();
+    }));
+});

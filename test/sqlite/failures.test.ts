@@ -1,0 +1,332 @@
+import { unlinkSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { row, run } from "../../src/sql/operation.ts";
+import type { Tx } from "../../src/sql/operation.ts";
+import { sql } from "../../src/sql/statement.ts";
+import type { Database } from "../../src/stores/database.ts";
+import { rejection } from "../conformance/backend.ts";
+import {
+  addNote,
+  createNoteTable,
+  noteCount,
+  noteHalves,
+} from "../conformance/notes.ts";
+import { withFolder } from "./place.ts";
+import type { Folder } from "./place.ts";
+
+/** Batches that do not end early because the machine is slow. */
+const unhurried = { limits: { batchMs: 60_000 } };
+
+describe("when SQLite ends the transaction by itself", () => {
+  /** A trigger of the app's that does what a full disk may do. */
+  const withRollbackTrigger =
+    (body: (database: Database) => Promise<void>) => () =>
+      withFolder(async (folder) => {
+        const first = await folder.open();
+        await first.write("tables", createNoteTable);
+        await first.close();
+        folder.shell([
+          "CREATE TRIGGER app_note_bomb BEFORE INSERT ON app_note WHEN NEW.id = 'bomb' BEGIN SELECT RAISE(ROLLBACK, 'boom'); END",
+        ]);
+        await body(await folder.open());
+      });
+
+  test(
+    "the whole batch is rejected as retryable and nothing of it stays",
+    withRollbackTrigger(async (database) => {
+      const settled = await Promise.allSettled(
+        ["a", "bomb", "b"].map((id) => database.write(addNote, { id })),
+      );
+      const outcomes = settled.map((result) =>
+        result.status === "rejected"
+          ? (result.reason as { code: string; retryable: boolean })
+          : undefined,
+      );
+      expect(outcomes[0]).toMatchObject({
+        code: "BATCH_ROLLED_BACK",
+        retryable: true,
+      });
+      expect(outcomes[1]).toMatchObject({
+        code: "BATCH_ROLLED_BACK",
+        retryable: true,
+      });
+      // The third was not taken by the batch that ended; it is written by the next one.
+      expect(outcomes[2]).toBeUndefined();
+      expect(await noteHalves(database)).toBe("b1 b2");
+      await database.write(addNote, { id: "a" });
+      expect(await noteHalves(database)).toBe("a1 a2 b1 b2");
+    }),
+  );
+
+  test(
+    "an operation that catches the error is never resumed, so nothing commits by itself",
+    withRollbackTrigger(async (database) => {
+      let resumed = false;
+      const error = await rejection(
+        database.write("catches", function* (): Tx<string> {
+          yield* run(
+            sql`INSERT INTO app_note (id, half, body) VALUES ('first', 1, NULL)`,
+          );
+          try {
+            yield* run(
+              sql`INSERT INTO app_note (id, half, body) VALUES ('bomb', 1, NULL)`,
+            );
+          } catch {
+            resumed = true;
+          }
+          yield* run(
+            sql`INSERT INTO app_note (id, half, body) VALUES ('second', 1, NULL)`,
+          );
+          return "done";
+        }),
+      );
+      expect(error).toMatchObject({ code: "BATCH_ROLLED_BACK" });
+      expect(resumed).toBe(false);
+      expect(await noteCount(database)).toBe(0);
+    }),
+  );
+});
+
+describe("a full disk", () => {
+  const limit = { pragmas: ["max_page_count = 40"] };
+
+  test("rejects the batch as retryable, keeps the database open, and smaller writes go on", () =>
+    withFolder(async (folder) => {
+      const database = await folder.open({}, limit);
+      await database.write("tables", createNoteTable);
+      await database.write(addNote, { id: "small" });
+      const big = "x".repeat(400_000);
+      const error = await rejection(
+        database.write(addNote, { id: "big", body: big }),
+      );
+      expect(error).toMatchObject({ code: "DISK_FULL", retryable: true });
+      expect(await noteHalves(database)).toBe("small1 small2");
+      await database.write(addNote, { id: "tiny" });
+      expect(await noteHalves(database)).toBe("small1 small2 tiny1 tiny2");
+    }));
+
+  test("leaves no trace of an operation that catches the error", () =>
+    withFolder(async (folder) => {
+      const database = await folder.open({}, limit);
+      await database.write("tables", createNoteTable);
+      const big = "x".repeat(400_000);
+      const error = await rejection(
+        database.write("catches", function* (): Tx<void> {
+          yield* run(
+            sql`INSERT INTO app_note (id, half, body) VALUES ('first', 1, NULL)`,
+          );
+          try {
+            yield* run(
+              sql`INSERT INTO app_note (id, half, body) VALUES ('big', 1, ${big})`,
+            );
+          } catch {
+            yield* run(
+              sql`INSERT INTO app_note (id, half, body) VALUES ('second', 1, NULL)`,
+            );
+          }
+        }),
+      );
+      expect(error).toMatchObject({ code: "DISK_FULL" });
+      expect(await noteCount(database)).toBe(0);
+    }));
+});
+
+describe("a failing flush", () => {
+  /** The opening flushes once, so the n-th flush after it is made to fail. */
+  const failing = (flushes: number) => ({
+    flush: { place: "thread" as const, faults: { failAfter: 1 + flushes } },
+  });
+
+  test("gives an unknown outcome, stops all writes, and repeating the call after reopening is safe", () =>
+    withFolder(async (folder) => {
+      const database = await folder.open({}, failing(2));
+      await database.write("tables", createNoteTable);
+      await database.write(addNote, { id: "a" });
+      const heard: unknown[] = [];
+      database.subscribe((hint) => heard.push(hint));
+      const unknown = await rejection(database.write(addNote, { id: "b" }));
+      expect(unknown).toMatchObject({
+        code: "OUTCOME_UNKNOWN",
+        retryable: true,
+      });
+      expect(heard).toEqual([]);
+      const stopped = await rejection(database.write(addNote, { id: "c" }));
+      expect(stopped).toMatchObject({
+        code: "WRITES_STOPPED",
+        retryable: false,
+      });
+      expect(stopped.message).toContain("reopen");
+      await database.close();
+      await repeatAndLook(folder);
+    }));
+
+  test("rejects the calls that wait behind it", () =>
+    withFolder(async (folder) => {
+      const database = await folder.open(
+        { limits: { batchCalls: 10 } },
+        failing(1),
+      );
+      await database.write("tables", createNoteTable);
+      const settled = await Promise.allSettled(
+        Array.from({ length: 100 }, (_, index) =>
+          database.write(addNote, { id: `n${index}` }),
+        ),
+      );
+      const codes = new Set(
+        settled.map((result) =>
+          result.status === "rejected"
+            ? (result.reason as { code: string }).code
+            : "fulfilled",
+        ),
+      );
+      expect(codes).toEqual(new Set(["OUTCOME_UNKNOWN", "WRITES_STOPPED"]));
+    }));
+
+  test("never lets a read go that saw the commit which was not flushed", () =>
+    withFolder(async (folder) => {
+      const database = await folder.open(
+        {},
+        { flush: { place: "thread", faults: { delayMs: 150, failAfter: 3 } } },
+      );
+      await database.write("tables", createNoteTable);
+      await database.write(addNote, { id: "a" });
+      const write = rejection(database.write(addNote, { id: "b" }));
+      // By now the batch has committed and its flush is under way.
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      const read = rejection(noteHalves(database));
+      expect(await write).toMatchObject({ code: "OUTCOME_UNKNOWN" });
+      expect(await read).toMatchObject({ code: "OUTCOME_UNKNOWN" });
+    }));
+
+  test("is what a removed log is taken for", () =>
+    withFolder(async (folder) => {
+      const database = await folder.open();
+      await database.write("tables", createNoteTable);
+      unlinkSync(`${folder.file()}-wal`);
+      const error = await rejection(database.write(addNote, { id: "a" }));
+      expect(error).toMatchObject({ code: "OUTCOME_UNKNOWN" });
+      expect((error.cause as Error).message).toContain("removed or replaced");
+      expect(
+        await rejection(database.write(addNote, { id: "b" })),
+      ).toMatchObject({ code: "WRITES_STOPPED" });
+    }));
+
+  test("in line fails the call just the same", () =>
+    withFolder(async (folder) => {
+      const database = await folder.open(
+        {},
+        { flush: { place: "inline", faults: { failAfter: 1 } } },
+      );
+      await database.write("tables", createNoteTable);
+      expect(
+        await rejection(database.write(addNote, { id: "a" })),
+      ).toMatchObject({ code: "OUTCOME_UNKNOWN" });
+      expect(
+        await rejection(database.write(addNote, { id: "b" })),
+      ).toMatchObject({ code: "WRITES_STOPPED" });
+    }));
+});
+
+describe("a slow flush", () => {
+  test("holds back the acknowledgement, not the event loop", () =>
+    withFolder(async (folder) => {
+      const database = await folder.open(
+        {},
+        { flush: { faults: { delayMs: 60 } } },
+      );
+      await database.write("tables", createNoteTable);
+      const order: string[] = [];
+      const before = database.stats().flushes;
+      const write = database.write(addNote, { id: "a" }).then(() => {
+        order.push(`acknowledged after ${database.stats().flushes - before}`);
+      });
+      setTimeout(() => order.push("timer"), 10);
+      await write;
+      expect(order).toEqual(["timer", "acknowledged after 1"]);
+    }));
+
+  test("is met by larger batches: what gathers meanwhile shares the next one", () =>
+    withFolder(async (folder) => {
+      const database = await folder.open(unhurried, {
+        flush: { faults: { delayMs: 40 } },
+      });
+      await database.write("tables", createNoteTable);
+      const before = database.stats().commits;
+      const calls = [database.write(addNote, { id: "first" })];
+      await new Promise((resolve) => setTimeout(resolve, 10));
+      for (let index = 0; index < 30; index += 1)
+        calls.push(database.write(addNote, { id: `n${index}` }));
+      await Promise.all(calls);
+      expect(database.stats().commits - before).toBe(2);
+    }));
+});
+
+describe("a schema that moves on", () => {
+  test("stops writes once another process has migrated the file", () =>
+    withFolder(async (folder) => {
+      const database = await folder.open();
+      await database.write("tables", createNoteTable);
+      folder.shell([
+        "INSERT INTO holdfast_migration (number, name, checksum, schema_hash, applied_at) VALUES (2, 'next', 'x', 'x', 0)",
+      ]);
+      const error = await rejection(database.write(addNote, { id: "a" }));
+      expect(error).toMatchObject({
+        code: "SCHEMA_NEWER",
+        details: { found: 2, expected: 1 },
+      });
+      expect(
+        await rejection(database.write(addNote, { id: "b" })),
+      ).toMatchObject({ code: "SCHEMA_NEWER" });
+      expect(await noteCount(database)).toBe(0);
+    }));
+});
+
+describe("a read", () => {
+  test("of a snapshot known to be durable needs no flush; after a foreign commit it causes one", () =>
+    withFolder(async (folder) => {
+      const database = await folder.open();
+      await database.write("tables", createNoteTable);
+      const before = database.stats().flushes;
+      for (let index = 0; index < 10; index += 1) await noteCount(database);
+      expect(database.stats().flushes).toBe(before);
+      folder.shell([
+        "INSERT INTO app_note (id, half, body) VALUES ('shell', 1, NULL)",
+      ]);
+      expect(await noteCount(database)).toBe(1);
+      expect(database.stats().flushes).toBe(before + 1);
+      await noteCount(database);
+      expect(database.stats().flushes).toBe(before + 1);
+    }));
+
+  test("is one snapshot", () =>
+    withFolder(async (folder) => {
+      const database = await folder.open();
+      await database.write("tables", createNoteTable);
+      const counts = await database.read("twice", function* () {
+        const first = yield* row<{ n: number }>(
+          sql`SELECT count(*) AS n FROM app_note`,
+        );
+        folder.shell([
+          "INSERT INTO app_note (id, half, body) VALUES ('between', 1, NULL)",
+        ]);
+        const second = yield* row<{ n: number }>(
+          sql`SELECT count(*) AS n FROM app_note`,
+        );
+        return [first?.n, second?.n];
+      });
+      expect(counts).toEqual([0, 0]);
+      expect(await noteCount(database)).toBe(1);
+    }));
+});
+
+async function repeatAndLook(folder: Folder): Promise<void> {
+  const reopened = await folder.open();
+  // Whether b survived is unknown; repeating the call with its key settles it.
+  await reopened
+    .write(addNote, { id: "b" })
+    .catch((error: { code: string }) =>
+      expect(error.code).toBe("CONSTRAINT_VIOLATED"),
+    );
+  await reopened.write(addNote, { id: "c" });
+  expect(await noteHalves(reopened)).toBe("a1 a2 b1 b2 c1 c2");
+}

@@ -1,0 +1,236 @@
+import { spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { registerFile } from "../../src/backends/sqlite/file.ts";
+import { loadDriver } from "../../src/backends/sqlite/drivers.ts";
+import { openSqlite } from "../../src/sqlite.ts";
+import { rejection } from "../conformance/backend.ts";
+import { addNote, createNoteTable, noteHalves } from "../conformance/notes.ts";
+import { driverName, withFolder } from "./place.ts";
+
+describe("opening a file", () => {
+  test("creates missing folders, and the file for its owner alone", () =>
+    withFolder(async (folder) => {
+      await folder.open({}, {}, "a/b/app.db");
+      expect(statSync(folder.file("a/b/app.db")).mode & 0o777).toBe(0o600);
+      expect(statSync(folder.file("a/b/app.db-wal")).mode & 0o777).toBe(0o600);
+    }));
+
+  test("leaves the app's settings and tables in an existing file alone", () =>
+    withFolder(async (folder) => {
+      folder.shell([
+        "PRAGMA page_size = 8192",
+        "PRAGMA user_version = 41",
+        "PRAGMA application_id = 77",
+        "CREATE TABLE app_user (id INTEGER)",
+      ]);
+      await (await folder.open()).close();
+      expect(folder.shell(["PRAGMA user_version"])).toEqual([
+        { user_version: 41 },
+      ]);
+      expect(folder.shell(["PRAGMA application_id"])).toEqual([
+        { application_id: 77 },
+      ]);
+      expect(folder.shell(["PRAGMA page_size"])).toEqual([{ page_size: 8192 }]);
+    }));
+
+  test("initialises an empty file", () =>
+    withFolder(async (folder) => {
+      writeFileSync(folder.file(), "");
+      await (await folder.open()).close();
+      expect(folder.shell(["SELECT number FROM holdfast_migration"])).toEqual([
+        { number: 1 },
+      ]);
+    }));
+
+  test("refuses a directory", () =>
+    withFolder(async (folder) => {
+      mkdirSync(folder.file());
+      const error = await rejection(folder.open());
+      expect(error).toMatchObject({ code: "DATABASE_PATH_INVALID" });
+      expect(error.message).toContain("is not a file");
+    }));
+
+  test.each(["", "file:app.db", "a\0b", undefined, 5])(
+    "refuses the path %j",
+    async (path) => {
+      expect(await rejection(openSqlite(path as string))).toMatchObject({
+        code: "DATABASE_PATH_INVALID",
+      });
+    },
+  );
+
+  test("refuses what is not a database, and leaves it as it was", () =>
+    withFolder(async (folder) => {
+      const content = "This is a letter, not a database.\n".repeat(100);
+      writeFileSync(folder.file(), content);
+      expect(await rejection(folder.open())).toMatchObject({
+        code: "NOT_A_DATABASE",
+        retryable: false,
+      });
+      expect(statSync(folder.file()).size).toBe(content.length);
+    }));
+
+  test("refuses a file that may not be written", () =>
+    withFolder(async (folder) => {
+      await (await folder.open()).close();
+      chmodSync(folder.file(), 0o444);
+      chmodSync(folder.path, 0o555);
+      try {
+        expect(openAsNobody(folder.file())).toContain("DATABASE_NOT_WRITABLE");
+      } finally {
+        chmodSync(folder.path, 0o755);
+      }
+    }));
+
+  test("refuses a folder that may not be written", () =>
+    withFolder(async (folder) => {
+      chmodSync(folder.path, 0o555);
+      try {
+        expect(openAsNobody(folder.file())).toContain("DATABASE_NOT_WRITABLE");
+      } finally {
+        chmodSync(folder.path, 0o755);
+      }
+    }));
+
+  test("refuses a network file system by name, and warns of a doubtful one", () =>
+    withFolder(async (folder) => {
+      const error = await rejection(
+        folder.open({}, { fileSystem: () => 0x6969 }),
+      );
+      expect(error).toMatchObject({
+        code: "NETWORK_FILE_SYSTEM",
+        details: { fileSystem: "NFS" },
+      });
+      const warnings: object[] = [];
+      await folder.open(
+        { onWarning: (warning) => warnings.push(warning) },
+        { fileSystem: () => 0x65735546 },
+      );
+      expect(warnings).toMatchObject([
+        {
+          code: "FILE_SYSTEM_DOUBTFUL",
+          message: expect.stringContaining("FUSE"),
+        },
+      ]);
+    }));
+
+  test("refuses a second copy of SQLite on the same file in one process", () =>
+    withFolder(async (folder) => {
+      const database = await folder.open();
+      const other = { ...loadDriver(driverName), identity: {} };
+      expect(() => registerFile(folder.file(), other)).toThrow(
+        expect.objectContaining({ code: "DRIVER_CONFLICT" }),
+      );
+      await database.close();
+      registerFile(folder.file(), other)();
+      await folder.open();
+    }));
+
+  test("names the reasons and the fix when no driver can be loaded", () => {
+    const failing = (reason: string) => () => {
+      throw new Error(`${reason}\nand a stack`);
+    };
+    const load = () =>
+      loadDriver(undefined, {
+        "better-sqlite3": failing("built for another Node"),
+        "node:sqlite": failing("no such module"),
+      });
+    expect(load).toThrow(
+      expect.objectContaining({
+        code: "DRIVER_MISSING",
+        details: {
+          node: process.version,
+          reasons: [
+            "better-sqlite3: built for another Node",
+            "node:sqlite: no such module",
+          ],
+        },
+      }),
+    );
+    expect(load).toThrow("npm rebuild better-sqlite3");
+  });
+
+  test("takes the next driver when the first cannot be loaded", () => {
+    const driver = loadDriver(undefined, {
+      "better-sqlite3": () => {
+        throw new Error("not installed");
+      },
+      "node:sqlite": () => loadDriver(driverName),
+    });
+    expect(driver.name).toBe(driverName);
+  });
+
+  test.each<[string, object]>([
+    ["driver", { driver: "sqlite" }],
+    ["durability", { durability: "fast" }],
+    ["readOnly", { readOnly: "yes" }],
+    ["limits.batchCalls", { limits: { batchCalls: 0 } }],
+    ["limits.batchCall", { limits: { batchCall: 5 } }],
+    ["queueCallsMax", { queueCallsMax: 0.5 }],
+    ["clock", { clock: 5 }],
+    ["onWarning", { onWarning: "log" }],
+    ["durabilty", { durabilty: "full" }],
+  ])("refuses a bad option %s by name", async (option, options) => {
+    const error = await rejection(openSqlite(":memory:", options));
+    expect(error).toMatchObject({
+      code: "OPTION_INVALID",
+      details: { option },
+    });
+  });
+});
+
+describe("opening a file read-only", () => {
+  test("reads and refuses to write", () =>
+    withFolder(async (folder) => {
+      const writer = await folder.open();
+      await writer.write("tables", createNoteTable);
+      const reader = await folder.open({ readOnly: true });
+      await writer.write(addNote, { id: "a" });
+      expect(await noteHalves(reader)).toBe("a1 a2");
+      expect(await rejection(reader.write(addNote, { id: "b" }))).toMatchObject(
+        { code: "READ_ONLY" },
+      );
+      await writer.close();
+      expect(await noteHalves(reader)).toBe("a1 a2");
+    }));
+
+  test("creates nothing", () =>
+    withFolder(async (folder) => {
+      expect(await rejection(folder.open({ readOnly: true }))).toMatchObject({
+        code: "DATABASE_NOT_FOUND",
+      });
+      expect(existsSync(folder.file())).toBe(false);
+      folder.shell(["CREATE TABLE app_user (id INTEGER)"]);
+      expect(await rejection(folder.open({ readOnly: true }))).toMatchObject({
+        code: "SCHEMA_OUTDATED",
+        details: { found: 0, expected: 1 },
+      });
+    }));
+});
+
+/** Permissions mean nothing to root, so the open happens in a process without rights. */
+function openAsNobody(path: string): string {
+  const child = spawnSync(
+    process.execPath,
+    [
+      "--import",
+      "tsx",
+      join(import.meta.dirname, "open-and-report.ts"),
+      path,
+      driverName,
+    ],
+    {
+      encoding: "utf8",
+      ...(process.getuid?.() === 0 && { uid: 65_534, gid: 65_534 }),
+    },
+  );
+  return child.stdout + child.stderr;
+}

@@ -1,0 +1,114 @@
+import { describe, expect, test } from "vitest";
+import { bannedCalls } from "./tidy/calls.ts";
+import {
+  conformanceIds,
+  errorDocumentation,
+  readmeSnippets,
+} from "./tidy/documents.ts";
+import { doorsAndBarrels, importDirections } from "./tidy/imports.ts";
+import type { ImportRules } from "./tidy/imports.ts";
+import { leftBehind } from "./tidy/leftovers.ts";
+import { lockedDependencies } from "./tidy/lockfile.ts";
+import {
+  embeddedMigrations,
+  frozenMigrations,
+  migrationNumbers,
+  migrationTwins,
+} from "./tidy/migrations.ts";
+import { undelegatedOperations } from "./tidy/operations.ts";
+import { emptyFileNames, longFiles, longFunctions } from "./tidy/sizes.ts";
+import { readTree } from "./tidy/tree.ts";
+
+/**
+ * Habits a machine can hold. Each rule reads the tree and returns problems
+ * that name their fix; test/tidy/ has the rules and the proofs that they fail.
+ */
+const tree = readTree();
+
+/** The direction of imports between the folders of src/. Doors may import any. */
+const mayImport: ImportRules = {
+  model: [],
+  host: ["model"],
+  sql: ["model"],
+  stores: ["model", "sql"],
+  backends: ["model", "sql", "stores", "host"],
+  runtime: ["model", "stores"],
+  open: ["model", "stores", "backends", "runtime", "host"],
+  http: ["model", "runtime"],
+  inspector: ["http/api.ts"],
+  cli: ["model", "runtime", "open", "http"],
+};
+
+describe("layout", () => {
+  test("folders import only what the layout allows", () => {
+    expect(importDirections(tree, mayImport)).toEqual([]);
+  });
+
+  test("doors only re-export, and only doors do", () => {
+    expect(doorsAndBarrels(tree)).toEqual([]);
+  });
+
+  test("files are short", () => {
+    expect(longFiles(tree)).toEqual([]);
+  });
+
+  test("functions are short", () => {
+    expect(longFunctions(tree)).toEqual([]);
+  });
+
+  test("files are named after what they do", () => {
+    expect(emptyFileNames(tree)).toEqual([]);
+  });
+});
+
+describe("code", () => {
+  test("time and randomness come from host/ alone", () => {
+    expect(bannedCalls(tree)).toEqual([]);
+  });
+
+  test("every operation that is called is delegated to", () => {
+    expect(undelegatedOperations(tree)).toEqual([]);
+  });
+
+  test("nothing unfinished, switched off or tied to a machine is left", () => {
+    expect(leftBehind(tree)).toEqual([]);
+  });
+});
+
+describe("migrations", () => {
+  test("are numbered from 1 and come in twins", () => {
+    expect(migrationNumbers(tree)).toEqual([]);
+  });
+
+  test("give both databases the same names", () => {
+    expect(migrationTwins(tree)).toEqual([]);
+  });
+
+  test("are embedded as they are", () => {
+    expect(embeddedMigrations(tree)).toEqual([]);
+  });
+
+  test("stay as they were released", () => {
+    expect(frozenMigrations(tree)).toEqual([]);
+  });
+});
+
+describe("package-lock.json", () => {
+  test("has every dependency for every platform", () => {
+    expect(lockedDependencies(tree)).toEqual([]);
+  });
+});
+
+describe("documents", () => {
+  test("explain every error code", () => {
+    expect(errorDocumentation(tree)).toEqual([]);
+  });
+
+  test("list the conformance ids that tests prove", () => {
+    expect(conformanceIds(tree)).toEqual([]);
+  });
+
+  test("quote running examples in the README", () => {
+    expect(readmeSnippets(tree)).toEqual([]);
+  });
+});

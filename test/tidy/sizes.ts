@@ -1,0 +1,76 @@
+import { parse } from "./syntax.ts";
+import type { Syntax } from "./syntax.ts";
+import { isCode, isGenerated, isTest } from "./tree.ts";
+import type { Tree } from "./tree.ts";
+
+const fileLinesMax = 400;
+const functionLinesMax = 70;
+
+export function longFiles(tree: Tree): readonly string[] {
+  const problems: string[] = [];
+  for (const [file, text] of tree) {
+    if (!isCode(file) || isGenerated(file)) continue;
+    const lines = text.trimEnd().split("\n").length;
+    if (lines > fileLinesMax)
+      problems.push(
+        `${file} has ${lines} lines, at most ${fileLinesMax} are allowed: give each idea in it a file.`,
+      );
+  }
+  return problems;
+}
+
+export function longFunctions(tree: Tree): readonly string[] {
+  const problems: string[] = [];
+  for (const [file, text] of tree) {
+    if (!isCode(file) || isGenerated(file)) continue;
+    for (const node of parse(file, text).all()) {
+      if (!functions.has(node.type)) continue;
+      const lines = node.lastLine - node.firstLine + 1;
+      if (lines <= functionLinesMax) continue;
+      if (isTest(file) && holdsTests(node)) continue;
+      problems.push(
+        `${file}:${node.firstLine}: a function of ${lines} lines, at most ${functionLinesMax} are allowed: name its parts.`,
+      );
+    }
+  }
+  return problems;
+}
+
+/** A describe block is a chapter, not a function: its tests are measured. */
+function holdsTests(node: Syntax): boolean {
+  return /\b(describe|test)[.(]/.test(node.text);
+}
+
+const functions = new Set([
+  "FunctionDeclaration",
+  "FunctionExpression",
+  "ArrowFunctionExpression",
+]);
+
+/** Names that say nothing about what is inside. */
+const emptyNames = [
+  "util",
+  "utils",
+  "common",
+  "helper",
+  "helpers",
+  "types",
+  "manager",
+];
+
+export function emptyFileNames(tree: Tree): readonly string[] {
+  const problems: string[] = [];
+  for (const file of tree.keys()) {
+    if (!isCode(file)) continue;
+    const parts = file.split("/");
+    // test/types/ holds tests of types; below src/ folders are named too.
+    const named = file.startsWith("src/") ? parts : parts.slice(-1);
+    const words = named.flatMap((part) => part.split(/[.-]/));
+    const empty = words.find((word) => emptyNames.includes(word));
+    if (empty !== undefined)
+      problems.push(
+        `${file}: "${empty}" names a drawer: name the file after what it does.`,
+      );
+  }
+  return problems;
+}

@@ -1,0 +1,109 @@
+import { parseAst } from "vitest/node";
+
+type Raw = Readonly<Record<string, unknown>>;
+
+/** A node of a parsed file, with its way up. */
+export class Syntax {
+  readonly type: string;
+  readonly parent: Syntax | undefined;
+  readonly #raw: Raw;
+  readonly #source: string;
+
+  constructor(raw: Raw, parent: Syntax | undefined, source: string) {
+    this.type = String(raw["type"]);
+    this.parent = parent;
+    this.#raw = raw;
+    this.#source = source;
+  }
+
+  /** A plain property: a name, an operator, a literal's value. */
+  value(property: string): unknown {
+    return this.#raw[property];
+  }
+
+  child(property: string): Syntax | undefined {
+    return this.#wrap(this.#raw[property]);
+  }
+
+  children(property: string): readonly Syntax[] {
+    const list = this.#raw[property];
+    return Array.isArray(list)
+      ? list.flatMap((item: unknown) => this.#wrap(item) ?? [])
+      : [];
+  }
+
+  /** This node and all below it. */
+  *all(): Generator<Syntax, void> {
+    yield this;
+    for (const property of Object.keys(this.#raw)) {
+      const child = this.child(property);
+      if (child !== undefined) yield* child.all();
+      for (const item of this.children(property)) yield* item.all();
+    }
+  }
+
+  get text(): string {
+    return this.#source.slice(this.#offset("start"), this.#offset("end"));
+  }
+
+  get firstLine(): number {
+    return lineAt(this.#source, this.#offset("start"));
+  }
+
+  get lastLine(): number {
+    return lineAt(this.#source, this.#offset("end"));
+  }
+
+  /** True for the same place in the file, whichever way it was reached. */
+  is(other: Syntax | undefined): boolean {
+    return other !== undefined && this.#raw === other.#raw;
+  }
+
+  #offset(property: "start" | "end"): number {
+    return Number(this.#raw[property]);
+  }
+
+  #wrap(raw: unknown): Syntax | undefined {
+    return typeof raw === "object" && raw !== null && "type" in raw
+      ? new Syntax(raw, this, this.#source)
+      : undefined;
+  }
+}
+
+const parsed = new Map<string, Syntax>();
+
+export function parse(file: string, text: string): Syntax {
+  let program = parsed.get(text);
+  if (program === undefined) {
+    const lang = file.endsWith(".ts") ? "ts" : "js";
+    const raw: object = parseAst(text, { lang }, file);
+    program = new Syntax(raw as Raw, undefined, text);
+    parsed.set(text, program);
+  }
+  return program;
+}
+
+/** `a` of `a`, `a.b.c` and `a.b(…)(…)`; undefined for anything else. */
+export function rootName(node: Syntax | undefined): string | undefined {
+  switch (node?.type) {
+    case "Identifier":
+      return String(node.value("name"));
+    case "MemberExpression":
+      return rootName(node.child("object"));
+    case "CallExpression":
+      return rootName(node.child("callee"));
+    default:
+      return undefined;
+  }
+}
+
+function lineAt(source: string, offset: number): number {
+  let line = 1;
+  for (
+    let at = source.indexOf("\n");
+    at !== -1 && at < offset;
+    at = source.indexOf("\n", at + 1)
+  )
+    line += 1;
+  return line;
+}
