@@ -1,8 +1,10 @@
 import { kernelBenchmarks } from "./kernel/all.ts";
+import { processBenchmarks } from "./processes/all.ts";
 
 /** `npm run bench` runs all, `npm run bench -- kernel` a group, `-- kernel.lag` one. Each prints one JSON line. */
 const groups: Readonly<Record<string, () => Promise<object>>> = {
   ...kernelBenchmarks,
+  ...processBenchmarks,
 };
 
 const wanted = process.argv.slice(2);

@@ -1,7 +1,9 @@
 import { openSqlite } from "holdfast/sqlite";
 import { operation, run, sql } from "holdfast/stores";
 
-/** The process that kernel-demo.ts kills: writes facts until it dies. */
+/** A process that kernel-demo.ts kills: writes facts until it dies. */
+const [path = "demo.db", name = "writer"] = process.argv.slice(2);
+
 const addFact = operation("addFact", {
   key: (id: string) => id,
   *one(id: string) {
@@ -10,17 +12,14 @@ const addFact = operation("addFact", {
   },
 });
 
-const database = await openSqlite(process.argv[2] ?? "demo.db");
-await database.write("table", () =>
-  run(sql`CREATE TABLE fact (id TEXT NOT NULL, half INTEGER NOT NULL) STRICT`),
-);
+const database = await openSqlite(path);
 
-async function caller(name: number): Promise<void> {
-  for (let number = 1; ; number += 1) {
-    const fact = `caller ${name}, fact ${number}`;
+async function caller(number: number): Promise<void> {
+  for (let count = 1; ; count += 1) {
+    const fact = `${name}, caller ${number}, fact ${count}`;
     await database.write(addFact, fact);
     process.stdout.write(`${fact}\n`);
   }
 }
 
-await Promise.all(Array.from({ length: 200 }, (_, name) => caller(name)));
+await Promise.all(Array.from({ length: 100 }, (_, number) => caller(number)));

@@ -1,48 +1,56 @@
-import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { openSqlite } from "holdfast/sqlite";
-import { rows, sql } from "holdfast/stores";
+import { rows, run, sql } from "holdfast/stores";
+import { startWriter } from "./kernel-demo-crew.ts";
 
 /**
- * What `npm start` shows: a process writes facts with 200 callers at once and
- * says each one aloud when it was acknowledged; in the middle it is killed
- * with SIGKILL; then the file is opened again and every fact is looked for.
+ * What `npm start` shows: two processes write facts to one file, 100 callers
+ * each, and say each one aloud when it was acknowledged. In the middle one of
+ * them is killed with SIGKILL. The other notices and goes on; in the end the
+ * file is looked through for every fact that was promised.
  */
-const killAfter = Number(process.env["HOLDFAST_DEMO_FACTS"] ?? 60_000);
+const factsBeforeKill = Number(process.env["HOLDFAST_DEMO_FACTS"] ?? 120_000);
 const folder = mkdtempSync(join(tmpdir(), "holdfast-demo-"));
 const path = join(folder, "demo.db");
+const number = (value: number): string => value.toLocaleString("en");
 
 console.log(
-  "Holdfast kernel demo: one SQLite file, 200 concurrent callers, full durability.\n",
+  "Holdfast kernel demo: one SQLite file, two processes, full durability.\n",
 );
-const writer = spawn(
-  process.execPath,
-  [
-    ...process.execArgv,
-    fileURLToPath(new URL("./kernel-demo-writer.ts", import.meta.url)),
-    path,
-  ],
-  { stdio: ["ignore", "pipe", "inherit"] },
-);
-
-const acknowledged: string[] = [];
-const startedMs = Date.now();
-let shownMs = 0;
-for await (const fact of createInterface({ input: writer.stdout })) {
-  acknowledged.push(fact);
-  if (Date.now() - shownMs > 100) shownMs = showProgress();
-  if (acknowledged.length === killAfter) writer.kill("SIGKILL");
-}
-showProgress();
-
-console.log(`\n\nThe writer was killed with SIGKILL. Opening the file again …`);
-const reopenedMs = Date.now();
 const database = await openSqlite(path);
-const found = await database.read("facts", () =>
+await database.write("table", () =>
+  run(sql`CREATE TABLE fact (id TEXT NOT NULL, half INTEGER NOT NULL) STRICT`),
+);
+
+const ada = await startWriter(path, "ada");
+const bob = await startWriter(path, "bob");
+const facts = (): number => ada.acknowledged.length + bob.acknowledged.length;
+const startedMs = performance.now();
+const startedFacts = facts();
+await progressUntil(factsBeforeKill);
+
+const death = new Promise<number>((resolve) => {
+  database.subscribe((hint) => {
+    if (hint.kind === "death") resolve(performance.now());
+  });
+});
+const killedMs = performance.now();
+ada.process.kill("SIGKILL");
+const noticedMs = (await death) - killedMs;
+console.log(
+  `\n\n  ada was killed with SIGKILL; its death was proven ${noticedMs.toFixed(1)} ms later.\n`,
+);
+await progressUntil(facts() + factsBeforeKill / 4);
+bob.process.kill("SIGKILL");
+await Promise.all([ada.ended, bob.ended]);
+await database.close();
+
+console.log("\n\nBoth writers are gone. Opening the file again …");
+const reopenedMs = performance.now();
+const reopened = await openSqlite(path);
+const found = await reopened.read("facts", () =>
   rows<{ id: string; halves: number }>(
     sql`SELECT id, count(*) AS halves FROM fact GROUP BY id`,
   ),
@@ -50,38 +58,38 @@ const found = await database.read("facts", () =>
 const whole = new Set(
   found.filter((fact) => fact.halves === 2).map((fact) => fact.id),
 );
-const lost = acknowledged.filter((fact) => !whole.has(fact));
-await database.close();
+const promised = [...ada.acknowledged, ...bob.acknowledged];
+const lost = promised.filter((fact) => !whole.has(fact));
+const { ok } = await reopened.check({ full: true });
+await reopened.close();
 rmSync(folder, { recursive: true });
 
-console.log(`  open and count again   ${Date.now() - reopenedMs} ms`);
+const elapsedMs = Math.round(performance.now() - reopenedMs);
+console.log(`  opened, counted, checked   ${elapsedMs} ms`);
+console.log(`  acknowledged facts         ${number(promised.length)}`);
 console.log(
-  `  acknowledged facts     ${acknowledged.length.toLocaleString("en")}`,
+  `  of these in the file       ${number(promised.length - lost.length)}`,
 );
-console.log(
-  `  of these in the file   ${(acknowledged.length - lost.length).toLocaleString("en")}`,
-);
-console.log(`  facts half there       ${found.length - whole.size}`);
-console.log(
-  lost.length === 0 && found.length === whole.size
-    ? "\nNothing acknowledged was lost."
-    : "\nFACTS WERE LOST.",
-);
-process.exitCode = lost.length === 0 && found.length === whole.size ? 0 : 1;
+console.log(`  facts half there           ${found.length - whole.size}`);
+console.log(`  damage found               ${ok ? "none" : "SOME"}`);
+const holds = ok && lost.length === 0 && found.length === whole.size;
+console.log(holds ? "\nNothing acknowledged was lost." : "\nFACTS WERE LOST.");
+process.exitCode = holds ? 0 : 1;
 
-/** One line that is rewritten on a terminal and left out elsewhere. */
-function showProgress(): number {
-  const seconds = (Date.now() - startedMs) / 1_000;
-  const perSecond = Math.round(acknowledged.length / seconds).toLocaleString(
-    "en",
-  );
-  const bar = "█"
-    .repeat(
-      Math.round((20 * Math.min(acknowledged.length, killAfter)) / killAfter),
-    )
-    .padEnd(20, "░");
-  const line = `  ${bar} ${acknowledged.length.toLocaleString("en")} durable writes, ${perSecond}/s`;
-  if (process.stdout.isTTY) process.stdout.write(`\r${line}`);
-  else if (acknowledged.length >= killAfter) process.stdout.write(line);
-  return Date.now();
+/** Shows one line that is rewritten on a terminal, and written once elsewhere. */
+async function progressUntil(count: number): Promise<void> {
+  const from = facts();
+  while (facts() < count) {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    if (process.stdout.isTTY) process.stdout.write(`\r${line(from, count)}`);
+  }
+  if (!process.stdout.isTTY) process.stdout.write(line(from, count));
+}
+
+function line(from: number, count: number): string {
+  const share = Math.min(1, (facts() - from) / (count - from));
+  const bar = "█".repeat(Math.round(20 * share)).padEnd(20, "░");
+  const perSecond =
+    (facts() - startedFacts) / ((performance.now() - startedMs) / 1_000);
+  return `  ${bar} ${number(facts())} durable writes, ${number(Math.round(perSecond))}/s`;
 }

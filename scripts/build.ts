@@ -4,9 +4,10 @@ import path from "node:path";
 import { projectRoot } from "./project.ts";
 
 /**
- * Builds dist/ from nothing: compiles src/, then copies the worker-thread
- * entries. Those are plain JavaScript (with types beside them), so that the
- * same file runs from src/ and from dist/; the compiler leaves them alone.
+ * Builds dist/ from nothing: compiles src/, then copies the entries of
+ * threads and processes with what they share. Those are plain JavaScript (some
+ * with types beside them), so that the same file runs from src/ and from
+ * dist/; the compiler leaves them alone.
  */
 const source = path.join(projectRoot, "src");
 const output = path.join(projectRoot, "dist");
@@ -31,7 +32,7 @@ for (const file of readdirSync(source, {
   recursive: true,
   encoding: "utf8",
 })) {
-  if (/-thread\.(js|d\.ts)$/.test(file)) {
+  if (/\.(js|d\.ts)$/.test(file)) {
     copyFileSync(path.join(source, file), path.join(output, file));
   }
 }

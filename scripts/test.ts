@@ -21,11 +21,20 @@ const seed = process.env["HOLDFAST_TEST_SEED"] ?? String(randomInt(1, 2 ** 31));
 const sqliteSuites = [
   "test/backends/sqlite-memory.test.ts",
   "test/backends/sqlite-file.test.ts",
+  "test/sqlite/backup.test.ts",
   "test/sqlite/batches.test.ts",
+  "test/sqlite/export-rows.test.ts",
   "test/sqlite/failures.test.ts",
+  "test/sqlite/heavy-reads.test.ts",
   "test/sqlite/open.test.ts",
+  "test/sqlite/settling.test.ts",
+  "test/sqlite/traces.test.ts",
+  "test/crash/backup.test.ts",
   "test/crash/busy.test.ts",
+  "test/crash/churn.test.ts",
   "test/crash/kill.test.ts",
+  "test/crash/neighbours.test.ts",
+  "test/crash/sustained.test.ts",
 ];
 const requiredSuites = [...sqliteSuites, "test/backends/postgres.test.ts"];
 

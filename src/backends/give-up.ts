@@ -18,10 +18,11 @@ export function onGiveUp(
   if (signal === undefined && timeout === undefined) return undefined;
   if (signal?.aborted === true) throw aborted(what, signal.reason);
 
-  const onAbort = (): void => giveUp(aborted(what, signal?.reason));
-  signal?.addEventListener("abort", onAbort, { once: true });
+  // The timer first: it may refuse its duration, and then nobody listens.
   const cancelTimer =
     timeout === undefined ? undefined : startTimer(what, timeout, giveUp);
+  const onAbort = (): void => giveUp(aborted(what, signal?.reason));
+  signal?.addEventListener("abort", onAbort, { once: true });
   return () => {
     signal?.removeEventListener("abort", onAbort);
     cancelTimer?.();

@@ -30,7 +30,7 @@ export class Meters {
   snapshot(
     now: Pick<
       Stats,
-      "queueDepth" | "walBytes" | "checkpoints" | "clockOffsetMs"
+      "queueDepth" | "walBytes" | "checkpoints" | "clockOffsetMs" | "peers"
     >,
   ): Stats {
     return {

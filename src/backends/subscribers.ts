@@ -1,4 +1,5 @@
 import { soon } from "../host/timers.ts";
+import type { OwnerId } from "../model/prefixed-id.ts";
 import type { Change } from "../sql/operation.ts";
 import type { ChangeHint } from "../stores/database.ts";
 
@@ -17,6 +18,11 @@ export class Subscribers {
     return () => void this.#listeners.delete(own);
   }
 
+  /** Nobody is told anything any more. */
+  clear(): void {
+    this.#listeners.clear();
+  }
+
   tell(changes: readonly Change[]): void {
     if (this.isEmpty) return;
     for (const change of changes) this.#deliver({ kind: "change", ...change });
@@ -25,6 +31,10 @@ export class Subscribers {
   /** Something may have changed and nobody can say what. */
   tellUnknown(): void {
     this.#deliver({ kind: "unknown" });
+  }
+
+  tellDeath(owner: OwnerId): void {
+    this.#deliver({ kind: "death", owner });
   }
 
   #deliver(hint: ChangeHint): void {

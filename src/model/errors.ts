@@ -28,6 +28,7 @@ const retryability = {
   STATEMENT_FAILED: "final",
   WRITE_IN_READ: "final",
   READ_ONLY: "final",
+  READ_TOO_LONG: "final",
   CORRUPT_ROW: "final",
   DATABASE_DAMAGED: "final",
   DATABASE_BUSY: "retryable",
@@ -36,6 +37,7 @@ const retryability = {
   TRANSACTION_CONFLICT: "retryable",
   CONNECTION_LOST: "retryable",
   OUTCOME_UNKNOWN: "retryable",
+  FLUSH_FAILED: "final",
   WRITES_STOPPED: "final",
 
   // Opening.
@@ -52,6 +54,13 @@ const retryability = {
   SCHEMA_ORPHANED: "final",
   DRIVER_MISSING: "final",
   DRIVER_CONFLICT: "final",
+
+  // Heavy reads.
+  TABLE_UNKNOWN: "final",
+  TARGET_INVALID: "final",
+  TARGET_EXISTS: "final",
+  TARGET_BUSY: "retryable",
+  BACKUP_FAILED: "retryable",
 } as const;
 
 export type ErrorCode = keyof typeof retryability;

@@ -1,7 +1,12 @@
 import type { Clock } from "./clock.ts";
 import type { Entropy } from "./entropy.ts";
 import type { ExecutionId } from "./execution-id.ts";
-import type { DeploymentId, ExecutorId, RunId } from "./prefixed-id.ts";
+import type {
+  DeploymentId,
+  ExecutorId,
+  OwnerId,
+  RunId,
+} from "./prefixed-id.ts";
 import { encodeUlid, ulidRandomBytes } from "./ulid.ts";
 
 /**
@@ -13,6 +18,7 @@ interface IdByPrefix {
   readonly Exr: ExecutorId;
   readonly Run: RunId;
   readonly Dep: DeploymentId;
+  readonly Own: OwnerId;
 }
 
 export interface IdSource {

@@ -9,6 +9,14 @@ export type RunId = Branded<"RunId">;
 /** One version of the user's code as it was rolled out. */
 export type DeploymentId = Branded<"DeploymentId">;
 
+/** One process that has a database open. */
+export type OwnerId = Branded<"OwnerId">;
+
+/** @throws HoldfastError `ID_MALFORMED`, `details.reason` "prefix" or "ulid". */
+export function parseOwnerId(text: string): OwnerId {
+  return parsePrefixed(text, "Own", "an owner id") as OwnerId;
+}
+
 /** @throws HoldfastError `ID_MALFORMED`, `details.reason` "prefix" or "ulid". */
 export function parseExecutorId(text: string): ExecutorId {
   return parsePrefixed(text, "Exr", "an executor id") as ExecutorId;

@@ -56,6 +56,11 @@ export function* migrate(context: MigrationContext): Tx<readonly number[]> {
   return pending.map((migration) => migration.number);
 }
 
+/** Refuses a newer, altered or orphaned schema, and reads only. */
+export function* refuseForeignSchema(context: MigrationContext): Tx<void> {
+  yield* verify(context, yield* tableNames(), context.migrations ?? embedded);
+}
+
 /** What a read-only open does: the schema must be exactly ours. */
 export function* verifySchema(context: MigrationContext): Tx<void> {
   const known = context.migrations ?? embedded;

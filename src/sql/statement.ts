@@ -25,6 +25,8 @@ export class Template {
   readonly writes: boolean;
   /** True when "0 rows changed" proves that the statement left no trace: our own tables carry no triggers. */
   readonly tracelessWhenUnchanged: boolean;
+  /** True when a violated constraint proves it: an app's table may keep half of a statement (ON CONFLICT FAIL). */
+  readonly tracelessWhenRefused: boolean;
 
   constructor(pieces: readonly Piece[]) {
     this.pieces = pieces;
@@ -37,9 +39,10 @@ export class Template {
       .map((piece, index) => (index === 0 ? "" : `$${index}`) + piece.postgres)
       .join("")
       .trim();
-    const text = this.sqlite;
+    const text = bare(this.sqlite);
+    if (/;\s*\S/.test(text)) throw severalStatements();
     if (
-      /^(BEGIN|COMMIT|END|ROLLBACK|SAVEPOINT|RELEASE|ATTACH|DETACH|VACUUM|PRAGMA)\b/i.test(
+      /^(BEGIN|COMMIT|END|ABORT|ROLLBACK|SAVEPOINT|RELEASE|START|ATTACH|DETACH|VACUUM|PRAGMA)\b/i.test(
         text,
       ) ||
       /\bOR\s+(ROLLBACK|FAIL)\b/i.test(text)
@@ -50,6 +53,8 @@ export class Template {
     this.tracelessWhenUnchanged = /^(UPDATE|DELETE\s+FROM)\s+holdfast_/i.test(
       text,
     );
+    this.tracelessWhenRefused =
+      /^(INSERT\s+INTO|UPDATE|DELETE\s+FROM)\s+holdfast_/i.test(text);
   }
 }
 
@@ -109,6 +114,22 @@ export function sql(
 /** Text that each database spells its own way; only sql/dialect.ts calls this. */
 export function spelled(piece: Piece): Statement {
   return new Statement(new Template([piece]), []);
+}
+
+/** The text without comments and quoted parts, so that what it begins with is its verb. */
+function bare(text: string): string {
+  return text
+    .replaceAll(/'(?:[^']|'')*'|"(?:[^"]|"")*"|(\$\w*\$)[\s\S]*?\1/g, "''")
+    .replaceAll(/--[^\n]*|\/\*[\s\S]*?\*\//g, " ")
+    .replace(/^[\s;]+/, "")
+    .trim();
+}
+
+function severalStatements(): HoldfastError {
+  return new HoldfastError(
+    "OPERATION_INVALID",
+    "A template holds several statements. Write one `sql` for each, so that none of them is passed over.",
+  );
 }
 
 /** Transactions are the backend's: a body that ended one would commit its neighbours' half-done work. */

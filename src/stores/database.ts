@@ -1,5 +1,6 @@
 import type { Clock } from "../model/clock.ts";
 import type { Duration } from "../model/durations.ts";
+import type { OwnerId } from "../model/prefixed-id.ts";
 import type { Dialect } from "../sql/dialect.ts";
 import type { Change, Operation, Tx } from "../sql/operation.ts";
 
@@ -15,9 +16,15 @@ export interface WaitOptions {
  * A hint: it may come twice, and the reader re-reads.
  */
 export type ChangeHint =
-  ({ readonly kind: "change" } & Change) | { readonly kind: "unknown" };
+  | ({ readonly kind: "change" } & Change)
+  | { readonly kind: "unknown" }
+  /** A process that had the database open has provably died. */
+  | { readonly kind: "death"; readonly owner: OwnerId };
 
-/** Percentiles over the last few thousand samples, in milliseconds. */
+/** Whether another process lives: `dead` is proven, `unknown` is no proof of anything. */
+export type Liveness = "alive" | "dead" | "unknown";
+
+/** Percentiles since the database was opened, in milliseconds. */
 export interface Latency {
   readonly count: number;
   readonly p50: number;
@@ -52,6 +59,12 @@ export interface Stats {
     readonly restarts: number;
     readonly failures: number;
   };
+  /** Other processes on the same file, and why they cannot be heard at once, if so. */
+  readonly peers: {
+    readonly connected: number;
+    readonly unavailable: string | undefined;
+    readonly unwatched: string | undefined;
+  };
   /** Times the safety-net poll found something no hint had told. */
   readonly polls: number;
   /** Server time minus local time; 0 on SQLite. */
@@ -60,7 +73,8 @@ export interface Stats {
 
 /** Something worth knowing that is no error. Match on `code`. */
 export interface Warning {
-  readonly code: "CLOCK_SKEW" | "FSYNC_OFF" | "FILE_SYSTEM_DOUBTFUL";
+  readonly code:
+    "CLOCK_SKEW" | "FSYNC_OFF" | "FILE_SYSTEM_DOUBTFUL" | "LOG_HELD_BACK";
   readonly message: string;
 }
 
@@ -74,6 +88,8 @@ export interface Database {
   readonly dialect: Dialect;
   /** What an acknowledgement promises: `full` survives power loss, `normal` a crash of the process, `memory` nothing. */
   readonly durability: Durability;
+  /** This process among those that have the database open. */
+  readonly owner: OwnerId;
   /** The time operations should be given. On Postgres the server's. */
   readonly clock: Clock;
 
@@ -102,6 +118,9 @@ export interface Database {
 
   /** Calls the listener after each durable change; returns the way to stop. */
   subscribe(listener: (hint: ChangeHint) => void): () => void;
+
+  /** Whether the process behind an owner lives. On one machine a death is known at once. */
+  liveness(owner: OwnerId): Promise<Liveness>;
 
   stats(): Stats;
 

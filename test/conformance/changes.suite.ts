@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { rollbackWith } from "../../src/sql/operation.ts";
+import { operation, rollbackWith, rows } from "../../src/sql/operation.ts";
+import { sql } from "../../src/sql/statement.ts";
 import type { ChangeHint, Database } from "../../src/stores/database.ts";
 import { rejection, withDatabase } from "./backend.ts";
 import type { Backend } from "./backend.ts";
@@ -58,6 +59,17 @@ export function changesSuite(backend: Backend): void {
     );
 
     test(
+      "hear nothing of a write that changed nothing",
+      onNotes(async (database, heard) => {
+        await database.write("look", function* () {
+          yield* noteIds();
+        });
+        await database.write(countNotes, { id: "a" });
+        expect(known(heard)).toEqual([]);
+      }),
+    );
+
+    test(
       "hear of one aggregate's changes in the order in which they became durable",
       onNotes(async (database, heard) => {
         for (let index = 0; index < 20; index += 1)
@@ -99,3 +111,14 @@ export function changesSuite(backend: Backend): void {
     );
   });
 }
+
+function* noteIds() {
+  return yield* rows<{ id: string }>(sql`SELECT id FROM app_note`);
+}
+
+const countNotes = operation("countNotes", {
+  key: (input: { readonly id: string }) => input.id,
+  *one() {
+    return (yield* noteIds()).length;
+  },
+});

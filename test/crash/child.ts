@@ -10,16 +10,23 @@ export class Child {
   #errors = "";
   #waiting: (() => void)[] = [];
 
-  constructor(script: string, args: readonly (string | number)[]) {
+  /** `under` names a command that runs Node for us, such as `unshare --pid --fork`. */
+  constructor(
+    script: string,
+    args: readonly (string | number)[],
+    under: readonly string[] = [],
+  ) {
+    const [command, ...before] = [...under, process.execPath];
     this.process = spawn(
-      process.execPath,
+      command,
       [
+        ...before,
         "--import",
         "tsx",
         join(import.meta.dirname, script),
         ...args.map(String),
       ],
-      { stdio: ["ignore", "pipe", "pipe"] },
+      { stdio: ["pipe", "pipe", "pipe"] },
     );
     let rest = "";
     this.process.stdout?.setEncoding("utf8").on("data", (chunk: string) => {
@@ -49,13 +56,23 @@ export class Child {
   }
 
   /** Waits for so many lines, or the end of the process. */
-  async reported(count: number): Promise<void> {
+  reported(count: number): Promise<void> {
+    return this.until(() => this.lines.length >= count);
+  }
+
+  /** Waits until its lines fulfil a condition, or the end of the process. */
+  async until(isFulfilled: () => boolean): Promise<void> {
     while (
-      this.lines.length < count &&
+      !isFulfilled() &&
       this.process.exitCode === null &&
       this.process.signalCode === null
     )
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+
+  /** Writes a line to its standard input. */
+  tell(line: string): void {
+    this.process.stdin?.write(`${line}\n`);
   }
 
   kill(): void {

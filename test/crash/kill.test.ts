@@ -1,31 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { rows } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/stores/database.ts";
 import { createNoteTable } from "../conformance/notes.ts";
 import { isDeep, seed, seededRandom } from "../depth.ts";
 import { withFolder } from "../sqlite/place.ts";
 import { Child } from "./child.ts";
-
-/** Ids with both halves, and ids with one: the latter must not exist. */
-async function notes(
-  database: Database,
-): Promise<{ whole: Set<string>; half: string[] }> {
-  const found = await database.read("notes", () =>
-    rows<{ id: string; halves: number }>(
-      sql`SELECT id, count(*) AS halves FROM app_note GROUP BY id`,
-    ),
-  );
-  return {
-    whole: new Set(
-      found.filter((note) => note.halves === 2).map((note) => note.id),
-    ),
-    half: found.filter((note) => note.halves !== 2).map((note) => note.id),
-  };
-}
-
-const acknowledged = (child: Child): string[] =>
-  child.lines.filter((line) => line !== "open" && line !== "closed");
+import { acknowledged, notes } from "./note-report.ts";
 
 describe("killed with SIGKILL under load", () => {
   const rounds = isDeep ? 60 : 6;
@@ -96,6 +74,7 @@ describe("several processes on one file", () => {
       }
       expect(folder.shell(["SELECT number FROM holdfast_migration"])).toEqual([
         { number: 1 },
+        { number: 2 },
       ]);
     }));
 });

@@ -1,7 +1,7 @@
-import { connect, createServer } from "node:net";
-import type { AddressInfo, Server, Socket } from "node:net";
+import { Socket, connect, createServer } from "node:net";
+import type { AddressInfo, Server } from "node:net";
 import { once } from "node:events";
-import { urlWith } from "./place.ts";
+import { Place, urlWith } from "./place.ts";
 
 interface Address {
   readonly host: string;
@@ -19,8 +19,12 @@ export class Cable {
   readonly #pairs = new Set<Pair>();
   #port = 0;
   #cut: { readonly words: string; readonly at: CutAt } | undefined;
+  #garble: { readonly words: string; readonly as: string } | undefined;
+  #isFrozen = false;
   /** Connections that were cut for what they said. */
   cuts = 0;
+  /** Messages that arrived as something else. */
+  garbled = 0;
 
   static async to(url: string): Promise<Cable> {
     const { hostname, port } = new URL(url);
@@ -43,6 +47,21 @@ export class Cable {
     this.#cut = { words, at };
   }
 
+  /**
+   * From now on the server hears something else of the same length instead of
+   * these words: how to have it refuse what it would never refuse.
+   */
+  garble(words: string, as: string): void {
+    if (words.length !== as.length) throw new Error("Lengths must be equal.");
+    this.#garble = { words, as };
+  }
+
+  /** Falls silent for good: nothing arrives any more, and nobody is told. New connections are made and say nothing. */
+  freeze(): void {
+    this.#isFrozen = true;
+    for (const pair of this.#pairs) pair.pause();
+  }
+
   /** Cuts all connections and refuses new ones. */
   async unplug(): Promise<void> {
     const closed = once(this.#server, "close");
@@ -58,13 +77,17 @@ export class Cable {
   }
 
   #carry(client: Socket): void {
+    if (this.#isFrozen) {
+      client.pause().on("error", () => undefined);
+      return void this.#pairs.add(new Pair(client, new Socket()));
+    }
     const server = connect({ ...this.#target, noDelay: true });
     const pair = new Pair(client, server);
     this.#pairs.add(pair);
     client.on("data", (data) => {
       const cut = this.#cut;
       if (cut === undefined || !data.includes(cut.words))
-        return void server.write(data);
+        return void server.write(this.#heard(data));
       this.#cut = undefined;
       this.cuts += 1;
       if (cut.at === "before the server hears it") return pair.cut();
@@ -78,6 +101,14 @@ export class Cable {
     });
     for (const socket of [client, server])
       socket.on("close", () => this.#drop(pair)).on("error", () => undefined);
+  }
+
+  #heard(data: Buffer): Buffer {
+    const garble = this.#garble;
+    if (garble === undefined || !data.includes(garble.words)) return data;
+    this.garbled += 1;
+    const said = data.toString("latin1");
+    return Buffer.from(said.replaceAll(garble.words, garble.as), "latin1");
   }
 
   #drop(pair: Pair): void {
@@ -97,8 +128,27 @@ class Pair {
     this.#server = server;
   }
 
+  pause(): void {
+    this.#client.pause();
+    this.#server.pause();
+  }
+
   cut(): void {
     this.#client.destroy();
     this.#server.destroy();
+  }
+}
+
+/** A place of one's own with a cable to its server. */
+export async function withCable(
+  body: (place: Place, cable: Cable) => Promise<void>,
+): Promise<void> {
+  const place = new Place();
+  const cable = await Cable.to(place.url);
+  try {
+    await body(place, cable);
+  } finally {
+    await place.dispose();
+    await cable.unplug().catch(() => undefined);
   }
 }

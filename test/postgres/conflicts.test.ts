@@ -1,25 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { operation, row, run } from "../../src/sql/operation.ts";
+import { row, run } from "../../src/sql/operation.ts";
 import type { Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import { appendEntry } from "../fixtures/append-entry.ts";
+import { Barrier } from "./barrier.ts";
 import { createHeads, logOf } from "./log.ts";
 import { rejection, until, withPlace } from "./place.ts";
-
-interface Pair {
-  readonly first: number;
-  readonly second: number;
-}
-
-/** Touches two heads in the order given, with time to be overtaken in between. */
-const touchBoth = operation("touchBoth", {
-  key: ({ first, second }: Pair) => `${first}-${second}`,
-  *one({ first, second }) {
-    yield* touch(first);
-    yield* row(sql`SELECT pg_sleep(0.2)`);
-    yield* touch(second);
-  },
-});
+import type { Place } from "./place.ts";
 
 function* touch(head: number): Tx<void> {
   yield* run(
@@ -27,52 +14,75 @@ function* touch(head: number): Tx<void> {
   );
 }
 
+/** Lets a statement fail in ways that cannot be staged. */
+async function createRaise(place: Place): Promise<void> {
+  await place.shell().unsafe(`
+    CREATE FUNCTION app_raise(sqlstate TEXT) RETURNS VOID LANGUAGE plpgsql
+    AS $$ BEGIN RAISE EXCEPTION 'secret' USING ERRCODE = sqlstate; END $$`);
+}
+
+function* raise(sqlstate: string): Tx<void> {
+  yield* row(sql`SELECT app_raise(${sqlstate})`);
+}
+
 describe("transactions in each other's way", () => {
   test("a deadlock is resolved by running its victim again", () =>
     withPlace(async (place) => {
       const database = await place.open();
       const [first = 0, second = 0] = await createHeads(database, 2);
-      await Promise.all([
-        database.write(touchBoth, { first, second }),
-        database.write(touchBoth, { first: second, second: first }),
-      ]);
+      const barrier = await Barrier.raise(place);
+      const touchBoth = (a: number, b: number) =>
+        database.write(`touch ${a} and ${b}`, function* () {
+          yield* touch(a);
+          yield* barrier.stop();
+          yield* touch(b);
+        });
+      const both = [touchBoth(first, second), touchBoth(second, first)];
+      await barrier.stopped(2);
+      await barrier.lift();
+      await Promise.all(both);
       const versions = await database.read("versions", () =>
         row(sql`SELECT sum(version) AS total FROM app_log_head`),
       );
       expect(versions).toEqual({ total: 4 });
       expect(database.stats().reruns).toBeGreaterThan(0);
+      expect(database.stats().busyRetries).toBe(0);
     }));
 
   test("a deadlock is not for the body to make sense of", () =>
     withPlace(async (place) => {
       const database = await place.open();
       const [first = 0, second = 0] = await createHeads(database, 2);
+      const barrier = await Barrier.raise(place);
+      let caught = 0;
       const careless = (a: number, b: number) =>
         database.write(`careless ${a}`, function* () {
           yield* touch(a);
-          yield* row(sql`SELECT pg_sleep(0.2)`);
+          yield* barrier.stop();
           try {
             yield* touch(b);
           } catch {
+            caught += 1;
             throw new Error("the second head is missing");
           }
           return "both";
         });
-      expect(
-        await Promise.all([careless(first, second), careless(second, first)]),
-      ).toEqual(["both", "both"]);
+      const both = [careless(first, second), careless(second, first)];
+      await barrier.stopped(2);
+      await barrier.lift();
+      expect(await Promise.all(both)).toEqual(["both", "both"]);
+      expect(caught).toBeGreaterThan(0);
     }));
 
   test("a serialization failure at every attempt is told after ten of them", () =>
     withPlace(async (place) => {
       const database = await place.open();
+      await createRaise(place);
       let runs = 0;
       const error = await rejection(
         database.write("unlucky", function* () {
           runs += 1;
-          yield* run(
-            sql`DO $$ BEGIN RAISE EXCEPTION 'again' USING ERRCODE = '40001'; END $$`,
-          );
+          yield* raise("40001");
         }),
       );
       expect(error).toMatchObject({
@@ -158,26 +168,17 @@ describe("statements the server refuses", () => {
     ],
     [
       "a full disk",
-      () =>
-        run(
-          sql`DO $$ BEGIN RAISE EXCEPTION 'secret' USING ERRCODE = '53100'; END $$`,
-        ),
+      () => raise("53100"),
       { code: "DISK_FULL", retryable: true },
     ],
-    [
-      "damaged data",
-      () =>
-        run(
-          sql`DO $$ BEGIN RAISE EXCEPTION 'secret' USING ERRCODE = 'XX001'; END $$`,
-        ),
-      { code: "DATABASE_DAMAGED" },
-    ],
+    ["damaged data", () => raise("XX001"), { code: "DATABASE_DAMAGED" }],
   ];
 
   test.each(cases)("%s is named by code, without values", (_, body, expected) =>
     withPlace(async (place) => {
       const database = await place.open();
       await createHeads(database, 1);
+      await createRaise(place);
       const error = await rejection(database.write("refused", body));
       expect(error).toMatchObject(expected);
       expect(`${error.stack} ${JSON.stringify(error)}`).not.toMatch(

@@ -2,9 +2,9 @@ import { describe, expect, test } from "vitest";
 import { operation, row, rows, run } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import { appendEntry, createHead } from "../fixtures/append-entry.ts";
-import { Cable } from "./cable.ts";
+import { withCable } from "./cable.ts";
 import { createHeads, logOf } from "./log.ts";
-import { Place, rejection, withPlace } from "./place.ts";
+import { rejection, withPlace } from "./place.ts";
 
 /** Safe to repeat, as every public write is: finds the head that it made before. */
 const ensureHead = operation("ensureHead", {
@@ -172,6 +172,26 @@ describe("a connection that breaks while COMMIT is on its way", () => {
   );
 });
 
+describe("a COMMIT that the server turns into a ROLLBACK", () => {
+  test("is told with a code, and nothing is written", () =>
+    withCable(async (place, cable) => {
+      const direct = await place.open();
+      await createHeads(direct, 0);
+      const database = await place.open({}, cable.urlFor(place.url));
+      cable.garble("; COMMIT", "; ABORT ");
+      const error = await rejection(database.write(ensureHead, { id: "a" }));
+      expect(error).toMatchObject({
+        code: "BATCH_ROLLED_BACK",
+        retryable: true,
+      });
+      expect(
+        await direct.read("heads", () =>
+          rows(sql`SELECT id FROM app_log_head`),
+        ),
+      ).toEqual([]);
+    }));
+});
+
 describe("a server that is away", () => {
   test("is waited for: calls made meanwhile succeed when it is back", () =>
     withCable(async (place, cable) => {
@@ -207,16 +227,3 @@ describe("a server that is away", () => {
       expect(await call).toMatchObject({ code: "DATABASE_CLOSED" });
     }));
 });
-
-async function withCable(
-  body: (place: Place, cable: Cable) => Promise<void>,
-): Promise<void> {
-  const place = new Place();
-  const cable = await Cable.to(place.url);
-  try {
-    await body(place, cable);
-  } finally {
-    await place.dispose();
-    await cable.unplug().catch(() => undefined);
-  }
-}

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { operation, row, run } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import { appendEntry, createHead } from "../fixtures/append-entry.ts";
-import { Cable } from "./cable.ts";
+import { Cable, withCable } from "./cable.ts";
 import { listen } from "./listen.ts";
 import { createHeads } from "./log.ts";
 import { until, withPlace } from "./place.ts";
@@ -180,6 +180,26 @@ describe("hints between processes", () => {
       await until(() => heard.length > 0);
       expect(heard[0]).toBe("unknown");
       expect(reader.stats().polls).toBeGreaterThan(polls);
+    }));
+
+  test("of a server that knows no LISTEN come from the poll", () =>
+    withCable(async (place, cable) => {
+      await prepare(place, 0);
+      const writer = await place.open();
+      cable.garble("LISTEN", "LISTEM");
+      const reader = await place.open(
+        { pollInterval: 20 },
+        cable.urlFor(place.url),
+      );
+      const heard = await listen(reader);
+      for (const id of ["a", "b", "c"]) {
+        const { polls } = reader.stats();
+        heard.length = 0;
+        await writer.write(createHead, { id });
+        await until(() => heard.length > 0 && reader.stats().polls > polls);
+      }
+      // Asked once; how it goes on asking is a matter of minutes.
+      expect(cable.garbled).toBe(1);
     }));
 
   test("of somebody who talks nonsense on our channel are `unknown`", () =>

@@ -41,7 +41,7 @@ describe("opening", () => {
       expect(opened).toHaveLength(16);
       expect([
         ...(await place.shell()`SELECT number::int FROM holdfast_migration`),
-      ]).toEqual([{ number: 1 }]);
+      ]).toEqual([{ number: 1 }, { number: 2 }]);
     }));
 
   test("our tables land in our schema, and the app's own are within reach", () =>
@@ -54,6 +54,7 @@ describe("opening", () => {
         SELECT tablename FROM pg_tables WHERE schemaname = ${place.schema} ORDER BY 1`;
       expect(found.map((table) => table.tablename)).toEqual([
         "holdfast_migration",
+        "holdfast_owner",
         "holdfast_tick",
       ]);
     }));

@@ -3,8 +3,9 @@ import { done, operation, row, rows } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Database } from "../../src/stores/database.ts";
 import { appendEntry, refusedPayload } from "../fixtures/append-entry.ts";
+import { Barrier } from "./barrier.ts";
 import { createHeads, logOf } from "./log.ts";
-import { rejection, until, withPlace } from "./place.ts";
+import { rejection, withPlace } from "./place.ts";
 
 describe("calls that run as a set", () => {
   test("share a commit", () =>
@@ -202,6 +203,7 @@ describe("calls that run as a set", () => {
     withPlace(async (place) => {
       for (const setFormLanes of [1, 3]) {
         const database = await place.open({ setFormLanes, poolSize: 4 });
+        const barrier = await Barrier.raise(place);
         let running = 0;
         let most = 0;
         const slow = operation("slow", {
@@ -213,7 +215,7 @@ describe("calls that run as a set", () => {
           *many(inputs) {
             running += 1;
             most = Math.max(most, running);
-            yield* row(sql`SELECT pg_sleep(0.05)`);
+            yield* barrier.stop();
             running -= 1;
             return inputs.map(() => done(inputs.length));
           },
@@ -224,8 +226,9 @@ describe("calls that run as a set", () => {
           });
         // Too large to share a set.
         const large = ["a", "b", "c", "d"].map((id) => write(id, 700_000));
-        await until(() => running === setFormLanes);
+        await barrier.stopped(setFormLanes);
         const small = ["e", "f", "g"].map((id) => write(id, 1));
+        await barrier.lift();
         await Promise.all(large);
         expect(most).toBe(setFormLanes);
         // Together, and perhaps with the last of the large ones.

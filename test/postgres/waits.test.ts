@@ -1,8 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { row, run } from "../../src/sql/operation.ts";
+import { operation, row, run } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Database } from "../../src/stores/database.ts";
-import { appendEntry } from "../fixtures/append-entry.ts";
+import { appendEntry, createHead } from "../fixtures/append-entry.ts";
+import { Barrier } from "./barrier.ts";
+import { withCable } from "./cable.ts";
+import { listen } from "./listen.ts";
 import { createHeads, logOf } from "./log.ts";
 import { rejection, until, withPlace } from "./place.ts";
 import type { Place } from "./place.ts";
@@ -110,6 +113,58 @@ describe("waiting for a connection", () => {
     }));
 });
 
+describe("closing on a silent network", () => {
+  // A close that waits for an answer would wait for ever, so the test's own
+  // limit is what tells them apart.
+  const silent = 20_000;
+
+  test(
+    "lets go of a database that is idle and subscribed",
+    () =>
+      withCable(async (place, cable) => {
+        const database = await place.open({}, cable.urlFor(place.url));
+        await listen(database);
+        cable.freeze();
+        await database.close({ timeout: "50ms" });
+        expect(await rejection(slow(database))).toMatchObject({
+          code: "DATABASE_CLOSED",
+        });
+      }),
+    silent,
+  );
+
+  test(
+    "lets go of one that is telling others of a commit",
+    () =>
+      withCable(async (place, cable) => {
+        const database = await place.open({}, cable.urlFor(place.url));
+        await createHeads(database, 1);
+        await database.write(createHead, { id: "last" });
+        cable.freeze();
+        await database.close({ timeout: "50ms" });
+        expect(await rejection(slow(database))).toMatchObject({
+          code: "DATABASE_CLOSED",
+        });
+      }),
+    silent,
+  );
+
+  test(
+    "lets go of connections that are being made, and refuses who waits for them",
+    () =>
+      withCable(async (place, cable) => {
+        const database = await place.open({}, cable.urlFor(place.url));
+        cable.freeze();
+        database.subscribe(() => undefined);
+        const reads = [1, 2, 3].map(() => rejection(slow(database, 0)));
+        await database.close({ timeout: "50ms" });
+        for (const error of await Promise.all(reads))
+          expect(error).toMatchObject({ code: "DATABASE_CLOSED" });
+      }),
+    silent,
+  );
+});
+
 describe("closing", () => {
   test("drains what was called, refuses what comes later, and may be repeated", () =>
     withPlace(async (place) => {
@@ -150,6 +205,32 @@ describe("closing", () => {
       expect(await logOf(await place.open())).toBe("");
     }));
 
+  test("refuses what waits behind a call of the same key", () =>
+    withPlace(async (place) => {
+      const database = await place.open();
+      const [head = 0] = await createHeads(database, 1);
+      const barrier = await Barrier.raise(place);
+      const runs: number[] = [];
+      const append = operation("append", {
+        key: () => "one key",
+        *one(expectedVersion: number) {
+          runs.push(expectedVersion);
+          yield* barrier.stop();
+          yield* appendEntry({ head, expectedVersion, payload: "p" });
+        },
+      });
+      const calls = Array.from({ length: 20 }, (_, index) =>
+        rejection(database.write(append, index)),
+      );
+      await barrier.stopped(1);
+      await database.close({ timeout: 0 });
+      for (const error of await Promise.all(calls))
+        expect(error).toMatchObject({ code: "DATABASE_CLOSED" });
+      expect(runs).toEqual([0]);
+      await barrier.lift();
+      expect(await logOf(await place.open())).toBe("");
+    }));
+
   test("leaves no session behind", () =>
     withPlace(async (place) => {
       const database = await place.open();
@@ -171,7 +252,7 @@ describe("closing", () => {
   test("with a wrong timeout is refused, and the database stays open", () =>
     withPlace(async (place) => {
       const database = await place.open();
-      await expect(async () =>
+      await expect(
         database.close({ timeout: "soon" as "1s" }),
       ).rejects.toMatchObject({ code: "DURATION_INVALID" });
       await slow(database, 0);

@@ -1,4 +1,4 @@
-import { unlinkSync } from "node:fs";
+import { renameSync, unlinkSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { row, run } from "../../src/sql/operation.ts";
 import type { Tx } from "../../src/sql/operation.ts";
@@ -132,9 +132,9 @@ describe("a full disk", () => {
 });
 
 describe("a failing flush", () => {
-  /** The opening flushes once, so the n-th flush after it is made to fail. */
+  /** The opening flushes twice, so the n-th flush after it is made to fail. */
   const failing = (flushes: number) => ({
-    flush: { place: "thread" as const, faults: { failAfter: 1 + flushes } },
+    flush: { place: "thread" as const, faults: { failAfter: 2 + flushes } },
   });
 
   test("gives an unknown outcome, stops all writes, and repeating the call after reopening is safe", () =>
@@ -186,16 +186,18 @@ describe("a failing flush", () => {
     withFolder(async (folder) => {
       const database = await folder.open(
         {},
-        { flush: { place: "thread", faults: { delayMs: 150, failAfter: 3 } } },
+        { flush: { place: "thread", faults: { delayMs: 150, failAfter: 4 } } },
       );
       await database.write("tables", createNoteTable);
       await database.write(addNote, { id: "a" });
+      const before = database.stats().commits;
       const write = rejection(database.write(addNote, { id: "b" }));
-      // By now the batch has committed and its flush is under way.
-      await new Promise((resolve) => setTimeout(resolve, 50));
+      // Until the batch has committed; then its flush is under way.
+      while (database.stats().commits === before)
+        await new Promise((resolve) => setImmediate(resolve));
       const read = rejection(noteHalves(database));
       expect(await write).toMatchObject({ code: "OUTCOME_UNKNOWN" });
-      expect(await read).toMatchObject({ code: "OUTCOME_UNKNOWN" });
+      expect(await read).toMatchObject({ code: "FLUSH_FAILED" });
     }));
 
   test("is what a removed log is taken for", () =>
@@ -211,11 +213,24 @@ describe("a failing flush", () => {
       ).toMatchObject({ code: "WRITES_STOPPED" });
     }));
 
+  test("is what a moved database file is taken for", () =>
+    withFolder(async (folder) => {
+      const database = await folder.open();
+      await database.write("tables", createNoteTable);
+      renameSync(folder.file(), folder.file("moved.db"));
+      const error = await rejection(database.write(addNote, { id: "a" }));
+      expect(error).toMatchObject({ code: "OUTCOME_UNKNOWN" });
+      expect((error.cause as Error).message).toContain("moved, removed");
+      expect(
+        await rejection(database.write(addNote, { id: "b" })),
+      ).toMatchObject({ code: "WRITES_STOPPED" });
+    }));
+
   test("in line fails the call just the same", () =>
     withFolder(async (folder) => {
       const database = await folder.open(
         {},
-        { flush: { place: "inline", faults: { failAfter: 1 } } },
+        { flush: { place: "inline", faults: { failAfter: 2 } } },
       );
       await database.write("tables", createNoteTable);
       expect(
@@ -267,12 +282,12 @@ describe("a schema that moves on", () => {
       const database = await folder.open();
       await database.write("tables", createNoteTable);
       folder.shell([
-        "INSERT INTO holdfast_migration (number, name, checksum, schema_hash, applied_at) VALUES (2, 'next', 'x', 'x', 0)",
+        "INSERT INTO holdfast_migration (number, name, checksum, schema_hash, applied_at) VALUES (3, 'next', 'x', 'x', 0)",
       ]);
       const error = await rejection(database.write(addNote, { id: "a" }));
       expect(error).toMatchObject({
         code: "SCHEMA_NEWER",
-        details: { found: 2, expected: 1 },
+        details: { found: 3, expected: 2 },
       });
       expect(
         await rejection(database.write(addNote, { id: "b" })),
@@ -296,6 +311,23 @@ describe("a read", () => {
       expect(database.stats().flushes).toBe(before + 1);
       await noteCount(database);
       expect(database.stats().flushes).toBe(before + 1);
+    }));
+
+  test("that keeps its snapshot too long is ended, and says how to do it", () =>
+    withFolder(async (folder) => {
+      const database = await folder.open({ limits: { readMs: 1 } });
+      await database.write("tables", createNoteTable);
+      const error = await rejection(
+        database.read("slow", function* () {
+          yield* row(sql`SELECT 1 AS one`);
+          const until = performance.now() + 5;
+          while (performance.now() < until);
+          return yield* row(sql`SELECT 2 AS two`);
+        }),
+      );
+      expect(error).toMatchObject({ code: "READ_TOO_LONG" });
+      expect(error.message).toContain("pages");
+      expect(await noteCount(database)).toBe(0);
     }));
 
   test("is one snapshot", () =>

@@ -47,6 +47,7 @@ describe("opening a file", () => {
       await (await folder.open()).close();
       expect(folder.shell(["SELECT number FROM holdfast_migration"])).toEqual([
         { number: 1 },
+        { number: 2 },
       ]);
     }));
 
@@ -211,7 +212,7 @@ describe("opening a file read-only", () => {
       folder.shell(["CREATE TABLE app_user (id INTEGER)"]);
       expect(await rejection(folder.open({ readOnly: true }))).toMatchObject({
         code: "SCHEMA_OUTDATED",
-        details: { found: 0, expected: 1 },
+        details: { found: 0, expected: 2 },
       });
     }));
 });

@@ -8,7 +8,7 @@ import type {
   SqliteOptions,
   SqliteSeams,
 } from "../../src/backends/sqlite/options.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { SqliteDatabase } from "../../src/sqlite.ts";
 
 /** The driver under test: both are, in turn, by the two runs of the suites. */
 export const driverName: DriverName =
@@ -18,7 +18,7 @@ export const driverName: DriverName =
 /** A folder for database files that closes and removes what a test leaves open. */
 export class Folder {
   readonly path: string = mkdtempSync(join(tmpdir(), "holdfast-test-"));
-  readonly #open = new Set<Database>();
+  readonly #open = new Set<SqliteDatabase>();
 
   file(name = "app.db"): string {
     return join(this.path, name);
@@ -28,7 +28,7 @@ export class Folder {
     options: SqliteOptions = {},
     seams: SqliteSeams = {},
     name = "app.db",
-  ): Promise<Database> {
+  ): Promise<SqliteDatabase> {
     const database = await openSqliteWith(
       this.file(name),
       { driver: driverName, ...options },

@@ -1,4 +1,5 @@
 import { sleep } from "../../host/timers.ts";
+import { isHoldfastError } from "../../model/errors.ts";
 import type { Change } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { payloadsOf } from "./payloads.ts";
@@ -8,7 +9,11 @@ import type { BeforeCommit } from "./transaction.ts";
 
 /** When this many commits wait to be told, the older half is left to the others' poll. */
 const pendingMax = 10_000;
-const retryMs = 250;
+const retryMsMin = 250;
+/** A server that is away comes back; one that refuses to notify hardly changes its mind. */
+const retryMsMax = { away: 2_000, refused: 60_000 };
+/** What could not be told as often as this is left to the others' poll. */
+const attemptsMax = 8;
 
 /**
  * Tells other processes of our commits, right after them: what is committed
@@ -27,8 +32,10 @@ export class Announcer {
   /** Told the transaction that carried notifications: it is one too. */
   readonly #onAnnounced: (tx: number) => void;
   #pending: Told[] = [];
+  /** Attempts in vain since the last that was not. */
+  #failures = 0;
   #working: Promise<void> | undefined;
-  #closed = false;
+  readonly #closing = new AbortController();
 
   constructor(
     session: ServiceSession,
@@ -51,20 +58,30 @@ export class Announcer {
 
   /** Tells what is left, unless the server is away. */
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#closing.abort();
     await this.#working;
   }
 
   async #work(): Promise<void> {
+    const { signal } = this.#closing;
     while (this.#pending.length > 0) {
       const told = this.#pending;
       this.#pending = [];
       try {
         await this.#announce(payloadsOf(this.#instance, told));
-      } catch {
-        if (this.#closed) break;
-        this.#pending = [...told, ...this.#pending];
-        await sleep(retryMs);
+        this.#failures = 0;
+      } catch (error) {
+        this.#failures += 1;
+        if (signal.aborted) break;
+        const why = isAway(error) ? "away" : "refused";
+        if (why === "away" && this.#failures < attemptsMax)
+          this.#pending = [...told, ...this.#pending];
+        const pauseMs = retryMsMin * 2 ** this.#failures;
+        const longestMs = retryMsMax[why];
+        await sleep(Math.min(pauseMs, longestMs), signal).catch(
+          () => undefined,
+        );
+        if (signal.aborted) break;
       }
     }
     this.#working = undefined;
@@ -80,6 +97,13 @@ export class Announcer {
     const [sent] = rows as readonly { readonly by: number }[];
     if (sent !== undefined) this.#onAnnounced(sent.by);
   }
+}
+
+function isAway(error: unknown): boolean {
+  return (
+    isHoldfastError(error) &&
+    (error.code === "CONNECTION_LOST" || error.code === "DATABASE_UNREACHABLE")
+  );
 }
 
 /** The other way: notifies as part of the transaction, if that wrote anything. */

@@ -98,6 +98,20 @@ describe("the queue", () => {
     expect(queue.depth).toBe(0);
   });
 
+  test("can be emptied, also of calls behind a key whose call runs", () => {
+    const queue = new CallQueue(100);
+    const running = call("a", "k");
+    for (const each of [running, call("b", "k"), call("c"), call("d", "k")])
+      queue.push(each);
+    expect(queue.take(true)).toBe(running);
+    expect(queue.drain().map(name)).toEqual(["b", "c", "d"]);
+    expect(queue.depth).toBe(0);
+    queue.push(call("e", "k"));
+    expect(takeAll(queue)).toEqual([]);
+    queue.finish(running);
+    expect(takeAll(queue)).toEqual(["e"]);
+  });
+
   test("keeps its promises under any schedule", () => {
     const step = fc.oneof(
       fc.record({

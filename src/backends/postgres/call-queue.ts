@@ -1,4 +1,4 @@
-import { HoldfastError } from "../../model/errors.ts";
+import { queueFull } from "../refusals.ts";
 import { CallLine } from "./call-line.ts";
 import type { Call, ManyForm } from "./call.ts";
 
@@ -10,7 +10,7 @@ export interface CallSet {
 
 export type Work = Call | CallSet;
 
-export function callsOf(work: Work): readonly Call[] {
+export function callsOf(work: Work): CallSet["calls"] {
   return "calls" in work ? work.calls : [work];
 }
 
@@ -122,12 +122,18 @@ export class CallQueue {
   /** Takes out everything that waits, in order, for refusing it. */
   drain(): readonly Call[] {
     const calls: Call[] = [];
+    // First those behind a key: else each that is finished would let one go.
+    for (const line of this.#keys.values())
+      while (line?.first !== undefined) {
+        const call = this.#taken(line);
+        if (call !== undefined) calls.push(call);
+      }
     for (let work = this.take(true); work !== undefined; work = this.take(true))
       for (const call of callsOf(work)) {
         calls.push(call);
         this.finish(call);
       }
-    return calls;
+    return calls.toSorted((a, b) => a.order - b.order);
   }
 
   #ready(call: Call): void {
@@ -172,12 +178,4 @@ interface OldestSet {
   readonly line: CallLine;
   readonly head: Call;
   readonly order: number;
-}
-
-function queueFull(limit: number): HoldfastError {
-  return new HoldfastError(
-    "QUEUE_FULL",
-    `${limit} calls are waiting for the database; this one was not taken. Await your writes, or database.writable() between them.`,
-    { limit },
-  );
 }

@@ -1,5 +1,4 @@
-import { isHoldfastError } from "../../model/errors.ts";
-import type { HoldfastError } from "../../model/errors.ts";
+import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
 import { checkParameter } from "../../sql/parameters.ts";
 import type { Statement, Template } from "../../sql/statement.ts";
 import { startSession } from "./driver.ts";
@@ -52,12 +51,18 @@ export class Connection {
   /** The first statement failure of the current transaction. */
   failure: HoldfastError | undefined;
 
-  /** @throws HoldfastError with the codes of docs/errors.md under "Opening". */
+  /**
+   * Gives up when the signal aborts.
+   * @throws HoldfastError with the codes of docs/errors.md under "Opening".
+   */
   static async open(
     target: Target,
     events: ConnectionEvents = {},
+    signal?: AbortSignal,
   ): Promise<Connection> {
     const connection = new Connection(target, events);
+    const giveUp = (): void => connection.discard();
+    signal?.addEventListener("abort", giveUp, { once: true });
     try {
       await Promise.race([
         connection.#session(constant(target.texts.hello)).simple(),
@@ -70,6 +75,8 @@ export class Connection {
     } catch (error) {
       connection.discard();
       throw connectFailure(error);
+    } finally {
+      signal?.removeEventListener("abort", giveUp);
     }
   }
 
@@ -171,8 +178,12 @@ export class Connection {
 
 /** The server answers COMMIT with ROLLBACK when a statement had failed; `Fate` knows better than to ask. */
 function assertCommitted({ command }: ControlResult): void {
-  if (command !== "COMMIT")
-    throw new Error(`Expected the server to COMMIT, it did ${command}.`);
+  if (command === "COMMIT") return;
+  throw new HoldfastError(
+    "BATCH_ROLLED_BACK",
+    `The server answered COMMIT with ${command}, so nothing of this call was stored. Try again.`,
+    { command },
+  );
 }
 
 const literals = new WeakMap<Template, TemplateStringsArray>();

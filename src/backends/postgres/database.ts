@@ -1,19 +1,24 @@
-import { sleep } from "../../host/timers.ts";
+import { systemClock } from "../../host/clock.ts";
+import { systemEntropy } from "../../host/entropy.ts";
+import { monotonicMs } from "../../host/timers.ts";
 import type { Clock } from "../../model/clock.ts";
 import { durationMs } from "../../model/durations.ts";
 import type { Duration } from "../../model/durations.ts";
-import { HoldfastError } from "../../model/errors.ts";
+import { idSource } from "../../model/id-source.ts";
+import type { OwnerId } from "../../model/prefixed-id.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import type {
   ChangeHint,
   Database,
   Durability,
+  Liveness,
   Stats,
   WaitOptions,
 } from "../../stores/database.ts";
 import { callable } from "../callable.ts";
 import { onGiveUp, orGiveUp } from "../give-up.ts";
 import { Meters } from "../meters.ts";
+import { databaseClosed } from "../refusals.ts";
 import { Subscribers } from "../subscribers.ts";
 import { Announcer, notifyInside } from "./announcer.ts";
 import { Call } from "./call.ts";
@@ -21,12 +26,18 @@ import type { Connection, ConnectionEvents } from "./connection.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { Listener } from "./listener.ts";
 import type { Settings } from "./options.ts";
+import { holdOwnerLock, isOwnerLockHeld } from "./owner-lock.ts";
+import { SchemaWatch } from "./schema-watch.ts";
 import type { ServerClock } from "./server-clock.ts";
 import { ServiceSession } from "./service-session.ts";
+import { within } from "./within.ts";
 
 /** What open.ts has found out and made. */
 export interface PostgresParts {
-  readonly open: (events?: ConnectionEvents) => Promise<Connection>;
+  readonly open: (
+    events?: ConnectionEvents,
+    signal?: AbortSignal,
+  ) => Promise<Connection>;
   readonly connection: Connection;
   readonly settings: Settings;
   readonly durability: Durability;
@@ -38,13 +49,16 @@ export interface PostgresParts {
 }
 
 const closeTimeout: Duration = "10s";
-/** What runs when the time to drain is over may still finish within this. */
+/** What runs when the time to drain is over may still finish within this, and so may the goodbyes. */
 const lastCallsMs = 1_000;
+
+const owners = idSource({ clock: systemClock, entropy: systemEntropy });
 
 export class PostgresDatabase implements Database {
   readonly dialect = "postgres";
   readonly durability: Durability;
   readonly clock: Clock;
+  readonly owner: OwnerId = owners.nextId("Own");
   readonly #serverClock: ServerClock | undefined;
   readonly #meters = new Meters();
   readonly #subscribers = new Subscribers();
@@ -52,6 +66,7 @@ export class PostgresDatabase implements Database {
   readonly #announcer: Announcer;
   readonly #listener: Listener;
   readonly #dispatcher: Dispatcher;
+  readonly #schemaWatch: SchemaWatch;
   #closing: Promise<void> | undefined;
 
   constructor(parts: PostgresParts) {
@@ -61,6 +76,10 @@ export class PostgresDatabase implements Database {
     this.#session = new ServiceSession(parts.open, {
       onNotify: (payload) => this.#listener.notified(payload),
       onLost: () => this.#listener.connectionLost(),
+      // A pooler's session goes from hand to hand, and so would the lock.
+      ...(settings.prepare && {
+        onOpened: (connection) => holdOwnerLock(connection, this.owner),
+      }),
     });
     this.#announcer = new Announcer(this.#session, channel, instance, (tx) =>
       this.#listener.committed(tx),
@@ -74,7 +93,7 @@ export class PostgresDatabase implements Database {
     });
     const isBatched = settings.notify === "batched";
     this.#dispatcher = new Dispatcher({
-      open: parts.open,
+      open: (signal) => parts.open({}, signal),
       poolSize: settings.poolSize,
       queueCallsMax: settings.queueCallsMax,
       setFormLanes: settings.setFormLanes,
@@ -87,6 +106,12 @@ export class PostgresDatabase implements Database {
       },
     });
     this.#dispatcher.adopt(parts.connection);
+    this.#schemaWatch = new SchemaWatch(
+      this.#session,
+      settings.pollMs,
+      (refusal) => this.#dispatcher.stopWrites(refusal),
+    );
+    this.#schemaWatch.start();
     this.#serverClock = parts.serverClock;
     this.#serverClock?.keepMeasuring(() => this.#measureTime());
   }
@@ -120,12 +145,12 @@ export class PostgresDatabase implements Database {
   }
 
   async writable(options?: WaitOptions): Promise<void> {
-    if (this.#closing !== undefined) throw closed();
+    if (this.#closing !== undefined) throw databaseClosed();
     return orGiveUp("writable()", options, () => this.#dispatcher.room());
   }
 
   subscribe(listener: (hint: ChangeHint) => void): () => void {
-    if (this.#closing !== undefined) throw closed();
+    if (this.#closing !== undefined) throw databaseClosed();
     const stop = this.#subscribers.add(listener);
     this.#listener.start();
     return () => {
@@ -134,18 +159,31 @@ export class PostgresDatabase implements Database {
     };
   }
 
+  /**
+   * Across machines nothing proves a death, so that the lease decides: a lock
+   * that is free may be that of a process whose line broke a moment ago. One
+   * that is held says that the server still sees the process.
+   */
+  async liveness(owner: OwnerId): Promise<Liveness> {
+    if (this.#closing !== undefined) throw databaseClosed();
+    if (owner === this.owner) return "alive";
+    const isHeld = await this.read("liveness", () => isOwnerLockHeld(owner));
+    return isHeld ? "alive" : "unknown";
+  }
+
   stats(): Stats {
     return this.#meters.snapshot({
       queueDepth: this.#dispatcher.queueDepth,
       walBytes: 0,
       checkpoints: { passive: 0, restarts: 0, failures: 0 },
       clockOffsetMs: this.#serverClock?.offsetMs ?? 0,
+      peers: { connected: 0, unavailable: undefined, unwatched: undefined },
     });
   }
 
-  close(options?: { readonly timeout?: Duration }): Promise<void> {
+  async close(options?: { readonly timeout?: Duration }): Promise<void> {
     const timeoutMs = durationMs(options?.timeout ?? closeTimeout, "timeout");
-    return (this.#closing ??= this.#close(timeoutMs));
+    await (this.#closing ??= this.#close(timeoutMs));
   }
 
   #call(
@@ -155,7 +193,7 @@ export class PostgresDatabase implements Database {
     options: WaitOptions | undefined,
   ): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      if (this.#closing !== undefined) throw closed();
+      if (this.#closing !== undefined) throw databaseClosed();
       const body = callable(what, how);
       const many =
         access === "write" && typeof what !== "string" ? what.many : undefined;
@@ -185,38 +223,26 @@ export class PostgresDatabase implements Database {
 
   async #close(timeoutMs: number): Promise<void> {
     const dispatcher = this.#dispatcher;
+    const deadlineMs = monotonicMs() + timeoutMs;
     await within(timeoutMs, dispatcher.idle());
-    dispatcher.refuse(closed());
+    dispatcher.refuse(databaseClosed());
     if (!(await within(lastCallsMs, dispatcher.idle()))) dispatcher.cut();
     await dispatcher.idle();
     this.#listener.stop();
+    this.#schemaWatch.stop();
     this.#serverClock?.stopMeasuring();
-    await this.#announcer.close();
-    await this.#session.close();
-    await dispatcher.close();
+    const farewellMs = Math.max(lastCallsMs, deadlineMs - monotonicMs());
+    await Promise.all([
+      this.#endService(farewellMs),
+      dispatcher.close(farewellMs),
+    ]);
   }
-}
 
-/** @returns whether the work was done in time. */
-async function within(
-  timeoutMs: number,
-  work: Promise<void>,
-): Promise<boolean> {
-  const tooLate = new AbortController();
-  const done = await Promise.race([
-    work.then(() => true),
-    sleep(timeoutMs, tooLate.signal).then(
-      () => false,
-      () => false,
-    ),
-  ]);
-  tooLate.abort();
-  return done;
-}
-
-function closed(): HoldfastError {
-  return new HoldfastError(
-    "DATABASE_CLOSED",
-    "The database was closed before this call was taken; nothing was done. Open it again to go on.",
-  );
+  /** Tells others the last of our commits, unless the network has fallen silent. */
+  async #endService(farewellMs: number): Promise<void> {
+    const ended = this.#announcer.close().then(() => this.#session.close());
+    if (await within(farewellMs, ended)) return;
+    this.#session.discard();
+    await ended;
+  }
 }

@@ -13,9 +13,10 @@ import { SetForms, endingInSet } from "./set-forms.ts";
 import type { SetOutcome } from "./set-forms.ts";
 import { leave, look, transact } from "./transaction.ts";
 import type { BeforeCommit, Ending } from "./transaction.ts";
+import { within } from "./within.ts";
 
 export interface DispatcherOptions {
-  readonly open: () => Promise<Connection>;
+  readonly open: (signal: AbortSignal) => Promise<Connection>;
   readonly poolSize: number;
   readonly queueCallsMax: number;
   readonly setFormLanes: number;
@@ -42,6 +43,7 @@ export class Dispatcher {
   #running = 0;
   #scheduled = false;
   #refusal: HoldfastError | undefined;
+  #writesStopped: HoldfastError | undefined;
 
   constructor(options: DispatcherOptions) {
     this.#options = options;
@@ -63,7 +65,8 @@ export class Dispatcher {
 
   /** @throws HoldfastError `QUEUE_FULL`, or why calls are refused. */
   submit(call: Call): void {
-    if (this.#refusal !== undefined) throw this.#refusal;
+    const refusal = this.#refusal ?? this.#stopped(call);
+    if (refusal !== undefined) throw refusal;
     this.#queue.push(call);
     this.#schedule();
   }
@@ -97,13 +100,22 @@ export class Dispatcher {
     this.#rejectWaiting(error);
   }
 
+  /** Takes no more writes, those that wait included; what runs goes on, and so do reads. */
+  stopWrites(error: HoldfastError): void {
+    this.#writesStopped ??= error;
+    this.#schedule();
+  }
+
   /** Cuts the connections of calls that still run. */
   cut(): void {
     this.#pool.cut();
   }
 
-  close(): Promise<void> {
-    return this.#pool.close();
+  /** Says goodbye to the server, or cuts the line when it takes longer than this to hear it. */
+  async close(farewellMs: number): Promise<void> {
+    const closed = this.#pool.close();
+    if (!(await within(farewellMs, closed))) this.#pool.cut();
+    await closed;
   }
 
   /**
@@ -126,7 +138,9 @@ export class Dispatcher {
     while (this.#pool.hasIdle) {
       const work = this.#queue.take(this.#sets.lanesFree > 0);
       if (work === undefined) return this.#notice();
-      void this.#run(work, this.#pool.take());
+      const refusal = this.#stopped(callsOf(work)[0]);
+      if (refusal !== undefined) this.#turnAway(work, refusal);
+      else void this.#run(work, this.#pool.take());
     }
     const wanted = this.#queue.appetite(this.#sets.lanesFree);
     if (wanted > 0) this.#pool.grow(wanted);
@@ -138,6 +152,17 @@ export class Dispatcher {
     if ("calls" in work) await this.#runSet(work, connection);
     else await this.#runOne(work, connection);
     this.#schedule();
+  }
+
+  #stopped({ access }: Call): HoldfastError | undefined {
+    return access === "write" ? this.#writesStopped : undefined;
+  }
+
+  #turnAway(work: Work, refusal: HoldfastError): void {
+    for (const call of callsOf(work)) {
+      this.#begin(call);
+      this.#reject(call, refusal);
+    }
   }
 
   #begin(call: Call): void {
@@ -173,7 +198,9 @@ export class Dispatcher {
     // Lets the next set start while this one waits for its turn to answer.
     this.#schedule();
     await turn;
-    if (ending.kind === "notBegun") this.#putBack(set);
+    // A set that the server refuses to begin is for `one` to decide, as ever.
+    if (ending.kind === "notBegun" && isLost(ending.error))
+      this.#beginAgainOrReject(set, ending.error);
     else this.#settleSet(set, ending);
     answered();
   }
@@ -201,7 +228,7 @@ export class Dispatcher {
       case "again":
         return this.#retryOrReject(call, ending.error);
       case "notBegun":
-        return this.#putBack(call);
+        return this.#beginAgainOrReject(call, ending.error);
       default:
         return unreachable(ending);
     }
@@ -209,8 +236,7 @@ export class Dispatcher {
 
   /** When we cut the connection ourselves, the caller is told why. */
   #cutShort(error: unknown): HoldfastError | undefined {
-    const isLost = isHoldfastError(error) && error.code === "CONNECTION_LOST";
-    return isLost ? this.#refusal : undefined;
+    return isLost(error) ? this.#refusal : undefined;
   }
 
   /** Nobody is told of a transaction that wrote nothing. */
@@ -229,6 +255,19 @@ export class Dispatcher {
     meters.reruns += 1;
     if (error.code === "DATABASE_BUSY") meters.busyRetries += 1;
     void sleep(pauseMs).then(() => this.#putBack(call));
+  }
+
+  /** The connection was no good and nothing had happened; another one may do. */
+  #beginAgainOrReject(work: Work, error: HoldfastError): void {
+    const calls = callsOf(work);
+    const pauseMs = pauseBeforeRetry(calls[0], error, false);
+    for (const call of calls) {
+      if (pauseMs === undefined)
+        this.#reject(call, this.#cutShort(error) ?? error);
+      else call.attempts += 1;
+    }
+    if (pauseMs === undefined) return;
+    void sleep(pauseMs).then(() => this.#putBack(work));
   }
 
   #putBack(work: Work): void {
@@ -268,4 +307,8 @@ export class Dispatcher {
     if (this.#queue.depth > 0 || this.#running > 0) return;
     for (const resolve of this.#onIdle.splice(0)) resolve();
   }
+}
+
+function isLost(error: unknown): boolean {
+  return isHoldfastError(error) && error.code === "CONNECTION_LOST";
 }

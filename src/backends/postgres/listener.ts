@@ -1,4 +1,4 @@
-import { later } from "../../host/timers.ts";
+import { later, monotonicMs } from "../../host/timers.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Meters } from "../meters.ts";
 import type { Subscribers } from "../subscribers.ts";
@@ -16,7 +16,9 @@ export interface ListenerOptions {
   readonly pollMs: number;
 }
 
-const relistenMsMax = 1_000;
+const reconnectMsMax = 1_000;
+/** How long a server that refused LISTEN is spared the question. */
+const deafMs = 60_000;
 /** How long a notification may be on its way before its transaction counts as untold. */
 const graceMsMin = 100;
 const toldMax = 100_000;
@@ -32,8 +34,10 @@ const toldMax = 100_000;
 export class Listener {
   readonly #session: ServiceSession;
   readonly #options: ListenerOptions;
-  /** The connection that listens; another one would have to be told to. */
-  #listening: Connection | undefined;
+  /** The connection that is polled, and listens if it can; another one would have to be told to. */
+  #attached: Connection | undefined;
+  /** When to ask for LISTEN again; undefined while it works. */
+  #relistenMs: number | undefined;
   #snapshot: Snapshot | undefined;
   /** Transactions told of that no snapshot has shown as over yet. */
   readonly #told = new Set<number>();
@@ -59,8 +63,9 @@ export class Listener {
     this.#cancelTick?.();
     this.#told.clear();
     this.#suspects = [];
-    if (this.#listening === undefined) return;
-    this.#listening = undefined;
+    const isListening = this.#attached && this.#relistenMs === undefined;
+    this.#attached = undefined;
+    if (isListening !== true) return;
     const silence = `UNLISTEN "${this.#options.channel}"`;
     this.#session
       .use((connection) => connection.command(silence))
@@ -83,7 +88,7 @@ export class Listener {
   }
 
   connectionLost(): void {
-    this.#listening = undefined;
+    this.#attached = undefined;
     if (this.#active) this.#tickIn(0);
   }
 
@@ -103,28 +108,44 @@ export class Listener {
     this.#ticking = true;
     await this.#session
       .use((connection) => this.#look(connection))
-      .catch(() => (this.#listening = undefined));
+      .catch(() => (this.#attached = undefined));
     this.#ticking = false;
     if (!this.#active) return;
     const { pollMs } = this.#options;
-    if (this.#listening === undefined)
-      this.#tickIn(Math.min(pollMs, relistenMsMax));
+    if (this.#attached === undefined)
+      this.#tickIn(Math.min(pollMs, reconnectMsMax));
     else if (this.#suspects.length === 0) this.#tickIn(pollMs);
     else this.#tickIn(Math.max(pollMs / 4, graceMsMin));
   }
 
   async #look(connection: Connection): Promise<void> {
     if (!this.#active) return;
-    if (connection !== this.#listening) {
-      await connection.command(`LISTEN "${this.#options.channel}"`);
+    const isNew = connection !== this.#attached;
+    if (
+      isNew ||
+      monotonicMs() >= (this.#relistenMs ?? Number.POSITIVE_INFINITY)
+    )
+      await this.#listen(connection);
+    if (isNew) {
       this.#advance(await currentSnapshot(connection));
       this.#suspects = [];
-      this.#listening = connection;
+      this.#attached = connection;
       // Nobody told us anything while we did not listen.
       this.#options.subscribers.tellUnknown();
     } else if (await this.#missedSomething(connection)) {
       this.#options.meters.polls += 1;
       this.#options.subscribers.tellUnknown();
+    }
+  }
+
+  /** Not every server of this protocol knows LISTEN; the poll works without. */
+  async #listen(connection: Connection): Promise<void> {
+    try {
+      await connection.command(`LISTEN "${this.#options.channel}"`);
+      this.#relistenMs = undefined;
+    } catch (error) {
+      if (connection.isLost) throw error;
+      this.#relistenMs = monotonicMs() + deafMs;
     }
   }
 

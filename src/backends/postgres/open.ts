@@ -52,7 +52,7 @@ async function openOn(
   if (clock === undefined) throw new Error("There is always a clock.");
   await prepareSchema(connection, settings.schema, clock.now());
   return new PostgresDatabase({
-    open: (events) => Connection.open(target, events),
+    open: (events, signal) => Connection.open(target, events, signal),
     connection,
     settings,
     durability,

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { HoldfastError } from "../../model/errors.ts";
 import type { ErrorCode } from "../../model/errors.ts";
+import type { Connection } from "./connection.ts";
 import { Pool } from "./pool.ts";
 
 beforeEach(() => void vi.useFakeTimers());
@@ -44,5 +45,62 @@ describe("a server that cannot be reached", () => {
     const { told } = downPool("DATABASE_ACCESS_DENIED");
     await vi.advanceTimersByTimeAsync(0);
     expect(told).toEqual(["DATABASE_ACCESS_DENIED"]);
+  });
+});
+
+describe("an outage that is over", () => {
+  test("does not count when the next one comes, though nobody asked meanwhile", async () => {
+    const told: string[] = [];
+    const pool = new Pool(
+      () => Promise.reject(new HoldfastError("DATABASE_UNREACHABLE", "no")),
+      4,
+      { onRoom: () => undefined, onDown: ({ code }) => told.push(code) },
+    );
+    pool.grow(1);
+    await vi.advanceTimersByTimeAsync(3_600_000);
+    pool.grow(1);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(told).toEqual([]);
+  });
+});
+
+describe("closing while connections are being made", () => {
+  test("calls off those that are on their way", async () => {
+    let calledOff = 0;
+    const pool = new Pool(
+      (signal) =>
+        new Promise((_, reject) =>
+          signal.addEventListener("abort", () => {
+            calledOff += 1;
+            reject(new HoldfastError("DATABASE_UNREACHABLE", "called off"));
+          }),
+        ),
+      4,
+      { onRoom: () => undefined, onDown: () => undefined },
+    );
+    pool.grow(3);
+    await pool.close();
+    expect(calledOff).toBe(3);
+  });
+
+  test("waits for one that arrives all the same, and ends it", async () => {
+    let arrive: (connection: Connection) => void = () => undefined;
+    let ended = false;
+    const pool = new Pool(
+      () => new Promise<Connection>((resolve) => (arrive = resolve)),
+      4,
+      { onRoom: () => undefined, onDown: () => undefined },
+    );
+    pool.grow(1);
+    const closing = pool.close();
+    arrive({
+      isLost: false,
+      end: async () => {
+        await Promise.resolve();
+        ended = true;
+      },
+    } as unknown as Connection);
+    await closing;
+    expect(ended).toBe(true);
   });
 });

@@ -6,6 +6,8 @@ import type { Connection } from "./connection.ts";
 const downMsMax = 15_000;
 const retryMsMin = 50;
 const retryMsMax = 1_000;
+/** Who waits has another connection tried this soon after a failure; else nobody waits. */
+const forgetMs = 2 * retryMsMax;
 
 export interface PoolEvents {
   /** A connection can be taken. */
@@ -20,20 +22,21 @@ export interface PoolEvents {
  * seconds; after a while they are told.
  */
 export class Pool {
-  readonly #open: () => Promise<Connection>;
+  readonly #open: (signal: AbortSignal) => Promise<Connection>;
   readonly #size: number;
   readonly #events: PoolEvents;
   readonly #idle: Connection[] = [];
   readonly #busy = new Set<Connection>();
+  readonly #closing = new AbortController();
   #opening = 0;
   #downSinceMs: number | undefined;
+  #lastFailureMs = Number.NEGATIVE_INFINITY;
   #failures = 0;
   #pausing = false;
   #onQuiet: (() => void) | undefined;
-  #closed = false;
 
   constructor(
-    open: () => Promise<Connection>,
+    open: (signal: AbortSignal) => Promise<Connection>,
     size: number,
     events: PoolEvents,
   ) {
@@ -59,12 +62,12 @@ export class Pool {
   give(connection: Connection): void {
     this.#busy.delete(connection);
     if (!connection.isLost) this.#idle.push(connection);
-    if (this.#busy.size === 0) this.#onQuiet?.();
+    this.#notice();
   }
 
   /** Opens more connections, up to `wanted` at a time and the pool's size. */
   grow(wanted: number): void {
-    if (this.#pausing || this.#closed) return;
+    if (this.#pausing || this.#isClosed) return;
     const idle = this.#idle.filter((connection) => !connection.isLost);
     const living = idle.length + this.#busy.size;
     const room = this.#size - living - this.#opening;
@@ -77,11 +80,13 @@ export class Pool {
     this.#idle.push(connection);
   }
 
-  /** Waits for the connections that are lent, and says goodbye to all. */
+  /** Calls off connections on their way, waits for those that are lent, and says goodbye to all. */
   async close(): Promise<void> {
-    this.#closed = true;
-    if (this.#busy.size > 0)
-      await new Promise<void>((resolve) => (this.#onQuiet = resolve));
+    this.#closing.abort();
+    await new Promise<void>((resolve) => {
+      this.#onQuiet = resolve;
+      this.#notice();
+    });
     await Promise.all(this.#idle.splice(0).map((each) => each.end()));
   }
 
@@ -90,23 +95,42 @@ export class Pool {
     for (const connection of this.#busy) connection.discard();
   }
 
+  get #isClosed(): boolean {
+    return this.#closing.signal.aborted;
+  }
+
+  #notice(): void {
+    if (this.#busy.size === 0 && this.#opening === 0) this.#onQuiet?.();
+  }
+
   async #add(): Promise<void> {
+    this.#forgetOldFailures();
     this.#opening += 1;
     try {
-      const connection = await this.#open();
+      const connection = await this.#open(this.#closing.signal);
       this.#downSinceMs = undefined;
       this.#failures = 0;
-      if (this.#closed) return void connection.end();
+      if (this.#isClosed) return await connection.end();
       this.#idle.push(connection);
     } catch (error) {
+      if (this.#isClosed) return;
+      this.#lastFailureMs = monotonicMs();
       // With others at work it is the server's limit, not the server.
       if (this.#busy.size === 0 && !this.hasIdle)
         this.#down(error as HoldfastError);
       return this.#retryLater();
     } finally {
       this.#opening -= 1;
+      this.#notice();
     }
     this.#events.onRoom();
+  }
+
+  /** An outage whose callers gave up says nothing about the next one. */
+  #forgetOldFailures(): void {
+    if (monotonicMs() - this.#lastFailureMs <= forgetMs) return;
+    this.#downSinceMs = undefined;
+    this.#failures = 0;
   }
 
   #down(error: HoldfastError): void {
@@ -120,9 +144,12 @@ export class Pool {
     this.#pausing = true;
     const pauseMs = Math.min(retryMsMin * 2 ** this.#failures, retryMsMax);
     this.#failures += 1;
-    void sleep(pauseMs).then(() => {
-      this.#pausing = false;
-      this.#events.onRoom();
-    });
+    void sleep(pauseMs, this.#closing.signal).then(
+      () => {
+        this.#pausing = false;
+        this.#events.onRoom();
+      },
+      () => undefined,
+    );
   }
 }

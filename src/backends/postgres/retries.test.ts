@@ -15,15 +15,16 @@ function pause(
     readonly attempts?: number;
     readonly waitedMs?: number;
     readonly access?: "read" | "write";
+    readonly hasBegun?: boolean;
   },
 ): number | undefined {
-  const { attempts = 0, waitedMs = 0, access = "write" } = state;
+  const { attempts = 0, waitedMs = 0, access = "write", hasBegun } = state;
   const body = callable(nothing, undefined);
   const noop = (): void => undefined;
   const call = new Call(body, access, undefined, undefined, noop, noop);
   call.attempts = attempts;
   call.firstTakenMs = monotonicMs() - waitedMs;
-  return pauseBeforeRetry(call, new HoldfastError(code, "why"));
+  return pauseBeforeRetry(call, new HoldfastError(code, "why"), hasBegun);
 }
 
 describe("running a call again", () => {
@@ -46,6 +47,17 @@ describe("running a call again", () => {
       pause("CONNECTION_LOST", { access: "read", attempts: 3 }),
     ).toBeUndefined();
     expect(pause("CONNECTION_LOST", {})).toBeUndefined();
+  });
+
+  test("that had not begun is done for writes too, ever more slowly, with an end", () => {
+    expect(pause("CONNECTION_LOST", { hasBegun: false })).toBeLessThan(2);
+    expect(
+      pause("CONNECTION_LOST", { hasBegun: false, attempts: 14 }),
+    ).toBeGreaterThanOrEqual(500);
+    expect(
+      pause("CONNECTION_LOST", { hasBegun: false, attempts: 15 }),
+    ).toBeUndefined();
+    expect(pause("STATEMENT_FAILED", { hasBegun: false })).toBeUndefined();
   });
 
   test("is not done for anything else", () => {

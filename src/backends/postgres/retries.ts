@@ -10,11 +10,16 @@ const lockBudgetMs = 15_000;
 /** A read changes nothing, so a broken connection is no reason to bother its caller. */
 const readAttemptsMax = 3;
 
+/** As many idle connections as may have died unnoticed, and then some seconds. */
+const beginningsMax = 15;
+
 /** How long to wait before the call is run again, or undefined when it has had its chances. */
 export function pauseBeforeRetry(
   call: Call,
   error: HoldfastError,
+  hasBegun = true,
 ): number | undefined {
+  if (!hasBegun) return pauseBeforeBeginning(call, error);
   const waitedMs = monotonicMs() - (call.firstTakenMs ?? monotonicMs());
   switch (error.code) {
     case "CONNECTION_LOST":
@@ -33,6 +38,19 @@ export function pauseBeforeRetry(
     default:
       return undefined;
   }
+}
+
+/**
+ * Nothing had happened, so another connection may do for a write as well; a
+ * server that answers, and refuses, would refuse it there too.
+ */
+function pauseBeforeBeginning(
+  { attempts }: Call,
+  { code }: HoldfastError,
+): number | undefined {
+  return code === "CONNECTION_LOST" && attempts < beginningsMax
+    ? jittered(Math.min(2 ** attempts, 1_000))
+    : undefined;
 }
 
 /** Between a half and the whole of it, so that those who collided part. */

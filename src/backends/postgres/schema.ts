@@ -1,11 +1,16 @@
 import { sha256Hex } from "../../host/hash.ts";
 import { HoldfastError } from "../../model/errors.ts";
-import { migrate } from "../../sql/migrations.ts";
+import {
+  appliedSchemaNumber,
+  migrate,
+  schemaNewer,
+  schemaNumber,
+} from "../../sql/migrations.ts";
 import { row, run } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { spelled, sql } from "../../sql/statement.ts";
 import type { Connection } from "./connection.ts";
-import { transact } from "./transaction.ts";
+import { leave, look, transact } from "./transaction.ts";
 
 /** Makes the schema and brings its tables up to date, or refuses them, in one transaction. */
 export async function prepareSchema(
@@ -25,6 +30,22 @@ export async function prepareSchema(
   );
   if (ending.kind !== "committed" && ending.kind !== "rolledBack")
     throw ending.error;
+}
+
+/** Why a database that is open may be written to no more, if so. */
+export async function newerSchema(
+  connection: Connection,
+): Promise<HoldfastError | undefined> {
+  // In a transaction, since behind a pooler only that knows our schema.
+  const ending = await look(connection, {
+    name: "schema",
+    start: appliedSchemaNumber,
+    change: undefined,
+  });
+  await leave(connection);
+  return ending.kind === "rolledBack" && ending.value > schemaNumber
+    ? schemaNewer(ending.value, schemaNumber)
+    : undefined;
 }
 
 function* prepared(schema: string, now: number): Tx<readonly number[]> {

@@ -34,7 +34,7 @@ export class Wire {
   /** What the driver calls when it wants a socket, and again when the last one was no good. */
   async open(address: Address): Promise<Socket> {
     try {
-      return (this.#socket = await this.#reach(address));
+      return await this.#reach(address);
     } catch (error) {
       this.#fail(error);
       throw error;
@@ -48,7 +48,9 @@ export class Wire {
 
   cut(): void {
     this.#isSettled = true;
-    this.#socket?.destroy();
+    this.#fail(lost());
+    // Only an error ends the wait for a socket that is not connected yet.
+    this.#socket?.destroy(this.#socket.connecting ? lost() : undefined);
   }
 
   /** The next of the hosts that answers. */
@@ -59,13 +61,12 @@ export class Wire {
       const number = port[this.#tried] ?? 5432;
       this.#tried += 1;
       try {
-        const socket = await connected(
+        this.#socket =
           typeof path === "string"
             ? connect({ path })
-            : connect({ host: name, port: number, noDelay: true }),
-        );
+            : connect({ host: name, port: number, noDelay: true });
         // The driver checks the certificate against it.
-        return Object.assign(socket, { host: name });
+        return Object.assign(await connected(this.#socket), { host: name });
       } catch (error) {
         refusal = error;
       }

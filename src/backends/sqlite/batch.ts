@@ -12,7 +12,8 @@ type Outcome =
   | {
       readonly kind: "committed";
       readonly value: unknown;
-      readonly changes: readonly Change[];
+      /** Undefined when nothing was written; empty when it cannot be named. */
+      readonly changes: readonly Change[] | undefined;
     }
   | { readonly kind: "rolledBack"; readonly value: unknown }
   | { readonly kind: "failed"; readonly error: unknown };
@@ -93,7 +94,6 @@ function runOptimistically(
   connection: Connection,
   call: Call,
 ): Outcome | undefined {
-  connection.traces = 0;
   const outcome = runCall(connection, call);
   const traceless = outcome.kind === "committed" || connection.traces === 0;
   return traceless ? outcome : undefined;
@@ -111,10 +111,11 @@ function runInSavepoint(connection: Connection, call: Call): Outcome {
 
 function runCall(connection: Connection, call: Call): Outcome {
   const fate = new Fate(call.name, call.change);
+  connection.traces = 0;
   try {
     const value = drive(call.start(), connection, fate);
     return fate.verdict() === "commit"
-      ? { kind: "committed", value, changes: fate.changes }
+      ? { kind: "committed", value, changes: changesOf(connection, fate) }
       : { kind: "rolledBack", value };
   } catch (error) {
     // These two are about the transaction, not about the call.
@@ -123,13 +124,25 @@ function runCall(connection: Connection, call: Call): Outcome {
   }
 }
 
+/** A call that wrote nothing tells nobody, or a subscriber who claims at every hint would wake itself for ever. */
+function changesOf(
+  connection: Connection,
+  fate: Fate,
+): readonly Change[] | undefined {
+  return connection.traces === 0 ? undefined : fate.changes;
+}
+
 function assertInTransaction(connection: Connection): void {
   if (!connection.inTransaction) throw new TransactionEnded("ended unnoticed");
 }
 
 /** A failed COMMIT leaves its transaction open; a lost one has nothing to roll back. */
 function rollBackQuietly(connection: Connection): void {
-  if (connection.inTransaction) connection.control("ROLLBACK");
+  try {
+    if (connection.inTransaction) connection.control("ROLLBACK");
+  } catch {
+    // The next BEGIN fails then, and says why.
+  }
 }
 
 const tellingCodes = new Set(["DISK_FULL", "SCHEMA_NEWER", "DATABASE_DAMAGED"]);

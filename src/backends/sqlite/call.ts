@@ -10,10 +10,10 @@ export class Call {
   readonly reject: (error: unknown) => void;
   /** When it was queued, on the monotonic clock. */
   readonly sinceMs: number = monotonicMs();
-  /** Set while the caller may still give up. */
+  /** Stops listening to the caller's signal and timeout. */
   stopWaiting: (() => void) | undefined;
-  /** The caller gave up before a batch took the call. */
-  cancelled = false;
+  /** Only a queued call can be given up; one that was put back is queued again. */
+  state: "new" | "queued" | "taken" | "cancelled" = "new";
 
   constructor(
     name: string,
@@ -41,13 +41,19 @@ export class CallQueue {
   }
 
   push(call: Call): void {
+    call.state = "queued";
     this.#calls.push(call);
   }
 
-  /** A cancelled call stays in place, not counted, until its turn. */
-  cancel(call: Call): void {
-    call.cancelled = true;
+  /**
+   * A cancelled call stays in place, not counted, until its turn.
+   * @returns false when a batch has taken the call: then it happens.
+   */
+  cancel(call: Call): boolean {
+    if (call.state !== "queued") return false;
+    call.state = "cancelled";
     this.#cancelled += 1;
+    return true;
   }
 
   shift(): Call | undefined {
@@ -59,7 +65,10 @@ export class CallQueue {
         this.#calls = this.#calls.slice(this.#head);
         this.#head = 0;
       }
-      if (call?.cancelled === false) return call;
+      if (call?.state === "queued") {
+        call.state = "taken";
+        return call;
+      }
       this.#cancelled -= 1;
     }
     return undefined;
@@ -68,6 +77,7 @@ export class CallQueue {
   /** Gives back what a batch had taken, in its old place. */
   unshift(calls: readonly Call[]): void {
     if (calls.length === 0) return;
+    for (const call of calls) call.state = "queued";
     this.#calls = [...calls, ...this.#calls.slice(this.#head)];
     this.#head = 0;
   }

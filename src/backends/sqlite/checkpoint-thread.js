@@ -1,4 +1,11 @@
 // Plain JavaScript, so that a thread can run it from source and from dist.
+import {
+  closeSync,
+  fdatasyncSync,
+  openSync,
+  readSync,
+  writeSync,
+} from "node:fs";
 import { createRequire } from "node:module";
 import { parentPort, workerData } from "node:worker_threads";
 
@@ -9,13 +16,18 @@ function openConnection({ driver, modulePath, path, busyMs }) {
     driver === "better-sqlite3"
       ? new loaded(path, { timeout: 0 })
       : new loaded.DatabaseSync(path);
-  for (const pragma of [
-    `busy_timeout = ${busyMs}`,
-    "synchronous = NORMAL",
-    "checkpoint_fullfsync = 1",
-    "wal_autocheckpoint = 0",
-  ])
-    connection.exec(`PRAGMA ${pragma}`);
+  try {
+    for (const pragma of [
+      `busy_timeout = ${busyMs}`,
+      "synchronous = NORMAL",
+      "checkpoint_fullfsync = 1",
+      "wal_autocheckpoint = 0",
+    ])
+      connection.exec(`PRAGMA ${pragma}`);
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
   return connection;
 }
 
@@ -34,22 +46,56 @@ function touch(connection) {
   connection.prepare("UPDATE holdfast_tick SET n = n + 1").run();
 }
 
+/**
+ * Writes every byte of the log once more, as it is, and flushes it. After a
+ * flush that failed elsewhere the system may hold pages for clean that never
+ * reached the disk; this makes them dirty again. The write lock keeps the log
+ * from growing or restarting meanwhile.
+ */
+function rewriteLog(connection, path) {
+  connection.exec("BEGIN IMMEDIATE");
+  const log = openSync(`${path}-wal`, "r+");
+  try {
+    const chunk = Buffer.alloc(1_048_576);
+    for (let at = 0; ;) {
+      const length = readSync(log, chunk, 0, chunk.length, at);
+      if (length === 0) break;
+      writeSync(log, chunk, 0, length, at);
+      at += length;
+    }
+    fdatasyncSync(log);
+  } finally {
+    closeSync(log);
+    connection.exec("ROLLBACK");
+  }
+}
+
+function work(connection, mode) {
+  if (mode === "REWRITE") {
+    rewriteLog(connection, workerData.path);
+    return { busy: false, log: -1, checkpointed: -1 };
+  }
+  const result = checkpoint(connection, mode);
+  if (mode === "RESTART" && !result.busy) touch(connection);
+  return result;
+}
+
 function serve() {
-  const connection = openConnection(workerData);
-  const frameBytes =
-    connection.prepare("PRAGMA page_size").get().page_size + 24;
+  let connection;
+  let frameBytes = 0;
   parentPort.on("message", ({ mode }) => {
     if (mode === "close") {
-      connection.close();
+      connection?.close();
       parentPort.close();
       return;
     }
-    const startedMs = performance.now();
     let reply;
     try {
-      const result = checkpoint(connection, mode);
-      if (mode === "RESTART" && !result.busy) touch(connection);
-      reply = { ...result, frameBytes };
+      // Opened here, since the first statements may find the file locked too.
+      connection ??= openConnection(workerData);
+      frameBytes ||=
+        connection.prepare("PRAGMA page_size").get().page_size + 24;
+      reply = work(connection, mode);
     } catch (error) {
       // Busy comes as an error from some statements; both mean: try later.
       const code =
@@ -59,14 +105,10 @@ function serve() {
         busy,
         log: -1,
         checkpointed: -1,
-        frameBytes,
         error: busy ? undefined : error.message,
       };
     }
-    parentPort.postMessage({
-      ...reply,
-      elapsedMs: performance.now() - startedMs,
-    });
+    parentPort.postMessage({ ...reply, frameBytes });
   });
 }
 

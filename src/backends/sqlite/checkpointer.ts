@@ -1,7 +1,7 @@
 import { Worker } from "node:worker_threads";
 import { monotonicMs, sleep } from "../../host/timers.ts";
 import { HoldfastError } from "../../model/errors.ts";
-import type { Stats } from "../../stores/database.ts";
+import type { Stats, Warning } from "../../stores/database.ts";
 import type { Driver } from "./drivers.ts";
 
 interface Reply {
@@ -13,12 +13,25 @@ interface Reply {
   readonly error?: string;
 }
 
+export interface CheckpointerOptions {
+  /** The log is restarted when it outgrows this. */
+  readonly boundBytes: number;
+  readonly whileHeld: (action: () => Promise<void>) => Promise<void>;
+  /** Told when the thread has committed its touch, which looks like a foreign commit. */
+  readonly onTouched: () => void;
+  readonly warn: (warning: Warning) => void;
+}
+
 /** How long the thread's statements wait for readers and writers. */
 const busyMs = 20;
 const backoffFirstMs = 50;
 const backoffLongestMs = 2_000;
 /** Few enough frames that copying them while writers wait takes a moment. */
 const framesLeftMax = 200;
+/** A busy restart takes 20 ms; after a few of them the log is rewritten instead. */
+const restartsPerRewrite = 5;
+/** A log so many times larger than its bound is worth a warning. */
+const warnAtBounds = 64;
 /** Before the first measurement: a write dirties about one page. */
 const frameBytesGuess = 4_120;
 
@@ -30,8 +43,7 @@ const frameBytesGuess = 4_120;
  */
 export class Checkpointer {
   readonly #worker: Worker;
-  readonly #boundBytes: number;
-  readonly #whileHeld: (action: () => Promise<void>) => Promise<void>;
+  readonly #options: CheckpointerOptions;
   readonly #counts = { passive: 0, restarts: 0, failures: 0 };
   #onReply: ((reply: Reply) => void) | undefined;
   #working: Promise<void> | undefined;
@@ -41,18 +53,13 @@ export class Checkpointer {
   #bytesPerStatement = frameBytesGuess;
   #walBytes = 0;
   #backoffMs = 0;
+  #hasWarned = false;
   #notBeforeMs = 0;
   /** What every question is answered with once the thread has died. */
   #dead: Reply | undefined;
 
-  constructor(
-    driver: Driver,
-    path: string,
-    boundBytes: number,
-    whileHeld: (action: () => Promise<void>) => Promise<void>,
-  ) {
-    this.#boundBytes = boundBytes;
-    this.#whileHeld = whileHeld;
+  constructor(driver: Driver, path: string, options: CheckpointerOptions) {
+    this.#options = options;
     this.#worker = new Worker(
       new URL("./checkpoint-thread.js", import.meta.url),
       {
@@ -95,7 +102,7 @@ export class Checkpointer {
     const grownBytes =
       this.#payloadBytes + this.#statements * this.#bytesPerStatement;
     if (
-      grownBytes < this.#boundBytes / 4 ||
+      grownBytes < this.#options.boundBytes / 4 ||
       this.#working !== undefined ||
       monotonicMs() < this.#notBeforeMs
     )
@@ -104,18 +111,20 @@ export class Checkpointer {
   }
 
   /**
-   * Empties the log before this process acknowledges anything, so that no
-   * acknowledgement rests on frames that another process failed to flush.
+   * Before this process acknowledges anything, makes sure that no
+   * acknowledgement will rest on frames that another process failed to flush:
+   * empties the log, or, where a reader does not let go of it, writes it anew.
    * @returns false when others' locks did not allow it within the budget.
    */
-  async restartAtOpen(budgetMs: number): Promise<boolean> {
+  async makeLogSound(budgetMs: number): Promise<boolean> {
     const startedMs = monotonicMs();
-    for (let waitMs = 1; ; waitMs = Math.min(busyMs, waitMs * 2)) {
-      const reply = await this.#ask("RESTART");
-      if (reply.error !== undefined) throw logNotEmptied(reply.error);
+    for (let tries = 1; ; tries += 1) {
+      const mode = tries % restartsPerRewrite === 0 ? "REWRITE" : "RESTART";
+      const reply = await this.#ask(mode);
+      if (reply.error !== undefined) throw logUnsound(reply.error);
       if (!reply.busy) return true;
       if (monotonicMs() - startedMs >= budgetMs) return false;
-      await sleep(waitMs);
+      await sleep(Math.min(busyMs, tries));
     }
   }
 
@@ -143,12 +152,14 @@ export class Checkpointer {
     if (grown > 0 && statements > 0)
       this.#bytesPerStatement = Math.max(256, grown / statements);
     const left = passive.log - passive.checkpointed;
-    const over = this.#walBytes > this.#boundBytes && left <= framesLeftMax;
-    if (!over && this.#walBytes <= 2 * this.#boundBytes) return;
-    await this.#whileHeld(async () => {
+    const over =
+      this.#walBytes > this.#options.boundBytes && left <= framesLeftMax;
+    if (!over && this.#walBytes <= 2 * this.#options.boundBytes) return;
+    await this.#options.whileHeld(async () => {
       const restart = await this.#ask("RESTART");
       if (restart.busy || restart.error !== undefined) return this.#backOff();
       this.#counts.restarts += 1;
+      this.#options.onTouched();
       this.#walBytes = 0;
       this.#backoffMs = 0;
     });
@@ -157,6 +168,7 @@ export class Checkpointer {
   /** A long reader or another checkpointer is in the way; writers go on. */
   #backOff(): void {
     this.#counts.failures += 1;
+    this.#warnOnce();
     this.#backoffMs = Math.min(
       backoffLongestMs,
       Math.max(backoffFirstMs, this.#backoffMs * 2),
@@ -164,7 +176,22 @@ export class Checkpointer {
     this.#notBeforeMs = monotonicMs() + this.#backoffMs;
   }
 
-  #ask(mode: "PASSIVE" | "RESTART" | "TRUNCATE"): Promise<Reply> {
+  #warnOnce(): void {
+    if (
+      this.#hasWarned ||
+      this.#walBytes < warnAtBounds * this.#options.boundBytes
+    )
+      return;
+    this.#hasWarned = true;
+    this.#options.warn({
+      code: "LOG_HELD_BACK",
+      message:
+        `The write-ahead log has grown to ${Math.round(this.#walBytes / 1_048_576)} MiB, because a reader in some process keeps an old snapshot. ` +
+        "Look for a read transaction that never ends: a database shell left open, or an iteration that was not finished.",
+    });
+  }
+
+  #ask(mode: "PASSIVE" | "RESTART" | "REWRITE" | "TRUNCATE"): Promise<Reply> {
     if (this.#dead !== undefined) return Promise.resolve(this.#dead);
     this.#worker.ref();
     return new Promise((resolve) => {
@@ -181,10 +208,13 @@ export class Checkpointer {
   }
 }
 
-function logNotEmptied(reason: string): HoldfastError {
+function logUnsound(reason: string): HoldfastError {
+  const isFull = /full|space/i.test(reason);
   return new HoldfastError(
-    /full/i.test(reason) ? "DISK_FULL" : "STATEMENT_FAILED",
-    `The write-ahead log could not be moved into the database file (${reason}). Free some space and check the disk, then open the database again.`,
+    isFull ? "DISK_FULL" : "STATEMENT_FAILED",
+    isFull
+      ? `The write-ahead log could not be moved into the database file (${reason}). Free some space, then open the database again.`
+      : `The write-ahead log could not be moved into the database file (${reason}).`,
     { reason },
   );
 }

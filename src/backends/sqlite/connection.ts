@@ -10,7 +10,7 @@ import type {
   Template,
 } from "../../sql/statement.ts";
 import type { RawConnection, RawStatement } from "./drivers.ts";
-import { statementFailure } from "./failures.ts";
+import { sqliteCode, statementFailure } from "./failures.ts";
 import type { HoldfastError } from "../../model/errors.ts";
 
 /**
@@ -28,8 +28,12 @@ export class Connection {
   /** Statements since the last reset that may have left a trace. */
   traces = 0;
 
-  constructor(raw: RawConnection) {
+  /** What the connection is used for just now; in memory it takes turns. */
+  access: "read" | "write";
+
+  constructor(raw: RawConnection, access: "read" | "write") {
     this.#raw = raw;
+    this.access = access;
   }
 
   get inTransaction(): boolean {
@@ -40,7 +44,13 @@ export class Connection {
     const { template } = statement;
     const prepared = this.#prepare(template);
     const bound = this.#bind(statement.parameters);
-    const { changes } = prepared.run(...bound);
+    let changes: number | bigint;
+    try {
+      ({ changes } = prepared.run(...bound));
+    } catch (error) {
+      this.#noteFailure(template, error);
+      throw error;
+    }
     // Elsewhere a driver may report the count of an earlier statement.
     const count = template.counts ? Number(changes) : 0;
     if (template.writes) this.#wrote(template, count);
@@ -58,9 +68,17 @@ export class Connection {
   rows(statement: Statement): readonly object[] {
     const { template } = statement;
     const prepared = this.#prepare(template);
-    const found = prepared.all(...this.#bind(statement.parameters));
-    for (const row of found) checkedRow(row);
+    const bound = this.#bind(statement.parameters);
+    let found: object[];
+    try {
+      found = prepared.all(...bound);
+    } catch (error) {
+      this.#noteFailure(template, error);
+      throw error;
+    }
+    // Before the rows are looked at: they are written, whatever they hold.
     if (template.writes) this.#wrote(template, found.length);
+    for (const row of found) checkedRow(row);
     return found;
   }
 
@@ -87,7 +105,7 @@ export class Connection {
   }
 
   failure(error: unknown): HoldfastError {
-    return statementFailure(error, (table, columns) =>
+    return statementFailure(error, this.access, (table, columns) =>
       this.#indexName(table, columns),
     );
   }
@@ -99,6 +117,14 @@ export class Connection {
   #wrote(template: Template, rowsSeen: number): void {
     this.statements += 1;
     if (rowsSeen > 0 || !template.tracelessWhenUnchanged) this.traces += 1;
+  }
+
+  /** SQLite undoes a statement that fails, but for what triggers and conflict clauses of the app make of it. */
+  #noteFailure(template: Template, error: unknown): void {
+    if (!template.writes) return;
+    const isUndone =
+      template.tracelessWhenRefused && sqliteCode(error) === "CONSTRAINT";
+    if (!isUndone) this.traces += 1;
   }
 
   #prepare(template: Template): RawStatement {
@@ -127,17 +153,21 @@ export class Connection {
   }
 
   #indexName(table: string, columns: readonly string[]): string {
-    const indexes = this.#raw
-      .prepare(
-        `SELECT l.name AS name, l.origin AS origin,
-           (SELECT group_concat(name, ',') FROM (SELECT i.name FROM pragma_index_info(l.name) i ORDER BY i.seqno)) AS columns
-         FROM pragma_index_list(?) l WHERE l."unique" = 1`,
-      )
-      .all(table) as { name: string; origin: string; columns: string }[];
-    const found = indexes.find((index) => index.columns === columns.join(","));
-    return found === undefined || found.origin === "pk"
-      ? `${table}_pkey`
-      : found.name;
+    try {
+      const indexes = this.#raw
+        .prepare(
+          `SELECT l.name AS name, l.origin AS origin,
+             (SELECT group_concat(name, ',') FROM (SELECT i.name FROM pragma_index_info(l.name) i ORDER BY i.seqno)) AS columns
+           FROM pragma_index_list(?) l WHERE l."unique" = 1`,
+        )
+        .all(table) as { name: string; origin: string; columns: string }[];
+      const wanted = columns.join(",");
+      const found = indexes.find((index) => index.columns === wanted);
+      if (found !== undefined && found.origin !== "pk") return found.name;
+    } catch {
+      // The violation is what matters; its name is a courtesy.
+    }
+    return `${table}_pkey`;
   }
 }
 

@@ -2,24 +2,37 @@ import { sleep } from "../../host/timers.ts";
 import type { Clock } from "../../model/clock.ts";
 import { durationMs } from "../../model/durations.ts";
 import type { Duration } from "../../model/durations.ts";
-import { HoldfastError } from "../../model/errors.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import type {
   ChangeHint,
   Database,
   Durability,
+  Liveness,
   Stats,
   WaitOptions,
 } from "../../stores/database.ts";
 import { callable } from "../callable.ts";
-import type { Callable } from "../callable.ts";
 import { onGiveUp, orGiveUp } from "../give-up.ts";
 import type { Meters } from "../meters.ts";
+import { databaseClosed } from "../refusals.ts";
 import type { Subscribers } from "../subscribers.ts";
+import { HoldfastError } from "../../model/errors.ts";
+import type { OwnerId } from "../../model/prefixed-id.ts";
 import { Call } from "./call.ts";
 import type { Checkpointer } from "./checkpointer.ts";
 import type { Flusher } from "./flusher.ts";
+import type { BackupResult } from "./heavy/backup.ts";
+import type { CheckReport } from "./heavy/check.ts";
+import type { RowPage } from "./heavy/export-rows.ts";
+import type { HeavyOptions } from "./heavy/heavy-call.ts";
+import type {
+  CheckOptions,
+  HeavyReads,
+  RowsOptions,
+} from "./heavy/heavy-reads.ts";
+import type { StoredSize } from "./heavy/sizes.ts";
 import type { GroupCommit } from "./group-commit.ts";
+import type { Neighbours } from "./neighbours/neighbours.ts";
 import { readOnlyDatabase } from "./reader.ts";
 import type { Reader } from "./reader.ts";
 
@@ -27,6 +40,7 @@ import type { Reader } from "./reader.ts";
 export interface SqliteParts {
   readonly durability: Durability;
   readonly clock: Clock;
+  readonly owner: OwnerId;
   readonly meters: Meters;
   readonly subscribers: Subscribers;
   readonly reader: Reader;
@@ -35,19 +49,56 @@ export interface SqliteParts {
   readonly writes: GroupCommit | undefined;
   /** Absent in memory and when read-only. */
   readonly checkpointer: Checkpointer | undefined;
+  /** Absent in memory, where there is no file to read. */
+  readonly heavyReads: HeavyReads | undefined;
+  /** The other processes on the file; absent in memory. */
+  readonly neighbours: ((calls: Calls) => Neighbours) | undefined;
   /** Closes the connections and gives the file back. */
   readonly letGo: () => void;
 }
 
+/** Calls of our own, which go on while the database is closing. */
+export type Calls = Pick<Database, "read" | "write">;
+
 const closeTimeout: Duration = "10s";
 
-export class SqliteDatabase implements Database {
+/** What a database in a file can do beside what every database can. */
+export interface SqliteDatabase extends Database {
+  /** Looks for damage, off the event loop. See `HeavyReads.check`. */
+  check(options?: CheckOptions): Promise<CheckReport>;
+  /** Copies the database to a new file while it is in use. See `HeavyReads.backup`. */
+  backup(to: string, options?: HeavyOptions): Promise<BackupResult>;
+  /** Streams the rows of a table, page by page. See `HeavyReads.rows`. */
+  exportRows(
+    table: string,
+    options?: RowsOptions,
+  ): AsyncGenerator<RowPage, void, undefined>;
+  /** What each table and index takes. See `HeavyReads.sizes`. */
+  sizes(options?: HeavyOptions): Promise<readonly StoredSize[]>;
+}
+
+export class OpenSqliteDatabase implements SqliteDatabase {
   readonly dialect = "sqlite";
   readonly #parts: SqliteParts;
+  readonly #neighbours: Neighbours | undefined;
+  readonly #reads = new Set<Promise<unknown>>();
   #closing: Promise<void> | undefined;
 
   constructor(parts: SqliteParts) {
     this.#parts = parts;
+    this.#neighbours = parts.neighbours?.({
+      read: (what: never, how: never) => this.#read(what, how),
+      write: (what: never, how: never) => this.#write(what, how),
+    });
+  }
+
+  get owner(): OwnerId {
+    return this.#parts.owner;
+  }
+
+  /** The last step of opening: the processes on the file learn of each other. */
+  async meetNeighbours(): Promise<void> {
+    await this.#neighbours?.join();
   }
 
   get durability(): Durability {
@@ -69,24 +120,8 @@ export class SqliteDatabase implements Database {
     how: unknown,
     options?: WaitOptions,
   ): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      const { writes } = this.#parts;
-      if (this.#closing !== undefined) throw closed();
-      if (writes === undefined) throw readOnlyDatabase();
-      const { name, start, change } = callable(what, how);
-      const call = new Call(name, start, change, resolve, reject);
-      call.stopWaiting = onGiveUp(`write "${name}"`, options, (error) => {
-        call.stopWaiting?.();
-        writes.cancel(call);
-        reject(error);
-      });
-      try {
-        writes.submit(call);
-      } catch (error) {
-        call.stopWaiting?.();
-        throw error;
-      }
-    });
+    if (this.#closing !== undefined) return Promise.reject(databaseClosed());
+    return this.#write(what, how, options);
   }
 
   read<I, O>(
@@ -95,29 +130,56 @@ export class SqliteDatabase implements Database {
     options?: WaitOptions,
   ): Promise<O>;
   read<O>(name: string, body: () => Tx<O>, options?: WaitOptions): Promise<O>;
-  async read(
+  read(
     what: Operation<unknown, unknown> | string,
     how: unknown,
     options?: WaitOptions,
   ): Promise<unknown> {
-    if (this.#closing !== undefined) throw closed();
-    const { name, start }: Callable = callable(what, how);
-    const { reader, flusher } = this.#parts;
-    return orGiveUp(`read "${name}"`, options, () =>
-      reader.read(name, start, flusher),
-    );
+    if (this.#closing !== undefined) return Promise.reject(databaseClosed());
+    return this.#read(what, how, options);
   }
 
   async writable(options?: WaitOptions): Promise<void> {
     const { writes } = this.#parts;
-    if (this.#closing !== undefined) throw closed();
+    if (this.#closing !== undefined) throw databaseClosed();
     if (writes === undefined) throw readOnlyDatabase();
     return orGiveUp("writable()", options, () => writes.room());
   }
 
   subscribe(listener: (hint: ChangeHint) => void): () => void {
-    if (this.#closing !== undefined) throw closed();
-    return this.#parts.subscribers.add(listener);
+    if (this.#closing !== undefined) throw databaseClosed();
+    const { subscribers } = this.#parts;
+    const stop = subscribers.add(listener);
+    this.#neighbours?.listen(true);
+    return () => {
+      stop();
+      if (subscribers.isEmpty) this.#neighbours?.listen(false);
+    };
+  }
+
+  async liveness(owner: OwnerId): Promise<Liveness> {
+    if (this.#closing !== undefined) throw databaseClosed();
+    if (owner === this.owner) return "alive";
+    return (await this.#neighbours?.liveness(owner)) ?? "unknown";
+  }
+
+  async check(options?: CheckOptions): Promise<CheckReport> {
+    return this.#heavyReads().check(options);
+  }
+
+  async backup(to: string, options?: HeavyOptions): Promise<BackupResult> {
+    return this.#heavyReads().backup(to, options);
+  }
+
+  exportRows(
+    table: string,
+    options?: RowsOptions,
+  ): AsyncGenerator<RowPage, void, undefined> {
+    return this.#heavyReads().rows(table, options);
+  }
+
+  async sizes(options?: HeavyOptions): Promise<readonly StoredSize[]> {
+    return this.#heavyReads().sizes(options);
   }
 
   stats(): Stats {
@@ -131,34 +193,93 @@ export class SqliteDatabase implements Database {
         failures: 0,
       },
       clockOffsetMs: 0,
+      peers: this.#neighbours?.stats() ?? noPeers,
     });
   }
 
-  close(options?: { readonly timeout?: Duration }): Promise<void> {
+  async close(options?: { readonly timeout?: Duration }): Promise<void> {
     const timeoutMs = durationMs(options?.timeout ?? closeTimeout, "timeout");
-    return (this.#closing ??= this.#close(timeoutMs));
+    await (this.#closing ??= this.#close(timeoutMs));
+  }
+
+  #heavyReads(): HeavyReads {
+    if (this.#closing !== undefined) throw databaseClosed();
+    const { heavyReads } = this.#parts;
+    if (heavyReads !== undefined) return heavyReads;
+    throw new HoldfastError(
+      "DATABASE_PATH_INVALID",
+      "A database in memory has no file to check, copy or export. Open one in a file for that.",
+    );
+  }
+
+  #write(
+    what: Operation<unknown, unknown> | string,
+    how: unknown,
+    options?: WaitOptions,
+  ): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const { writes } = this.#parts;
+      if (writes === undefined) throw readOnlyDatabase();
+      const { name, start, change } = callable(what, how);
+      const call = new Call(name, start, change, resolve, reject);
+      call.stopWaiting = onGiveUp(`write "${name}"`, options, (error) => {
+        if (!writes.cancel(call)) return;
+        call.stopWaiting?.();
+        reject(error);
+      });
+      try {
+        writes.submit(call);
+      } catch (error) {
+        call.stopWaiting?.();
+        throw error;
+      }
+    });
+  }
+
+  async #read(
+    what: Operation<unknown, unknown> | string,
+    how: unknown,
+    options?: WaitOptions,
+  ): Promise<unknown> {
+    const { name, start } = callable(what, how);
+    const { reader, flusher } = this.#parts;
+    return orGiveUp(`read "${name}"`, options, () => {
+      const read = reader.read(name, start, flusher);
+      // Remembered, so that a close does not take the connection from it.
+      this.#reads.add(read);
+      return read.finally(() => this.#reads.delete(read));
+    });
   }
 
   async #close(timeoutMs: number): Promise<void> {
-    const { writes, flusher, checkpointer, letGo } = this.#parts;
-    if (writes !== undefined) {
-      const tooLate = new AbortController();
-      const deadline = sleep(timeoutMs, tooLate.signal).catch(() => undefined);
-      await Promise.race([writes.idle(), deadline]);
-      tooLate.abort();
-      writes.refuse(closed());
-    }
+    const { writes, flusher, checkpointer, heavyReads, letGo } = this.#parts;
+    const tooLate = new AbortController();
+    const deadline = sleep(timeoutMs, tooLate.signal).catch(() => undefined);
+    await Promise.race([this.#drained(), deadline]);
+    writes?.refuse(databaseClosed());
+    await Promise.race([Promise.allSettled(this.#reads), deadline]);
+    tooLate.abort();
+    // First, since a snapshot that is still read keeps the log from being emptied.
+    await heavyReads?.close();
+    await this.#neighbours?.letGo();
     // The order matters: the log is flushed and its descriptor closed before
     // the last checkpoint, and the writer goes last, since it may delete the log.
     await flusher.close();
     await checkpointer?.close();
     letGo();
   }
+
+  /** Everything queued is written, and the others know that we leave. */
+  async #drained(): Promise<void> {
+    await this.#parts.writes?.idle();
+    this.#parts.subscribers.clear();
+    // When writes have stopped nobody can be told; the lock speaks for itself.
+    await this.#neighbours?.leave().catch(() => undefined);
+  }
 }
 
-function closed(): HoldfastError {
-  return new HoldfastError(
-    "DATABASE_CLOSED",
-    "The database was closed before this call was taken; nothing was done. Open it again to go on.",
-  );
-}
+const noPeers: Stats["peers"] = {
+  connected: 0,
+  unavailable: undefined,
+  unwatched: undefined,
+};

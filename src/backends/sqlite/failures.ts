@@ -42,6 +42,7 @@ export type IndexName = (table: string, columns: readonly string[]) => string;
 /** A driver's error as one of ours. Messages name tables and columns, never values. */
 export function statementFailure(
   error: unknown,
+  access: "read" | "write",
   indexName: IndexName,
 ): HoldfastError {
   if (isHoldfastError(error)) return error;
@@ -53,12 +54,19 @@ export function statementFailure(
     case "FULL":
       return diskFull(because);
     case "READONLY":
-      return new HoldfastError(
-        "WRITE_IN_READ",
-        "A statement tried to change data in a read. Use database.write for it.",
-        {},
-        because,
-      );
+      return access === "read"
+        ? new HoldfastError(
+            "WRITE_IN_READ",
+            "A statement tried to change data in a read. Use database.write for it.",
+            {},
+            because,
+          )
+        : new HoldfastError(
+            "DATABASE_NOT_WRITABLE",
+            "The database file can no longer be written. Check its permissions and whether its disk was mounted read-only.",
+            {},
+            because,
+          );
     case "CORRUPT":
     case "NOTADB":
       return new HoldfastError(

@@ -109,7 +109,8 @@ function createFile(absolute: string, path: string): void {
       recursive: true,
       mode: 0o700,
     });
-    if (firstCreated !== undefined) syncFolder(dirname(firstCreated));
+    if (firstCreated !== undefined)
+      syncCreated(firstCreated, dirname(absolute));
     closeSync(openSync(absolute, "wx", 0o600));
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
@@ -121,6 +122,14 @@ function createFile(absolute: string, path: string): void {
       { path, reason: code },
       { cause: error },
     );
+  }
+}
+
+/** Each new folder, from the outermost to the one of the file. */
+function syncCreated(firstCreated: string, last: string): void {
+  for (let folder = last; ; folder = dirname(folder)) {
+    syncFolder(dirname(folder));
+    if (folder === firstCreated || folder === dirname(folder)) return;
   }
 }
 

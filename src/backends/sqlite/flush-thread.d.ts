@@ -4,8 +4,12 @@ export interface FlushFaults {
   failAfter?: number;
 }
 
-export function flushFile(
-  fd: number,
-  path: string,
-  faults: FlushFaults | undefined,
-): void;
+/** The open log, and the database file it belongs to. */
+export interface OpenLog {
+  readonly fd: number;
+  readonly database: string;
+  readonly dev: bigint;
+  readonly ino: bigint;
+}
+
+export function flushLog(log: OpenLog, faults: FlushFaults | undefined): void;

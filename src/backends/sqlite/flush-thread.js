@@ -3,10 +3,11 @@ import { fdatasyncSync, fstatSync, statSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
 
 /**
- * Flushes a file and proves that it is still the one at its path: a flush of
- * an unlinked log succeeds and saves nothing.
+ * Flushes the log and proves that it is still the database's: a flush of an
+ * unlinked log succeeds and saves nothing, and a database that was moved away
+ * would be opened elsewhere without the log.
  */
-export function flushFile(fd, path, faults) {
+export function flushLog(log, faults) {
   if (faults?.delayMs > 0)
     Atomics.wait(
       new Int32Array(new SharedArrayBuffer(4)),
@@ -14,29 +15,29 @@ export function flushFile(fd, path, faults) {
       0,
       faults.delayMs,
     );
-  if (
-    faults !== undefined &&
-    faults.failAfter !== undefined &&
-    faults.failAfter-- <= 0
-  )
+  if (faults?.failAfter !== undefined && faults.failAfter-- <= 0)
     throw Object.assign(new Error("EIO: injected flush failure"), {
       code: "EIO",
     });
-  fdatasyncSync(fd);
-  const flushed = fstatSync(fd, { bigint: true });
-  const current = statSync(path, { bigint: true, throwIfNoEntry: false });
-  if (
-    flushed.nlink === 0n ||
-    current?.ino !== flushed.ino ||
-    current.dev !== flushed.dev
-  )
+  fdatasyncSync(log.fd);
+  const flushed = fstatSync(log.fd, { bigint: true });
+  if (flushed.nlink === 0n || !isAt(`${log.database}-wal`, flushed))
     throw new Error(
       "the write-ahead log was removed or replaced while it was open",
     );
+  if (!isAt(log.database, log))
+    throw new Error(
+      "the database file was moved, removed or replaced while it was open",
+    );
+}
+
+function isAt(path, { dev, ino }) {
+  const found = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return found !== undefined && found.ino === ino && found.dev === dev;
 }
 
 /** Waits for the shared counter to move, flushes, answers; for ever. */
-function serve({ fd, path, faults, counter }) {
+function serve({ log, faults, counter }) {
   const requests = new Int32Array(counter);
   for (let served = 0; ;) {
     Atomics.wait(requests, 0, served);
@@ -44,7 +45,7 @@ function serve({ fd, path, faults, counter }) {
     const startedMs = performance.now();
     let error;
     try {
-      flushFile(fd, path, faults);
+      flushLog(log, faults);
     } catch (failure) {
       error = { message: failure.message, code: failure.code };
     }

@@ -1,10 +1,11 @@
-import { closeSync, openSync } from "node:fs";
+import { closeSync, openSync, statSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { monotonicMs } from "../../host/timers.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import type { Meters } from "../meters.ts";
-import { flushFile } from "./flush-thread.js";
-import type { FlushFaults } from "./flush-thread.js";
+import { databaseClosed } from "../refusals.ts";
+import { flushLog } from "./flush-thread.js";
+import type { FlushFaults, OpenLog } from "./flush-thread.js";
 
 /** Makes commits durable. */
 export interface Flusher {
@@ -55,8 +56,7 @@ export const noFlusher: Flusher = {
  */
 export class LogFlusher implements Flusher {
   readonly isNeeded = true;
-  readonly #path: string;
-  readonly #fd: number;
+  readonly #log: OpenLog;
   readonly #worker: Worker;
   readonly #requests: Int32Array;
   readonly #meters: Meters;
@@ -68,19 +68,21 @@ export class LogFlusher implements Flusher {
   #gathering: Waiter[] = [];
   #usualMs = Number.POSITIVE_INFINITY;
   #failure: HoldfastError | undefined;
+  #isClosed = false;
 
   constructor(
-    path: string,
+    database: string,
     meters: Meters,
     witness: FlushWitness<unknown>,
     tuning: FlushTuning & { readonly readOnly: boolean },
   ) {
-    this.#path = path;
     this.#meters = meters;
     this.#witness = witness;
     this.#tuning = tuning;
     // For writing where possible: Windows flushes only what may be written.
-    this.#fd = openSync(path, tuning.readOnly ? "r" : "r+");
+    const fd = openSync(`${database}-wal`, tuning.readOnly ? "r" : "r+");
+    const { dev, ino } = statSync(database, { bigint: true });
+    this.#log = { fd, database, dev, ino };
     const counter = new SharedArrayBuffer(4);
     this.#requests = new Int32Array(counter);
     this.#worker = new Worker(new URL("./flush-thread.js", import.meta.url), {
@@ -88,8 +90,7 @@ export class LogFlusher implements Flusher {
       execArgv: [],
       workerData: {
         holdfastThread: "flush",
-        fd: this.#fd,
-        path,
+        log: this.#log,
         faults: tuning.faults,
         counter,
       },
@@ -108,6 +109,7 @@ export class LogFlusher implements Flusher {
   }
 
   flush(): Promise<void> {
+    if (this.#isClosed) return Promise.reject(databaseClosed());
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     return new Promise((resolve, reject) => {
       this.#gathering.push({ resolve, reject });
@@ -120,7 +122,7 @@ export class LogFlusher implements Flusher {
     const moment = this.#witness.begin();
     const startedMs = monotonicMs();
     try {
-      flushFile(this.#fd, this.#path, this.#tuning.faults);
+      flushLog(this.#log, this.#tuning.faults);
     } catch (error) {
       throw this.#fail(error);
     }
@@ -130,8 +132,9 @@ export class LogFlusher implements Flusher {
 
   async close(): Promise<void> {
     if (this.#running !== undefined) await this.flush().catch(() => undefined);
+    this.#isClosed = true;
     await this.#worker.terminate();
-    closeSync(this.#fd);
+    closeSync(this.#log.fd);
   }
 
   #start(): void {
@@ -174,8 +177,8 @@ export class LogFlusher implements Flusher {
   #fail(error: unknown): HoldfastError {
     const reason = (error as Partial<Error>).message ?? String(error);
     this.#failure ??= new HoldfastError(
-      "OUTCOME_UNKNOWN",
-      `Flushing the write-ahead log failed (${reason}). Reopen the database and repeat the call.`,
+      "FLUSH_FAILED",
+      `The write-ahead log could not be flushed (${reason}), so what was read or written last may not survive a crash. Check the disk, then close and reopen the database.`,
       { reason },
     );
     return this.#failure;

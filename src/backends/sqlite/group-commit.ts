@@ -1,7 +1,8 @@
 import { monotonicMs, sleep, soon } from "../../host/timers.ts";
 import { HoldfastError } from "../../model/errors.ts";
+import type { Change } from "../../sql/operation.ts";
 import type { Meters } from "../meters.ts";
-import type { Subscribers } from "../subscribers.ts";
+import { queueFull } from "../refusals.ts";
 import { runBatch } from "./batch.ts";
 import type { BatchLimits, BatchResult } from "./batch.ts";
 import { nextRetryMs } from "./busy.ts";
@@ -18,8 +19,12 @@ export interface GroupCommitOptions {
   readonly queueCallsMax: number;
   /** Asked inside every transaction, before its first call. */
   readonly beforeBatch: () => void;
-  /** Told after every commit. */
-  readonly afterCommit: (statements: number, boundBytes: number) => void;
+  /** Told what a batch changed, once that is durable. */
+  readonly onDurable: (changes: readonly Change[]) => void;
+  /** Told after every commit. @returns whether another process waited for it. */
+  readonly afterCommit: (statements: number, boundBytes: number) => boolean;
+  /** Told when another process holds the write lock. */
+  readonly onBusy: () => void;
 }
 
 /** Batches run with savepoints after one had to be run again because it lacked them. */
@@ -39,7 +44,6 @@ export class GroupCommit {
   readonly #connection: Connection;
   readonly #flusher: Flusher;
   readonly #meters: Meters;
-  readonly #subscribers: Subscribers;
   readonly #options: GroupCommitOptions;
   readonly #queue = new CallQueue();
   readonly #onIdle: (() => void)[] = [];
@@ -48,6 +52,9 @@ export class GroupCommit {
   #unflushed = 0;
   #holds = 0;
   #careful = 0;
+  /** Another process waited for our last commit. */
+  #othersWait = false;
+  #retrying: AbortController | undefined;
   #busySinceMs: number | undefined;
   #retryMs = 0;
   #refusal: HoldfastError | undefined;
@@ -56,13 +63,11 @@ export class GroupCommit {
     connection: Connection,
     flusher: Flusher,
     meters: Meters,
-    subscribers: Subscribers,
     options: GroupCommitOptions,
   ) {
     this.#connection = connection;
     this.#flusher = flusher;
     this.#meters = meters;
-    this.#subscribers = subscribers;
     this.#options = options;
   }
 
@@ -78,9 +83,11 @@ export class GroupCommit {
     this.#schedule();
   }
 
-  cancel(call: Call): void {
-    this.#queue.cancel(call);
+  /** @returns false when a batch has taken the call: then it happens. */
+  cancel(call: Call): boolean {
+    const cancelled = this.#queue.cancel(call);
     this.#noticeIdle();
+    return cancelled;
   }
 
   /** Resolves when nothing is queued or under way. */
@@ -112,15 +119,28 @@ export class GroupCommit {
    * restart of the log needs. Calls keep gathering meanwhile.
    */
   async whileHeld(action: () => Promise<void>): Promise<void> {
-    this.#holds += 1;
+    const release = this.hold();
     try {
       if (this.#unflushed > 0)
         await this.#flusher.flush().catch(() => undefined);
       await action();
     } finally {
+      release();
+    }
+  }
+
+  /** Lets no batch start until the returned function is called. */
+  hold(): () => void {
+    this.#holds += 1;
+    return () => {
       this.#holds -= 1;
       this.#schedule();
-    }
+    };
+  }
+
+  /** The lock that a batch waits for is free: no need to wait longer. */
+  retryNow(): void {
+    this.#retrying?.abort();
   }
 
   #schedule(): void {
@@ -132,7 +152,8 @@ export class GroupCommit {
     )
       return;
     // One commit may wait for its flush while another is being flushed, not more.
-    if (this.#unflushed > 1) return;
+    // When another process waits it gets the time of a flush to take its turn.
+    if (this.#unflushed > (this.#othersWait ? 0 : 1)) return;
     this.#scheduled = true;
     soon(() => {
       this.#scheduled = false;
@@ -143,13 +164,13 @@ export class GroupCommit {
   #runNext(): void {
     const startedMs = monotonicMs();
     this.#connection.statements = 0;
-    const result = this.#run(() => this.#take(), this.#careful > 0);
+    const result = this.#run(() => this.#queue.shift(), this.#careful > 0);
     if (result.kind !== "busy") this.#notBusy();
     switch (result.kind) {
       case "committed":
         if (this.#careful > 0) this.#careful -= 1;
         this.#meters.committed(result.calls.length, monotonicMs() - startedMs);
-        this.#options.afterCommit(
+        this.#othersWait = this.#options.afterCommit(
           this.#connection.statements,
           this.#connection.boundBytes,
         );
@@ -160,9 +181,7 @@ export class GroupCommit {
         this.#retryLater();
         break;
       case "lost":
-        this.#meters.rollbacks += result.calls.length;
-        for (const call of result.calls) settleFailed(call, result.error);
-        if (result.error.code === "SCHEMA_NEWER") this.refuse(result.error);
+        this.#lost(result);
         break;
       default:
         // Spoiled: run again with savepoints, in order, on the next turn.
@@ -172,6 +191,22 @@ export class GroupCommit {
     }
     this.#schedule();
     this.#noticeIdle();
+  }
+
+  /** The transaction is gone, or could not even begin: then the calls it was for are told. */
+  #lost({ calls, error }: Extract<BatchResult, { kind: "lost" }>): void {
+    const told = [...calls];
+    const { batchCalls } = this.#options.limits;
+    while (calls.length === 0 && told.length < batchCalls) {
+      const call = this.#queue.shift();
+      if (call === undefined) break;
+      told.push(call);
+    }
+    this.#meters.rollbacks += told.length;
+    for (const call of told) settleFailed(call, error);
+    // These do not pass by themselves.
+    if (error.code === "SCHEMA_NEWER" || error.code === "DATABASE_DAMAGED")
+      this.refuse(error);
   }
 
   #run(next: () => Call | undefined, savepoints: boolean): BatchResult {
@@ -186,13 +221,6 @@ export class GroupCommit {
       this.#options.limits,
       savepoints,
     );
-  }
-
-  #take(): Call | undefined {
-    const call = this.#queue.shift();
-    // From here on the call happens, so giving up is no longer heard.
-    call?.stopWaiting?.();
-    return call;
   }
 
   #makeDurable(batch: Committed): void {
@@ -223,18 +251,24 @@ export class GroupCommit {
   }
 
   #settle(batch: Committed): void {
+    const changes: Change[] = [];
+    let hasChanged = false;
     for (const [index, call] of batch.calls.entries()) {
       const outcome = batch.outcomes[index];
       if (outcome === undefined) continue;
+      call.stopWaiting?.();
       if (outcome.kind !== "committed") this.#meters.rollbacks += 1;
       if (outcome.kind === "failed") {
         call.reject(outcome.error);
         continue;
       }
       call.resolve(outcome.value);
-      if (outcome.kind === "committed" && !this.#subscribers.isEmpty)
-        this.#subscribers.tell(outcome.changes);
+      if (outcome.kind === "committed" && outcome.changes !== undefined) {
+        hasChanged = true;
+        changes.push(...outcome.changes);
+      }
     }
+    if (hasChanged) this.#options.onDurable(changes);
   }
 
   /** The commit happened and may or may not survive; nobody is told of it. */
@@ -246,7 +280,7 @@ export class GroupCommit {
       {},
       { cause },
     );
-    for (const call of batch.calls) call.reject(error);
+    for (const call of batch.calls) settleFailed(call, error);
     this.refuse(
       new HoldfastError(
         "WRITES_STOPPED",
@@ -269,10 +303,16 @@ export class GroupCommit {
     for (const call of outOfPatience)
       settleFailed(call, databaseBusy(busyBudgetMs));
     this.#retryMs = nextRetryMs(this.#retryMs);
-    void sleep(this.#retryMs).then(() => {
-      if (this.#holds === 0 && this.#queue.length > 0) this.#runNext();
-      else this.#notBusy();
-    });
+    this.#options.onBusy();
+    const retrying = new AbortController();
+    this.#retrying = retrying;
+    void sleep(this.#retryMs, retrying.signal)
+      .catch(() => undefined)
+      .then(() => {
+        this.#retrying = undefined;
+        if (this.#holds === 0 && this.#queue.length > 0) this.#runNext();
+        else this.#notBusy();
+      });
   }
 
   #notBusy(): void {
@@ -298,14 +338,6 @@ export function databaseBusy(budgetMs: number): HoldfastError {
     `Another process held the database's lock for ${budgetMs} ms; nothing was done. ` +
       "Try again, and look for a process with a long transaction on this file.",
     { budgetMs },
-  );
-}
-
-function queueFull(limit: number): HoldfastError {
-  return new HoldfastError(
-    "QUEUE_FULL",
-    `${limit} calls are waiting to be written; this one was not taken. Await your writes, or database.writable() between them.`,
-    { limit },
   );
 }
 

@@ -1,5 +1,6 @@
 import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
-import type { Database } from "../../stores/database.ts";
+import { optionInvalid } from "../option-checks.ts";
+import type { SqliteDatabase } from "./database.ts";
 import { loadDriver } from "./drivers.ts";
 import { sqliteCode } from "./failures.ts";
 import { Opening } from "./opening.ts";
@@ -15,7 +16,7 @@ import type { SqliteOptions, SqliteSeams } from "./options.ts";
 export function openSqlite(
   path: string,
   options: SqliteOptions = {},
-): Promise<Database> {
+): Promise<SqliteDatabase> {
   return openSqliteWith(path, options, {});
 }
 
@@ -24,8 +25,14 @@ export async function openSqliteWith(
   path: string,
   options: SqliteOptions,
   seams: SqliteSeams,
-): Promise<Database> {
+): Promise<SqliteDatabase> {
   const settings = settingsOf(options);
+  if (path === ":memory:" && settings.readOnly)
+    throw optionInvalid(
+      "readOnly",
+      true,
+      "false for a database in memory, which begins empty",
+    );
   const opening = new Opening(path, settings, loadDriver(settings.driver));
   try {
     return path === ":memory:"
@@ -37,27 +44,23 @@ export async function openSqliteWith(
   }
 }
 
+/** What a driver or the file system said, as one of ours. */
 function openFailure(error: unknown, path: string): unknown {
-  if (
+  const isTelling =
     isHoldfastError(error) &&
     error.code !== "DATABASE_DAMAGED" &&
-    error.code !== "WRITE_IN_READ"
-  )
+    error.code !== "WRITE_IN_READ" &&
+    error.code !== "DATABASE_NOT_WRITABLE";
+  if (isTelling || (isHoldfastError(error) && error.cause === undefined))
     return error;
+  const reason = isHoldfastError(error) ? error.cause : error;
+  const { code: errno } = reason as NodeJS.ErrnoException;
   const because = { cause: error };
-  switch (sqliteCode(isHoldfastError(error) ? error.cause : error)) {
+  switch (sqliteCode(reason) ?? errno) {
     case "NOTADB":
       return new HoldfastError(
         "NOT_A_DATABASE",
         `"${path}" is not an SQLite database (or is encrypted). Check the path; nothing was changed.`,
-        { path },
-        because,
-      );
-    case "READONLY":
-    case "CANTOPEN":
-      return new HoldfastError(
-        "DATABASE_NOT_WRITABLE",
-        `"${path}" cannot be opened for writing. Check the permissions of the file and its folder, or open it with { readOnly: true }.`,
         { path },
         because,
       );
@@ -68,7 +71,33 @@ function openFailure(error: unknown, path: string): unknown {
         { path },
         because,
       );
+    case "FULL":
+    case "ENOSPC":
+      return new HoldfastError(
+        "DISK_FULL",
+        `There is no space left to open "${path}". Free some and try again.`,
+        { path },
+        because,
+      );
+    case "READONLY":
+    case "CANTOPEN":
+    case "EACCES":
+    case "EPERM":
+    case "EROFS":
+      return new HoldfastError(
+        "DATABASE_NOT_WRITABLE",
+        `"${path}" cannot be opened for writing. Check the permissions of the file and its folder, or open it with { readOnly: true }.`,
+        { path },
+        because,
+      );
     default:
-      return error;
+      return errno === undefined || isHoldfastError(error)
+        ? error
+        : new HoldfastError(
+            "DATABASE_NOT_WRITABLE",
+            `"${path}" cannot be opened (${errno}). See what the system says about the file and its folder.`,
+            { path, reason: errno },
+            because,
+          );
   }
 }

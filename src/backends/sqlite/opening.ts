@@ -1,29 +1,37 @@
 import { existsSync } from "node:fs";
+import { systemClock } from "../../host/clock.ts";
+import { systemEntropy } from "../../host/entropy.ts";
 import { sha256Hex } from "../../host/hash.ts";
 import { HoldfastError } from "../../model/errors.ts";
+import { idSource } from "../../model/id-source.ts";
+import type { OwnerId } from "../../model/prefixed-id.ts";
 import { Fate } from "../../sql/fate.ts";
 import {
   appliedSchemaNumber,
   migrate,
+  refuseForeignSchema,
   schemaNewer,
   schemaNumber,
   verifySchema,
 } from "../../sql/migrations.ts";
 import type { MigrationContext } from "../../sql/migrations.ts";
 import type { Tx } from "../../sql/operation.ts";
-import type { Database } from "../../stores/database.ts";
 import { Meters } from "../meters.ts";
 import { Subscribers } from "../subscribers.ts";
 import { retryWhileBusy } from "./busy.ts";
 import { Checkpointer } from "./checkpointer.ts";
 import { Connection } from "./connection.ts";
-import { SqliteDatabase } from "./database.ts";
+import { OpenSqliteDatabase } from "./database.ts";
+import type { SqliteDatabase } from "./database.ts";
 import { Busy, TransactionEnded, drive } from "./drive.ts";
 import type { Driver } from "./drivers.ts";
 import { prepareFile, registerFile } from "./file.ts";
 import { LogFlusher, noFlusher } from "./flusher.ts";
 import type { Flusher } from "./flusher.ts";
 import { GroupCommit, databaseBusy } from "./group-commit.ts";
+import type { GroupCommitOptions } from "./group-commit.ts";
+import { HeavyReads } from "./heavy/heavy-reads.ts";
+import { Neighbourhood } from "./neighbours/neighbourhood.ts";
 import type { SqliteSeams, SqliteSettings } from "./options.ts";
 import { Reader } from "./reader.ts";
 
@@ -37,6 +45,9 @@ const filePragmas: readonly string[] = [
   "cache_size = -16384",
 ];
 
+/** Not the settings' clock and entropy: owners of different processes must never share an id. */
+const owners = idSource({ clock: systemClock, entropy: systemEntropy });
+
 /** One open under way. Each step says how it is undone, should a later one fail. */
 export class Opening {
   readonly #path: string;
@@ -44,6 +55,7 @@ export class Opening {
   readonly #driver: Driver;
   readonly #meters = new Meters();
   readonly #subscribers = new Subscribers();
+  readonly #owner: OwnerId = owners.nextId("Own");
   readonly #undo: (() => void | Promise<void>)[] = [];
 
   constructor(path: string, settings: SqliteSettings, driver: Driver) {
@@ -56,7 +68,7 @@ export class Opening {
     for (const step of this.#undo.splice(0).toReversed()) await step();
   }
 
-  async memory(): Promise<Database> {
+  async memory(): Promise<SqliteDatabase> {
     const connection = await this.#connect(":memory:", false, [
       "foreign_keys = ON",
       "temp_store = MEMORY",
@@ -64,22 +76,29 @@ export class Opening {
     await this.#inTransaction(connection, "BEGIN IMMEDIATE", () =>
       migrate(this.#migration()),
     );
-    const { clock, busyBudgetMs } = this.#settings;
-    return new SqliteDatabase({
+    const { clock } = this.#settings;
+    return new OpenSqliteDatabase({
       durability: "memory",
       clock,
+      owner: this.#owner,
       meters: this.#meters,
       subscribers: this.#subscribers,
-      reader: new Reader(connection, true, busyBudgetMs, () => undefined),
+      reader: this.#reader(connection, true),
       flusher: noFlusher,
-      writes: this.#groupCommit(connection, noFlusher, () => undefined),
+      writes: this.#groupCommit(connection, noFlusher, {
+        onDurable: (changes) => this.#subscribers.tell(changes),
+        afterCommit: () => false,
+        onBusy: () => undefined,
+      }),
       checkpointer: undefined,
+      heavyReads: undefined,
+      neighbours: undefined,
       letGo: () => connection.close(),
     });
   }
 
-  async file(seams: SqliteSeams): Promise<Database> {
-    const { readOnly, warn, clock, durability, busyBudgetMs } = this.#settings;
+  async file(seams: SqliteSeams): Promise<SqliteDatabase> {
+    const { readOnly, warn, clock, durability } = this.#settings;
     const real = prepareFile(this.#path, {
       readOnly,
       warn,
@@ -95,53 +114,95 @@ export class Opening {
         verifySchema(this.#migration()),
       );
 
-    const reader = new Reader(
-      connection,
-      false,
-      busyBudgetMs,
-      () => (this.#meters.busyRetries += 1),
-    );
-    const flusher = this.#flusher(`${real}-wal`, reader, seams);
-    let checkpointer: Checkpointer | undefined;
-    const writes =
-      writer &&
-      this.#groupCommit(writer, flusher, (statements, boundBytes) =>
-        checkpointer?.wrote(statements, boundBytes),
-      );
-    if (writes !== undefined) {
-      checkpointer = new Checkpointer(
-        this.#driver,
-        real,
-        this.#settings.limits.walBytes,
-        (action) => writes.whileHeld(action),
-      );
-      this.#undo.push(() => checkpointer?.close());
-      await this.#emptyLog(checkpointer);
-    }
+    const reader = this.#reader(connection, false);
+    const flusher = this.#flusher(real, reader, seams);
+    const neighbourhood = new Neighbourhood(real, writer ?? connection, {
+      driver: this.#driver,
+      owner: this.#owner,
+      clock,
+      meters: this.#meters,
+      subscribers: this.#subscribers,
+      flusher,
+      isReadOnly: readOnly,
+      socketBase: seams.socketBase,
+    });
+    const { writes, checkpointer } =
+      writer === undefined
+        ? { writes: undefined, checkpointer: undefined }
+        : await this.#writing(real, writer, flusher, neighbourhood);
     // From here on a read knows which snapshot is durable.
     if (flusher.isNeeded) await flusher.flush();
-    return new SqliteDatabase({
+    const database = new OpenSqliteDatabase({
       durability,
       clock,
+      owner: this.#owner,
       meters: this.#meters,
       subscribers: this.#subscribers,
       reader,
       flusher,
       writes,
       checkpointer,
+      heavyReads: new HeavyReads({ driver: this.#driver, path: real }),
+      neighbours: (calls) => neighbourhood.join(calls),
       letGo() {
         connection.close();
         writer?.close();
         release();
       },
     });
+    // From here on the database closes itself, and what it consists of.
+    this.#undo.length = 0;
+    this.#undo.push(() => database.close());
+    await database.meetNeighbours();
+    return database;
   }
 
-  #flusher(wal: string, reader: Reader, seams: SqliteSeams): Flusher {
+  async #writing(
+    real: string,
+    writer: Connection,
+    flusher: Flusher,
+    neighbourhood: Neighbourhood,
+  ): Promise<{ writes: GroupCommit; checkpointer: Checkpointer }> {
+    const { limits, warn } = this.#settings;
+    const writes: GroupCommit = this.#groupCommit(writer, flusher, {
+      onDurable: (changes) => {
+        this.#subscribers.tell(changes);
+        neighbourhood.ring(changes);
+      },
+      afterCommit: (statements, boundBytes) => {
+        checkpointer.wrote(statements, boundBytes);
+        return neighbourhood.freeLock();
+      },
+      onBusy: () => neighbourhood.waitForLock(),
+    });
+    neighbourhood.arrange(writes);
+    const checkpointer = new Checkpointer(this.#driver, real, {
+      boundBytes: limits.walBytes,
+      whileHeld: (action) =>
+        neighbourhood.whileHeld(() => writes.whileHeld(action)),
+      onTouched: () => neighbourhood.explained(),
+      warn,
+    });
+    this.#undo.push(() => checkpointer.close());
+    await this.#makeLogSound(checkpointer);
+    return { writes, checkpointer };
+  }
+
+  #reader(connection: Connection, sharesWriter: boolean): Reader {
+    const { busyBudgetMs, limits } = this.#settings;
+    return new Reader(connection, {
+      sharesWriter,
+      readMsMax: limits.readMs,
+      busyBudgetMs,
+      onRetry: () => (this.#meters.busyRetries += 1),
+    });
+  }
+
+  #flusher(real: string, reader: Reader, seams: SqliteSeams): Flusher {
     const { durability, readOnly } = this.#settings;
     // A read-only file system may have no log; then there is nothing to flush.
-    if (durability === "normal" || !existsSync(wal)) return noFlusher;
-    const flusher = new LogFlusher(wal, this.#meters, reader, {
+    if (durability === "normal" || !existsSync(`${real}-wal`)) return noFlusher;
+    const flusher = new LogFlusher(real, this.#meters, reader, {
       ...seams.flush,
       readOnly,
     });
@@ -149,14 +210,18 @@ export class Opening {
     return flusher;
   }
 
-  async #emptyLog(checkpointer: Checkpointer): Promise<void> {
+  async #makeLogSound(checkpointer: Checkpointer): Promise<void> {
     const { busyBudgetMs } = this.#settings;
-    if (await checkpointer.restartAtOpen(busyBudgetMs)) return;
+    if (await checkpointer.makeLogSound(busyBudgetMs)) return;
     throw databaseBusy(busyBudgetMs);
   }
 
   async #writer(real: string): Promise<Connection> {
     const writer = await this.#connect(real, false, []);
+    // A schema that is not ours is refused before anything is changed.
+    await this.#inTransaction(writer, "BEGIN", () =>
+      refuseForeignSchema(this.#migration()),
+    );
     // The switch to WAL ignores SQLite's own busy wait; ours covers it too.
     const mode = await this.#retry(() => writer.pragma("journal_mode = WAL"));
     if (mode !== "wal")
@@ -180,7 +245,10 @@ export class Opening {
     pragmas: readonly string[],
   ): Promise<Connection> {
     return this.#retry(() => {
-      const connection = new Connection(this.#driver.open(path, { readOnly }));
+      const connection = new Connection(
+        this.#driver.open(path, { readOnly }),
+        readOnly ? "read" : "write",
+      );
       try {
         connection.set(pragmas);
       } catch (error) {
@@ -195,15 +263,15 @@ export class Opening {
   #groupCommit(
     writer: Connection,
     flusher: Flusher,
-    afterCommit: (statements: number, boundBytes: number) => void,
+    told: Pick<GroupCommitOptions, "onDurable" | "afterCommit" | "onBusy">,
   ): GroupCommit {
     const { limits, busyBudgetMs, queueCallsMax } = this.#settings;
-    return new GroupCommit(writer, flusher, this.#meters, this.#subscribers, {
+    return new GroupCommit(writer, flusher, this.#meters, {
       limits,
       busyBudgetMs,
       queueCallsMax,
       beforeBatch: schemaGuard(writer),
-      afterCommit,
+      ...told,
     });
   }
 
@@ -255,12 +323,12 @@ function schemaGuard(writer: Connection): () => void {
   return () => {
     const version = writer.pragma("data_version");
     if (version === seen) return;
-    seen = version;
     const found = drive(
       appliedSchemaNumber(),
       writer,
       new Fate("open", undefined),
     );
     if (found > schemaNumber) throw schemaNewer(found, schemaNumber);
+    seen = version;
   };
 }

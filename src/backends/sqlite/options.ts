@@ -19,6 +19,8 @@ export interface SqliteLimits {
   readonly batchCalls: number;
   readonly batchBytes: number;
   readonly batchMs: number;
+  /** A read may keep its snapshot for so long; then it fails with `READ_TOO_LONG`. */
+  readonly readMs: number;
   /** The write-ahead log is restarted when it outgrows this. */
   readonly walBytes: number;
 }
@@ -43,6 +45,8 @@ export interface SqliteOptions {
 export interface SqliteSeams {
   readonly flush?: FlushTuning;
   readonly fileSystem?: FileSystemProbe;
+  /** Where the folder of peers' sockets is made; the system's temporary folder otherwise. */
+  readonly socketBase?: string;
   /** Set on the writer once it is open, e.g. a small `max_page_count`. */
   readonly pragmas?: readonly string[];
 }
@@ -73,6 +77,7 @@ const defaultLimits: SqliteLimits = {
   batchCalls: 256,
   batchBytes: 1_048_576,
   batchMs: 4,
+  readMs: 1_000,
   walBytes: 16 * 1_048_576,
 };
 

@@ -1,3 +1,4 @@
+import { monotonicMs } from "../../host/timers.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import { Fate } from "../../sql/fate.ts";
 import type { Tx } from "../../sql/operation.ts";
@@ -7,6 +8,14 @@ import type { Connection } from "./connection.ts";
 import { Busy, TransactionEnded, drive } from "./drive.ts";
 import type { FlushWitness, Flusher } from "./flusher.ts";
 import { databaseBusy } from "./group-commit.ts";
+
+export interface ReaderOptions {
+  /** In memory there is one connection: reads run between batches and may not write. */
+  readonly sharesWriter: boolean;
+  readonly readMsMax: number;
+  readonly busyBudgetMs: number;
+  readonly onRetry: () => void;
+}
 
 /**
  * Runs reads, each in one snapshot, and lets them go only when what they saw
@@ -19,23 +28,12 @@ import { databaseBusy } from "./group-commit.ts";
  */
 export class Reader implements FlushWitness<SqlValue | undefined> {
   readonly #connection: Connection;
-  readonly #busyBudgetMs: number;
-  readonly #onRetry: () => void;
+  readonly #options: ReaderOptions;
   #durableVersion: SqlValue | undefined;
 
-  readonly #sharesWriter: boolean;
-
-  /** In memory there is one connection: reads run between batches and may not write. */
-  constructor(
-    connection: Connection,
-    sharesWriter: boolean,
-    busyBudgetMs: number,
-    onRetry: () => void,
-  ) {
+  constructor(connection: Connection, options: ReaderOptions) {
     this.#connection = connection;
-    this.#sharesWriter = sharesWriter;
-    this.#busyBudgetMs = busyBudgetMs;
-    this.#onRetry = onRetry;
+    this.#options = options;
   }
 
   begin(): SqlValue | undefined {
@@ -69,12 +67,17 @@ export class Reader implements FlushWitness<SqlValue | undefined> {
   #snapshot<T>(name: string, start: () => Tx<T>): Promise<Snapshot<T>> {
     return retryWhileBusy(
       () =>
-        this.#sharesWriter
-          ? guardedReadOnce(this.#connection, name, start)
-          : readOnce(this.#connection, name, start),
-      this.#busyBudgetMs,
-      this.#onRetry,
-      () => databaseBusy(this.#busyBudgetMs),
+        this.#options.sharesWriter
+          ? guardedReadOnce(
+              this.#connection,
+              name,
+              start,
+              this.#options.readMsMax,
+            )
+          : readOnce(this.#connection, name, start, this.#options.readMsMax),
+      this.#options.busyBudgetMs,
+      this.#options.onRetry,
+      () => databaseBusy(this.#options.busyBudgetMs),
     );
   }
 }
@@ -88,11 +91,12 @@ function readOnce<T>(
   connection: Connection,
   name: string,
   start: () => Tx<T>,
+  readMsMax: number,
 ): Snapshot<T> {
   connection.control("BEGIN");
   try {
     const fate = new Fate(name, undefined);
-    const value = drive(start(), connection, fate);
+    const value = drive(timed(name, start(), readMsMax), connection, fate);
     fate.verdict();
     return { value, version: connection.pragma("data_version") };
   } catch (error) {
@@ -109,13 +113,43 @@ function guardedReadOnce<T>(
   connection: Connection,
   name: string,
   start: () => Tx<T>,
+  readMsMax: number,
 ): Snapshot<T> {
   connection.control("PRAGMA query_only = 1");
+  connection.access = "read";
   try {
-    return readOnce(connection, name, start);
+    return readOnce(connection, name, start, readMsMax);
   } finally {
     connection.control("PRAGMA query_only = 0");
+    connection.access = "write";
   }
+}
+
+/** Passes a body's requests on until its snapshot is too old for another one. */
+function* timed<T>(name: string, body: Tx<T>, readMsMax: number): Tx<T> {
+  const untilMs = monotonicMs() + readMsMax;
+  let step = body.next();
+  while (step.done !== true) {
+    if (monotonicMs() > untilMs) throw readTooLong(name, readMsMax);
+    let answer: unknown;
+    try {
+      answer = yield step.value;
+    } catch (error) {
+      step = body.throw(error);
+      continue;
+    }
+    step = body.next(answer);
+  }
+  return step.value;
+}
+
+function readTooLong(name: string, readMsMax: number): HoldfastError {
+  return new HoldfastError(
+    "READ_TOO_LONG",
+    `Read "${name}" kept its snapshot for over ${readMsMax} ms, which holds back the write-ahead log and the event loop. ` +
+      "Read in pages, each a read of its own, or use exportRows.",
+    { readMsMax },
+  );
 }
 
 export function readOnlyDatabase(): HoldfastError {

@@ -25,7 +25,14 @@ export function measure(connection, { name, kind, table }, useDbstat) {
     : estimate(connection, name, kind, table);
   if (size === undefined) return undefined;
   const { bytes, rows, ...rest } = size;
-  return { name, kind, table, bytes, ...(kind === "table" && { rows }), ...rest };
+  return {
+    name,
+    kind,
+    table,
+    bytes,
+    ...(kind === "table" && { rows }),
+    ...rest,
+  };
 }
 
 /** Rows are the cells of a table's leaves; without rowid, of its inner pages too. */
@@ -56,7 +63,9 @@ function estimate(connection, name, kind, table) {
     .flatMap((row) => Object.values(row))
     .reduce((sum, value) => sum + (value?.length ?? 8), 0);
   const bytes =
-    sample.length === 0 ? 0 : Math.ceil((sampleBytes / sample.length + 8) * rows);
+    sample.length === 0
+      ? 0
+      : Math.ceil((sampleBytes / sample.length + 8) * rows);
   return { bytes, rows, estimated: true };
 }
 

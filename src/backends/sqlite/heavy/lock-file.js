@@ -15,6 +15,8 @@ export function holdLockFile(path, open) {
     const connection = open(path);
     try {
       connection.exec("PRAGMA busy_timeout = 100");
+      // Nothing is ever written, and a journal would be one more file to remove.
+      connection.exec("PRAGMA journal_mode = MEMORY");
       connection.exec("BEGIN EXCLUSIVE");
     } catch (error) {
       connection.close();

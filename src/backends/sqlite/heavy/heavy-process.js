@@ -15,7 +15,8 @@ import {
 } from "./heavy-connection.js";
 import { holdLockFile } from "./lock-file.js";
 
-const tell = (message) => process.send(message);
+/** Nobody may be listening any more; then the work is undone all the same. */
+const tell = (message) => process.send(message, () => undefined);
 
 /** Whole files are checked at once: which page belongs to whom, and to nobody. */
 function check(source) {

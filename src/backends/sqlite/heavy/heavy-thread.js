@@ -34,7 +34,10 @@ function page(connection, request) {
     const plan = planOf(connection, request.table);
     if (plan === undefined)
       return { kind: "unknown", tables: tableNames(connection) };
-    if (request.after !== undefined && request.after.length !== plan.keys.length)
+    if (
+      request.after !== undefined &&
+      request.after.length !== plan.keys.length
+    )
       return { kind: "mismatch", keys: plan.keys.map(({ as }) => as) };
     found = readPage(connection, plan, request, () => performance.now());
     version = connection.prepare("PRAGMA data_version").get().data_version;

@@ -85,7 +85,9 @@ export function readPage(connection, plan, request, nowMs) {
     }
     const key = plan.keys.map(({ as }) => readable(found[as]).value);
     if (taken === 0 && after !== undefined && isSameKey(key, after))
-      throw new Error("the key of a row cannot be read back exactly");
+      throw Object.assign(new Error("a key is no valid text"), {
+        code: "CORRUPT_ROW",
+      });
     bytes += addRow(page, found, key);
     page.last = key;
   }
@@ -94,7 +96,7 @@ export function readPage(connection, plan, request, nowMs) {
 
 /** Adds a row, or names it as damaged when it holds what cannot be read exactly. */
 function addRow(page, found, key) {
-  const row = {};
+  const row = Object.create(null);
   let bytes = 0;
   let isDamaged = false;
   for (const column in found) {

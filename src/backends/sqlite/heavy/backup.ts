@@ -1,0 +1,202 @@
+import {
+  lstatSync,
+  mkdirSync,
+  closeSync,
+  fsyncSync,
+  openSync,
+  realpathSync,
+  rmSync,
+  statSync,
+} from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { systemEntropy } from "../../../host/entropy.ts";
+import { later } from "../../../host/timers.ts";
+import { HoldfastError } from "../../../model/errors.ts";
+import { excerpt } from "../../../model/excerpt.ts";
+import type { Driver } from "../drivers.ts";
+import type { HeavyCall } from "./heavy-call.ts";
+import { backupFailure, targetExists } from "./heavy-failures.ts";
+import { inKillableProcess } from "./killable-process.ts";
+import { holdLockFile } from "./lock-file.js";
+
+export interface BackupResult {
+  readonly bytes: number;
+}
+
+/** How often the growth of the copy is looked at. */
+const pollMs = 50;
+
+/** Copies the database to a new file; see `HeavyReads.backup` for the promise. */
+export async function backUp(
+  driver: Driver,
+  path: string,
+  to: string,
+  { signal, onProgress }: HeavyCall,
+): Promise<BackupResult> {
+  const target = prepareTarget(to, path);
+  const random = Buffer.from(systemEntropy.bytes(8)).toString("hex");
+  const temporary = `${target}.tmp-${random}`;
+  const lockPath = `${target}.tmp-lock`;
+  const abandoned = new AbortController();
+  const growth = new Growth(temporary, onProgress, (error) =>
+    abandoned.abort(error),
+  );
+  try {
+    const result = await inKillableProcess<BackupResult | { isLocked: true }>(
+      driver,
+      {
+        job: "backup",
+        source: { path, target, temporary, lockPath },
+        hear(message) {
+          if (message.kind === "estimate") growth.start(message.bytes);
+          if (message.kind === "written") growth.end(message.bytes);
+        },
+        failure: (failure) => backupFailure(failure, to),
+        signal: AbortSignal.any([signal, abandoned.signal]),
+      },
+    );
+    if ("isLocked" in result) throw targetBusy(to);
+    return result;
+  } catch (error) {
+    removeRemains(driver, temporary, lockPath);
+    throw error;
+  } finally {
+    growth.stop();
+  }
+}
+
+/** Tells how far the copy is by the size of its file, which nobody but SQLite may open yet. */
+class Growth {
+  readonly #file: string;
+  readonly #tell: HeavyCall["onProgress"];
+  readonly #failed: (error: unknown) => void;
+  #cancel: (() => void) | undefined;
+
+  constructor(
+    file: string,
+    tell: HeavyCall["onProgress"],
+    failed: (error: unknown) => void,
+  ) {
+    this.#file = file;
+    this.#tell = tell;
+    this.#failed = failed;
+  }
+
+  start(total: number): void {
+    let told = -1;
+    const look = (): void => {
+      this.#cancel = later(pollMs, look);
+      const size = statSync(this.#file, { throwIfNoEntry: false })?.size ?? 0;
+      const done = Math.min(size, total);
+      if (done === told) return;
+      told = done;
+      try {
+        this.#tell({ done, total });
+      } catch (error) {
+        this.stop();
+        this.#failed(error);
+      }
+    };
+    look();
+  }
+
+  /** What the listener throws still ends the backup: it has no name yet. */
+  end(bytes: number): void {
+    this.stop();
+    this.#tell({ done: bytes, total: bytes });
+  }
+
+  stop(): void {
+    this.#cancel?.();
+  }
+}
+
+/** The process was killed in the midst of it: what it left is ours to remove. */
+function removeRemains(
+  driver: Driver,
+  temporary: string,
+  lockPath: string,
+): void {
+  for (const suffix of ["", "-journal"])
+    rmSync(temporary + suffix, { force: true });
+  if (statSync(lockPath, { throwIfNoEntry: false }) === undefined) return;
+  // Another process may have begun a backup to the same name since.
+  holdLockFile(lockPath, (path) =>
+    driver.open(path, { readOnly: false }),
+  )?.release();
+}
+
+/** Where the backup goes, with its folder made. Nothing there is opened or replaced. */
+function prepareTarget(to: string, source: string): string {
+  if (
+    typeof to !== "string" ||
+    to === "" ||
+    to === ":memory:" ||
+    to.startsWith("file:") ||
+    to.includes("\0")
+  )
+    throw targetInvalid(to, "is no path of a file");
+  const folder = makeFolder(dirname(resolve(to)), to);
+  const target = join(folder, basename(resolve(to)));
+  for (const suffix of ["", "-wal", "-shm", "-journal"])
+    if (target === source + suffix || isSameFile(target, source + suffix))
+      throw targetInvalid(to, "belongs to the database itself");
+  if (lstat(target)?.isDirectory() === true)
+    throw targetInvalid(to, "is a folder");
+  // SQLite would take an old log beside the backup for a part of it.
+  for (const suffix of ["", "-wal", "-journal"])
+    if (lstat(target + suffix) !== undefined) throw targetExists(to + suffix);
+  return target;
+}
+
+/** As for a new database: folders are made, and survive power loss. */
+function makeFolder(folder: string, to: string): string {
+  try {
+    const made = mkdirSync(folder, { recursive: true, mode: 0o700 });
+    if (made !== undefined) syncFolder(dirname(made));
+    return realpathSync(folder);
+  } catch (error) {
+    const failure = error as NodeJS.ErrnoException;
+    if (failure.code === "EEXIST" || failure.code === "ENOTDIR")
+      throw targetInvalid(to, "has a file where its folder should be");
+    throw backupFailure(failure, to);
+  }
+}
+
+function syncFolder(folder: string): void {
+  if (process.platform === "win32") return;
+  const fd = openSync(folder, "r");
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function lstat(path: string): ReturnType<typeof lstatSync> | undefined {
+  return lstatSync(path, { throwIfNoEntry: false });
+}
+
+function isSameFile(left: string, right: string): boolean {
+  const [one, other] = [left, right].map((path) =>
+    statSync(path, { bigint: true, throwIfNoEntry: false }),
+  );
+  return one !== undefined && one.ino === other?.ino && one.dev === other.dev;
+}
+
+function targetInvalid(to: unknown, why: string): HoldfastError {
+  const shown = typeof to === "string" ? excerpt(to) : typeof to;
+  return new HoldfastError(
+    "TARGET_INVALID",
+    `A backup cannot go to ${shown}: it ${why}. Name a new file, best on another disk.`,
+    { path: to },
+  );
+}
+
+function targetBusy(to: string): HoldfastError {
+  return new HoldfastError(
+    "TARGET_BUSY",
+    `Another backup to "${to}" is under way. Wait for it, or choose another name.`,
+    { path: to },
+  );
+}

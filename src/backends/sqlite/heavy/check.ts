@@ -1,0 +1,86 @@
+import type { Driver } from "../drivers.ts";
+import { isHoldfastError } from "../../../model/errors.ts";
+import type { HeavyCall } from "./heavy-call.ts";
+import { heavyFailure } from "./heavy-failures.ts";
+import type { HeavyRequests } from "./heavy-requests.ts";
+import { inKillableProcess } from "./killable-process.ts";
+
+export interface CheckReport {
+  readonly ok: boolean;
+  /** In SQLite's words: tables, pages and rows, never values. */
+  readonly problems: readonly string[];
+  /** How many tables were checked. */
+  readonly tables: number;
+  /** Tables that were not: the app's own in a quick check. */
+  readonly skipped: readonly string[];
+}
+
+/**
+ * Ours and SQLite's own, table by table, each in a snapshot of its own: that
+ * pages are well formed and rows in order, not that indexes agree with them.
+ * The app's tables are named and skipped.
+ */
+export async function quickCheck(
+  requests: HeavyRequests,
+  { signal, onProgress }: HeavyCall,
+): Promise<CheckReport> {
+  const problems: string[] = [];
+  let checked: readonly string[] = [];
+  let skipped: readonly string[] = [];
+  try {
+    const names = await requests.ask<readonly string[]>("tables", {}, signal);
+    checked = names.filter((name) => /^(holdfast|sqlite)_/.test(name));
+    skipped = names.filter((name) => !checked.includes(name));
+  } catch (error) {
+    problems.push(damage(error));
+  }
+  const total = checked.length;
+  for (const [done, table] of checked.entries()) {
+    onProgress({ done, total });
+    try {
+      const found = await requests.ask<string[]>("check", { table }, signal);
+      problems.push(...found.map((problem) => `${table}: ${problem}`));
+    } catch (error) {
+      problems.push(`${table}: ${damage(error)}`);
+    }
+  }
+  onProgress({ done: total, total });
+  return report({ problems, tables: checked.length, skipped });
+}
+
+/**
+ * The whole file in one snapshot, the app's pages and indexes included, then
+ * the references between our tables. It pins the log while it lasts, and it
+ * runs in a process of its own so that it can be given up at any moment.
+ */
+export async function fullCheck(
+  driver: Driver,
+  path: string,
+  { signal, onProgress }: HeavyCall,
+): Promise<CheckReport> {
+  try {
+    const found = await inKillableProcess<Omit<CheckReport, "ok">>(driver, {
+      job: "check",
+      source: { path },
+      hear(message) {
+        if (message.kind !== "progress") return;
+        onProgress({ done: message.done, total: message.total });
+      },
+      failure: heavyFailure,
+      signal,
+    });
+    return report(found);
+  } catch (error) {
+    return report({ problems: [damage(error)], tables: 0, skipped: [] });
+  }
+}
+
+/** Damage that keeps SQLite from looking further is a finding; anything else is a failure. */
+function damage(error: unknown): string {
+  if (!isHoldfastError(error) || error.code !== "DATABASE_DAMAGED") throw error;
+  return error.cause instanceof Error ? error.cause.message : error.message;
+}
+
+function report(found: Omit<CheckReport, "ok">): CheckReport {
+  return { ...found, ok: found.problems.length === 0 };
+}

@@ -1,0 +1,70 @@
+import { HoldfastError } from "../../../model/errors.ts";
+import { excerpt } from "../../../model/excerpt.ts";
+import type { SqlValue } from "../../../sql/statement.ts";
+import { optionInvalid } from "../../option-checks.ts";
+import type { HeavyRequests } from "./heavy-requests.ts";
+
+/** Where a row is: its rowid alone, or the columns of its primary key. */
+export type RowKey = readonly SqlValue[];
+
+export interface RowPage {
+  readonly rows: readonly Readonly<Record<string, SqlValue>>[];
+  /** Rows with an integer beyond ±(2^53 − 1), which could not be read exactly. */
+  readonly damaged: readonly { readonly table: string; readonly key: RowKey }[];
+  /** The last row looked at: pass it as `after` to go on from here. */
+  readonly last: RowKey;
+}
+
+export interface PageBounds {
+  readonly after: RowKey | undefined;
+  readonly rowsMax: number;
+  readonly bytesMax: number;
+  readonly msMax: number;
+}
+
+type Reply =
+  | {
+      readonly kind: "page";
+      readonly rows: RowPage["rows"];
+      readonly damaged: readonly { readonly key: RowKey }[];
+      readonly last: RowKey | undefined;
+      readonly isLast: boolean;
+    }
+  | { readonly kind: "unknown"; readonly tables: readonly string[] }
+  | { readonly kind: "mismatch"; readonly keys: readonly string[] };
+
+/** Reads one page; `isLast` says that nothing comes after it. */
+export async function readRows(
+  requests: HeavyRequests,
+  table: string,
+  bounds: PageBounds,
+  signal: AbortSignal,
+): Promise<{ readonly page: RowPage; readonly isLast: boolean }> {
+  const reply = await requests.ask<Reply>("page", { table, ...bounds }, signal);
+  switch (reply.kind) {
+    case "unknown":
+      throw tableUnknown(table, reply.tables);
+    case "mismatch":
+      throw optionInvalid(
+        "after",
+        `a key of ${bounds.after?.length ?? 0} values`,
+        `the values of ${reply.keys.join(", ")}, as \`last\` of a page has them`,
+      );
+    case "page": {
+      const { rows, isLast } = reply;
+      const damaged = reply.damaged.map(({ key }) => ({ table, key }));
+      const page = { rows, damaged, last: reply.last ?? [] };
+      return { page, isLast };
+    }
+  }
+}
+
+function tableUnknown(table: string, tables: readonly string[]): HoldfastError {
+  const own = tables.filter((name) => !name.startsWith("sqlite_"));
+  const shown = own.slice(0, 50).join(", ") || "none";
+  return new HoldfastError(
+    "TABLE_UNKNOWN",
+    `There is no table ${excerpt(table)}. Tables of this file: ${shown}${own.length > 50 ? ", …" : ""}.`,
+    { table, tables: own },
+  );
+}

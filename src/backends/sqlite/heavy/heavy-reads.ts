@@ -1,0 +1,214 @@
+import { HoldfastError } from "../../../model/errors.ts";
+import { onGiveUp } from "../../give-up.ts";
+import { refuseUnknown, wholeNumber } from "../../option-checks.ts";
+import { backUp } from "./backup.ts";
+import type { BackupResult } from "./backup.ts";
+import { fullCheck, quickCheck } from "./check.ts";
+import type { CheckReport } from "./check.ts";
+import type { Driver } from "../drivers.ts";
+import { readRows } from "./export-rows.ts";
+import type { RowKey, RowPage } from "./export-rows.ts";
+import type { HeavyCall, HeavyOptions } from "./heavy-call.ts";
+import { HeavyRequests } from "./heavy-requests.ts";
+import { measureSizes } from "./sizes.ts";
+import type { StoredSize } from "./sizes.ts";
+
+export interface CheckOptions extends HeavyOptions {
+  /** The whole file and the references between our tables, in one long snapshot. */
+  readonly full?: boolean;
+}
+
+export interface RowsOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Rows of a page, 1,000 unless told. It ends earlier at 1 MiB or `maxSnapshotMs`. */
+  readonly pageRows?: number;
+  /** Begins behind this row: the `last` of a page read earlier. */
+  readonly after?: RowKey;
+}
+
+export interface HeavyReadsParts {
+  readonly driver: Driver;
+  /** The real path of the file. */
+  readonly path: string;
+  /** How old the snapshot of a page may become; 15 ms unless told. */
+  readonly maxSnapshotMs?: number;
+  /** For tests: whether SQLite may be asked for exact sizes. */
+  readonly dbstat?: boolean;
+}
+
+/** Calls under way at once; one more is refused. */
+const callsMax = 64;
+/** The checkpointer waits 20 ms for readers, so pages do not make it fail. */
+const snapshotMs = 15;
+const pageRowsUsual = 1_000;
+const pageBytesMax = 1_048_576;
+
+/**
+ * Reads that would take too long on the event loop: checks, exports, sizes and
+ * backups of a SQLite file. All of them can be given up, and go on beside
+ * writers; none of them changes the database.
+ */
+export class HeavyReads {
+  readonly #driver: Driver;
+  readonly #path: string;
+  readonly #maxSnapshotMs: number;
+  readonly #dbstat: boolean;
+  readonly #requests: HeavyRequests;
+  readonly #calls = new Map<AbortController, Promise<unknown>>();
+  /** Long statements in processes of their own follow each other. */
+  #lane: Promise<unknown> = Promise.resolve();
+  #closing: Promise<void> | undefined;
+
+  constructor(parts: HeavyReadsParts) {
+    this.#driver = parts.driver;
+    this.#path = parts.path;
+    this.#maxSnapshotMs = wholeNumber(
+      "maxSnapshotMs",
+      parts.maxSnapshotMs ?? snapshotMs,
+    );
+    this.#dbstat = parts.dbstat ?? true;
+    this.#requests = new HeavyRequests(parts.driver, parts.path);
+  }
+
+  /**
+   * Looks for damage. Quick: our tables, each in a snapshot of its own; the
+   * app's are named in `skipped`. Full: every page of the file, the app's
+   * included, in one snapshot that pins the log while it lasts. Progress counts
+   * tables. Damage is a finding, not an error.
+   */
+  check(options: CheckOptions = {}): Promise<CheckReport> {
+    refuseUnknown(options, ["full", "signal", "timeout", "onProgress"]);
+    return this.#call("check", options, (call) =>
+      options.full === true
+        ? this.#inLane(call, () => fullCheck(this.#driver, this.#path, call))
+        : quickCheck(this.#requests, call),
+    );
+  }
+
+  /**
+   * Copies the database to a new file, as it is at one moment after the call,
+   * and resolves when the copy and all it holds are durable. It replaces
+   * nothing, and unless it resolves nothing is left. Progress counts bytes,
+   * against an estimate until the end. A signal or timeout ends it at any
+   * moment but the last, when the copy gets its name.
+   *
+   * It is one snapshot, however long it takes: meanwhile the log cannot be
+   * restarted and grows with every write. Rows of tables without an INTEGER
+   * PRIMARY KEY may have other rowids in the copy.
+   * @throws HoldfastError `TARGET_EXISTS`, `TARGET_INVALID`, `TARGET_BUSY`, `DISK_FULL`, `BACKUP_FAILED`.
+   */
+  backup(to: string, options: HeavyOptions = {}): Promise<BackupResult> {
+    refuseUnknown(options, ["signal", "timeout", "onProgress"]);
+    return this.#call("backup", options, (call) =>
+      this.#inLane(call, () => backUp(this.#driver, this.#path, to, call)),
+    );
+  }
+
+  /**
+   * Streams a table in the order of its key, a page when it is asked for. Each
+   * page is a snapshot of its own, and durable: under load a stream is no
+   * picture of one moment, but holds every row that was there all the while
+   * with an unchanged key. Damaged rows are named and passed over.
+   * @throws HoldfastError `TABLE_UNKNOWN`, and `DATABASE_DAMAGED` where SQLite cannot read on.
+   */
+  async *rows(
+    table: string,
+    options: RowsOptions = {},
+  ): AsyncGenerator<RowPage, void, undefined> {
+    refuseUnknown(options, ["signal", "pageRows", "after"]);
+    const { signal, pageRows = pageRowsUsual } = options;
+    const bounds = {
+      rowsMax: wholeNumber("pageRows", pageRows, 1, 100_000),
+      bytesMax: pageBytesMax,
+      msMax: this.#maxSnapshotMs,
+    };
+    let after = options.after;
+    for (;;) {
+      const { page, isLast } = await this.#call("export", { signal }, (call) =>
+        readRows(this.#requests, table, { ...bounds, after }, call.signal),
+      );
+      const isEmpty = page.rows.length + page.damaged.length === 0;
+      if (!isEmpty) yield page;
+      if (isLast) return;
+      after = page.last;
+    }
+  }
+
+  /** What each table and index of the file takes, the app's included. Progress counts them. */
+  sizes(options: HeavyOptions = {}): Promise<readonly StoredSize[]> {
+    refuseUnknown(options, ["signal", "timeout", "onProgress"]);
+    return this.#call("sizes", options, (call) =>
+      measureSizes(this.#requests, call, this.#dbstat),
+    );
+  }
+
+  /** Ends what is under way with `DATABASE_CLOSED`, and resolves when nothing of it reads the file. */
+  close(): Promise<void> {
+    return (this.#closing ??= this.#close());
+  }
+
+  async #close(): Promise<void> {
+    const calls = [...this.#calls.values()];
+    for (const abandoned of this.#calls.keys()) abandoned.abort(closed());
+    await Promise.allSettled(calls);
+    await this.#requests.close();
+  }
+
+  async #call<T>(
+    what: string,
+    options: HeavyOptions,
+    work: (call: HeavyCall) => Promise<T>,
+  ): Promise<T> {
+    if (this.#closing !== undefined) throw closed();
+    if (this.#calls.size >= callsMax) throw queueFull();
+    const abandoned = new AbortController();
+    const stop = onGiveUp(what, options, (error) => abandoned.abort(error));
+    const call: HeavyCall = {
+      signal: abandoned.signal,
+      onProgress: options.onProgress ?? (() => undefined),
+    };
+    const working = work(call);
+    this.#calls.set(abandoned, working);
+    try {
+      return await working;
+    } finally {
+      stop?.();
+      this.#calls.delete(abandoned);
+    }
+  }
+
+  /** Waits for its turn, or for the caller to give up. */
+  async #inLane<T>({ signal }: HeavyCall, work: () => Promise<T>): Promise<T> {
+    const before = this.#lane;
+    let leave = (): void => undefined;
+    this.#lane = new Promise<void>((resolve) => (leave = resolve)).then(
+      () => before,
+    );
+    try {
+      await new Promise<unknown>((resolve, reject) => {
+        signal.addEventListener("abort", () => reject(signal.reason as Error), {
+          once: true,
+        });
+        before.then(resolve, reject);
+      });
+      return await work();
+    } finally {
+      leave();
+    }
+  }
+}
+
+function closed(): HoldfastError {
+  return new HoldfastError(
+    "DATABASE_CLOSED",
+    "The database was closed before this was done; no part of it is left. Open it again to go on.",
+  );
+}
+
+function queueFull(): HoldfastError {
+  return new HoldfastError(
+    "QUEUE_FULL",
+    `${callsMax} checks, exports and backups are under way already. Await some of them first.`,
+    { callsMax },
+  );
+}

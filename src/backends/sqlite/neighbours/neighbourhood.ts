@@ -1,0 +1,134 @@
+import type { Clock } from "../../../model/clock.ts";
+import type { OwnerId } from "../../../model/prefixed-id.ts";
+import type { Change } from "../../../sql/operation.ts";
+import type { Meters } from "../../meters.ts";
+import type { Subscribers } from "../../subscribers.ts";
+import type { Connection } from "../connection.ts";
+import type { Calls } from "../database.ts";
+import type { Driver } from "../drivers.ts";
+import type { Flusher } from "../flusher.ts";
+import type { GroupCommit } from "../group-commit.ts";
+import { ForeignCommits } from "./foreign-commits.ts";
+import { Neighbours } from "./neighbours.ts";
+import { OwnerLocks } from "./owner-locks.ts";
+import { Peers } from "./peers.ts";
+
+export interface NeighbourhoodParts {
+  readonly driver: Driver;
+  readonly owner: OwnerId;
+  readonly clock: Clock;
+  readonly meters: Meters;
+  readonly subscribers: Subscribers;
+  readonly flusher: Flusher;
+  readonly isReadOnly: boolean;
+  readonly socketBase: string | undefined;
+}
+
+/** What peers may ask of our writer. */
+type Writer = Pick<GroupCommit, "hold" | "retryNow">;
+
+/**
+ * Puts together what a database needs to know of other processes on its
+ * file. `connection` is the writer's: its `data_version` moves with every
+ * commit but its own.
+ */
+export class Neighbourhood {
+  readonly #parts: NeighbourhoodParts;
+  readonly #locks: OwnerLocks;
+  readonly #peers: Peers;
+  readonly #foreign: ForeignCommits;
+  #neighbours: Neighbours | undefined;
+  #writer: Writer | undefined;
+
+  constructor(path: string, connection: Connection, parts: NeighbourhoodParts) {
+    this.#parts = parts;
+    this.#locks = new OwnerLocks(parts.driver, path);
+    this.#peers = new Peers(
+      path,
+      parts.owner,
+      {
+        onRing: (changes) => this.#neighbours?.rang(changes),
+        onFree: () => this.#writer?.retryNow(),
+        onHold: () => this.#writer?.hold() ?? (() => undefined),
+        onGone: (peer) => this.#neighbours?.look(peer),
+      },
+      parts.socketBase,
+    );
+    this.#foreign = new ForeignCommits(
+      path,
+      {
+        version: () => versionOf(connection),
+        onUntold: () => this.#tellUnknownWhenDurable(),
+      },
+      parts.meters,
+    );
+  }
+
+  join(calls: Calls): Neighbours {
+    const { owner, clock, subscribers, isReadOnly } = this.#parts;
+    this.#neighbours = new Neighbours(
+      {
+        owner,
+        locks: this.#locks,
+        peers: this.#peers,
+        foreign: this.#foreign,
+        subscribers,
+        clock,
+        isReadOnly,
+      },
+      calls,
+    );
+    return this.#neighbours;
+  }
+
+  /** Whose turns the peers and we arrange. */
+  arrange(writer: Writer): void {
+    this.#writer = writer;
+  }
+
+  /** Runs `action` while no process that we can reach starts a batch. */
+  async whileHeld(action: () => Promise<void>): Promise<void> {
+    this.#peers.hold(true);
+    try {
+      await action();
+    } finally {
+      this.#peers.hold(false);
+    }
+  }
+
+  waitForLock(): void {
+    this.#peers.wait();
+  }
+
+  /** @returns whether somebody waited for the lock. */
+  freeLock(): boolean {
+    return this.#peers.free();
+  }
+
+  ring(changes: readonly Change[]): void {
+    this.#peers.ring(changes);
+  }
+
+  explained(): void {
+    this.#foreign.explained();
+  }
+
+  /** A foreign commit may not be durable yet, and nobody may act on it before. */
+  #tellUnknownWhenDurable(): void {
+    const { flusher, subscribers } = this.#parts;
+    flusher.flush().then(
+      () => subscribers.tellUnknown(),
+      // A failed flush stops the database; nobody is told of what it covered.
+      () => undefined,
+    );
+  }
+}
+
+/** Undefined when somebody is in the way: then there is nothing to compare. */
+function versionOf(connection: Connection): unknown {
+  try {
+    return connection.pragma("data_version");
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,178 @@
+import { hostname } from "node:os";
+import { sleep } from "../../../host/timers.ts";
+import type { Clock } from "../../../model/clock.ts";
+import type { OwnerId } from "../../../model/prefixed-id.ts";
+import type { Change } from "../../../sql/operation.ts";
+import {
+  forgetOwner,
+  isDeathRecorded,
+  recordDeath,
+  registerOwner,
+} from "../../../stores/owner/owner.ts";
+import type { Liveness, Stats } from "../../../stores/database.ts";
+import type { Subscribers } from "../../subscribers.ts";
+import type { Calls } from "../database.ts";
+import type { ForeignCommits } from "./foreign-commits.ts";
+import type { OwnerLocks } from "./owner-locks.ts";
+import type { Peers } from "./peers.ts";
+
+export interface NeighbourParts {
+  readonly owner: OwnerId;
+  readonly locks: OwnerLocks;
+  readonly peers: Peers;
+  readonly foreign: ForeignCommits;
+  readonly subscribers: Subscribers;
+  readonly clock: Clock;
+  readonly isReadOnly: boolean;
+}
+
+/** After a connection closed: the kernel frees a process's memory before its locks. */
+const lookAgainMs: readonly number[] = [
+  1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000,
+];
+
+/**
+ * The other processes that have the file open: who they are, whether they
+ * live, and what they change.
+ */
+export class Neighbours {
+  readonly #parts: NeighbourParts;
+  readonly #calls: Calls;
+  readonly #looking = new Map<OwnerId, Promise<void>>();
+  readonly #dead = new Set<OwnerId>();
+  #isClosed = false;
+  #hasLeft = false;
+
+  constructor(parts: NeighbourParts, calls: Calls) {
+    this.#parts = parts;
+    this.#calls = calls;
+  }
+
+  /** Registers this process, meets the others, and clears up after those who died. */
+  async join(): Promise<void> {
+    const { owner, locks, peers, clock, isReadOnly } = this.#parts;
+    if (!isReadOnly) {
+      locks.hold(owner);
+      await this.#calls.write(registerOwner, {
+        owner,
+        host: hostname(),
+        now: clock.now(),
+      });
+    }
+    await peers.start();
+    for (const other of locks.owners())
+      if (other !== owner && locks.judge(other) === "dead")
+        await this.#died(other);
+  }
+
+  rang(changes: readonly Change[] | undefined): void {
+    const { foreign, subscribers } = this.#parts;
+    foreign.explained();
+    if (changes === undefined) subscribers.tellUnknown();
+    else subscribers.tell(changes);
+  }
+
+  /** The connection to a peer closed: look until it is known whether it died. */
+  look(peer: OwnerId): void {
+    if (this.#isClosed || this.#looking.has(peer) || this.#dead.has(peer))
+      return;
+    const looking = this.#lookUntilSure(peer).finally(() =>
+      this.#looking.delete(peer),
+    );
+    this.#looking.set(peer, looking);
+  }
+
+  async liveness(owner: OwnerId): Promise<Liveness> {
+    const { locks } = this.#parts;
+    if (this.#dead.has(owner)) return "dead";
+    if (await this.#calls.read(isDeathRecorded, { owner })) return "dead";
+    const judged = locks.judge(owner);
+    if (judged === "dead") await this.#died(owner);
+    return judged;
+  }
+
+  /** Told when the first subscriber comes and the last one goes. */
+  listen(isListening: boolean): void {
+    const { foreign, peers } = this.#parts;
+    if (isListening) foreign.start();
+    else foreign.stop();
+    peers.listen(isListening);
+  }
+
+  ring(changes: readonly Change[]): void {
+    this.#parts.peers.ring(changes);
+  }
+
+  stats(): Stats["peers"] {
+    const { peers, foreign } = this.#parts;
+    return {
+      connected: peers.connected.length,
+      unavailable: peers.unavailable,
+      unwatched: foreign.unwatched,
+    };
+  }
+
+  /** An orderly end: whatever this owner held, it has given back itself. */
+  async leave(): Promise<void> {
+    const { owner, isReadOnly } = this.#parts;
+    if (isReadOnly) return;
+    await this.#calls.write(forgetOwner, { owner });
+    this.#hasLeft = true;
+  }
+
+  /** Lets go of sockets, watch and lock. Without `leave` others take it for a death. */
+  async letGo(): Promise<void> {
+    const { owner, locks, peers, foreign } = this.#parts;
+    this.#isClosed = true;
+    foreign.stop();
+    await peers.close();
+    await Promise.allSettled(this.#looking.values());
+    // Who could not say farewell leaves the file, so that others can prove the end.
+    if (this.#hasLeft) locks.remove(owner);
+    locks.release();
+  }
+
+  async #lookUntilSure(peer: OwnerId): Promise<void> {
+    for (const waitMs of [0, ...lookAgainMs]) {
+      if (waitMs > 0) await sleep(waitMs);
+      if (this.#isClosed) return;
+      // A call of ours may fail, say because of a lock; then look once more.
+      if (await this.#isSettled(peer).catch(() => false)) return;
+    }
+  }
+
+  /** @returns whether there is nothing more to find out about the peer. */
+  async #isSettled(peer: OwnerId): Promise<boolean> {
+    const { locks, peers } = this.#parts;
+    switch (locks.judge(peer)) {
+      case "dead":
+        await this.#died(peer);
+        return true;
+      case "unknown":
+        // Its file is gone: it left in order, or its death was dealt with.
+        if (await this.#calls.read(isDeathRecorded, { owner: peer }))
+          this.#announce(peer);
+        return true;
+      default:
+        await peers.reconnect(peer);
+        return peers.connected.includes(peer);
+    }
+  }
+
+  /** Puts a proven death on record, then removes what the dead left, then tells. */
+  async #died(owner: OwnerId): Promise<void> {
+    const { locks, peers, clock, isReadOnly } = this.#parts;
+    if (!isReadOnly) {
+      await this.#calls.write(recordDeath, { owner, now: clock.now() });
+      locks.remove(owner);
+    }
+    peers.forget(owner);
+    this.#announce(owner);
+  }
+
+  #announce(owner: OwnerId): void {
+    if (this.#dead.has(owner)) return;
+    this.#dead.add(owner);
+    this.#parts.subscribers.tellDeath(owner);
+  }
+}

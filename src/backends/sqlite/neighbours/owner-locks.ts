@@ -1,0 +1,94 @@
+import { mkdirSync, readdirSync, rmSync, rmdirSync } from "node:fs";
+import { join } from "node:path";
+import { parseOwnerId } from "../../../model/prefixed-id.ts";
+import type { OwnerId } from "../../../model/prefixed-id.ts";
+import type { Driver, RawConnection } from "../drivers.ts";
+import { isBusy } from "../failures.ts";
+
+/**
+ * Proof of life and death by locks that the kernel gives back with the
+ * process: each owner holds a tiny SQLite file exclusively. A process id
+ * proves nothing: a zombie still has one, and another pid namespace shows
+ * none. The files lie beside the database, so that whoever can lock the
+ * database can judge its owners.
+ */
+export class OwnerLocks {
+  readonly #driver: Driver;
+  readonly #folder: string;
+  #held: RawConnection | undefined;
+
+  constructor(driver: Driver, database: string) {
+    this.#driver = driver;
+    this.#folder = `${database}-owners`;
+  }
+
+  /** Takes this process's own lock; it is held until `release` or death. */
+  hold(owner: OwnerId): void {
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    const connection = this.#driver.open(this.#file(owner), {
+      readOnly: false,
+    });
+    // Nothing is ever written here, so no journal file need lie beside it.
+    connection.exec("PRAGMA journal_mode = MEMORY");
+    connection.exec("BEGIN EXCLUSIVE");
+    this.#held = connection;
+  }
+
+  /** @returns `dead` only when the lock could be had: anything else is no proof. */
+  judge(owner: OwnerId): "alive" | "dead" | "unknown" {
+    let connection: RawConnection | undefined;
+    try {
+      connection = this.#driver.open(this.#file(owner), { readOnly: true });
+      // A shared lock, so that several may look at once without fooling each other.
+      connection.prepare("SELECT 1 FROM sqlite_schema").all();
+      return "dead";
+    } catch (error) {
+      return isBusy(error) ? "alive" : "unknown";
+    } finally {
+      connection?.close();
+    }
+  }
+
+  /** Everybody who left a lock file, alive or not. */
+  owners(): readonly OwnerId[] {
+    return namesIn(this.#folder).flatMap((name) => {
+      if (!name.endsWith(suffix)) return [];
+      try {
+        return [parseOwnerId(name.slice(0, -suffix.length))];
+      } catch {
+        return [];
+      }
+    });
+  }
+
+  /** Removes the file of an owner who left, or whose death is on record. */
+  remove(owner: OwnerId): void {
+    rmSync(this.#file(owner), { force: true });
+  }
+
+  /** Gives the own lock back. */
+  release(): void {
+    this.#held?.close();
+    this.#held = undefined;
+    try {
+      // Succeeds for the last one to leave.
+      rmdirSync(this.#folder);
+    } catch {
+      // Others are still here.
+    }
+  }
+
+  #file(owner: OwnerId): string {
+    return join(this.#folder, owner + suffix);
+  }
+}
+
+const suffix = ".lock";
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}

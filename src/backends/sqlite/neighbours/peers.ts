@@ -1,0 +1,252 @@
+import { lstatSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import { connect, createServer } from "node:net";
+import type { Server, Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { sha256Hex } from "../../../host/hash.ts";
+import { sleep } from "../../../host/timers.ts";
+import { parseOwnerId } from "../../../model/prefixed-id.ts";
+import type { OwnerId } from "../../../model/prefixed-id.ts";
+import type { Change } from "../../../sql/operation.ts";
+import { PeerSocket } from "./peer-socket.ts";
+import type { PeerMessage } from "./peer-socket.ts";
+
+export interface PeerEvents {
+  /** A peer committed, and the commit is durable. */
+  readonly onRing: (changes: readonly Change[] | undefined) => void;
+  /** A peer has given the write lock back. */
+  readonly onFree: () => void;
+  /** A peer restarts the log: no batch may start until the returned function is called. */
+  readonly onHold: () => () => void;
+  /** The connection to a peer closed without a farewell: look whether it died. */
+  readonly onGone: (peer: OwnerId) => void;
+}
+
+/** A restart takes some 10 ms; a peer that does not end it is not waited for. */
+const holdMsMax = 100;
+/** A longer path is silently cut by some systems, and listened on by its shorter name. */
+const pathBytesMax = 100;
+
+/**
+ * The processes that have the same file open, connected to each other by
+ * local sockets. A connection carries rings, and its end is a hint that the
+ * process at the other end may have died. Only a hint: owner-locks.ts proves.
+ *
+ * The sockets live in a folder of this user's, named after the identity of
+ * the file. Where that cannot be had, the watch and the poll must do.
+ */
+export class Peers {
+  readonly #owner: OwnerId;
+  readonly #events: PeerEvents;
+  readonly #folder: string;
+  readonly #sockets = new Set<PeerSocket>();
+  /** Those who wait for the write lock, longest first. */
+  readonly #waiting = new Set<PeerSocket>();
+  readonly #holds = new Map<PeerSocket, () => void>();
+  #server: Server | undefined;
+  #isListening = false;
+  #isClosed = false;
+  /** Why there are no sockets, for `stats()`. */
+  unavailable: string | undefined;
+
+  constructor(
+    database: string,
+    owner: OwnerId,
+    events: PeerEvents,
+    base: string | undefined,
+  ) {
+    const { dev, ino } = statSync(database, { bigint: true });
+    this.#folder = join(
+      base ?? tmpdir(),
+      `hf-${sha256Hex(`${dev}:${ino}`).slice(0, 16)}`,
+    );
+    this.#owner = owner;
+    this.#events = events;
+  }
+
+  /** Peers that are connected and have said who they are. */
+  get connected(): readonly OwnerId[] {
+    const names = [...this.#sockets].map((socket) => socket.peer);
+    return [...new Set(names.filter((name) => name !== undefined))].map(
+      parseOwnerId,
+    );
+  }
+
+  /** Listens, then connects to those who already do: whoever looks last finds the other. */
+  async start(): Promise<void> {
+    try {
+      this.#makeFolder();
+      await this.#listen();
+    } catch (error) {
+      this.unavailable = (error as Error).message;
+      return;
+    }
+    await Promise.all(this.#others().map((peer) => this.#connect(peer)));
+  }
+
+  /** Connects again to a peer whose connection was lost but who is alive. */
+  async reconnect(peer: OwnerId): Promise<void> {
+    if (!this.#isClosed && !this.connected.includes(peer))
+      await this.#connect(peer);
+  }
+
+  /** Tells peers whether this process has subscribers. */
+  listen(isListening: boolean): void {
+    this.#isListening = isListening;
+    for (const socket of this.#sockets) socket.say({ listening: isListening });
+  }
+
+  ring(changes: readonly Change[]): void {
+    for (const socket of this.#sockets) socket.ring(changes);
+  }
+
+  /** Asks the others to start no batch, or tells them to go on. */
+  hold(isHeld: boolean): void {
+    for (const socket of this.#sockets) socket.say({ hold: isHeld });
+  }
+
+  /** Asks the others to say when the write lock is free. */
+  wait(): void {
+    for (const socket of this.#sockets) socket.say({ waiting: true });
+  }
+
+  /**
+   * Tells the one who waits longest that it is. Were all told, all but one
+   * would try in vain.
+   * @returns whether anybody waited.
+   */
+  free(): boolean {
+    for (const socket of this.#waiting) {
+      this.#waiting.delete(socket);
+      socket.say({ free: true });
+      return true;
+    }
+    return false;
+  }
+
+  /** Removes the socket of a process that died. */
+  forget(peer: OwnerId): void {
+    rmSync(this.#path(peer), { force: true });
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const socket of this.#sockets) {
+      socket.say({ bye: true });
+      socket.end();
+    }
+    const server = this.#server;
+    if (server === undefined) return;
+    // Closing the server removes its socket file.
+    await new Promise<void>((resolve) => server.close(() => resolve()));
+  }
+
+  #makeFolder(): void {
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    const found = lstatSync(this.#folder);
+    const isOurs =
+      process.getuid === undefined || found.uid === process.getuid();
+    if (!found.isDirectory() || !isOurs || (found.mode & 0o077) !== 0)
+      throw new Error(`${this.#folder} is not a folder of this user's alone`);
+    const bytes = Buffer.byteLength(this.#path(this.#owner));
+    if (bytes > pathBytesMax)
+      throw new Error(
+        `the path of a socket would have ${bytes} bytes, more than ${pathBytesMax}`,
+      );
+  }
+
+  async #listen(): Promise<void> {
+    const server = createServer((socket) => this.#adopt(socket));
+    this.#server = server;
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", reject);
+      // Exclusive, or a cluster's primary would own the socket and outlive us.
+      server.listen(
+        { path: this.#path(this.#owner), exclusive: true },
+        resolve,
+      );
+    });
+    server.on("error", () => undefined);
+    server.unref();
+  }
+
+  #others(): readonly OwnerId[] {
+    return readdirSync(this.#folder).flatMap((name) => {
+      try {
+        const peer = parseOwnerId(name.replace(/\.sock$/, ""));
+        return peer === this.#owner ? [] : [peer];
+      } catch {
+        return [];
+      }
+    });
+  }
+
+  #connect(peer: OwnerId): Promise<void> {
+    return new Promise((resolve) => {
+      const socket = connect(this.#path(peer));
+      socket.once("connect", () => {
+        this.#adopt(socket);
+        resolve();
+      });
+      socket.once("error", (error: NodeJS.ErrnoException) => {
+        // Nobody listens: a process that died left its socket behind.
+        if (error.code === "ECONNREFUSED") this.#events.onGone(peer);
+        resolve();
+      });
+    });
+  }
+
+  #adopt(raw: Socket): void {
+    if (this.#isClosed) return void raw.destroy();
+    const socket = new PeerSocket(
+      raw,
+      (message) => this.#heard(socket, message),
+      () => this.#closed(socket),
+    );
+    this.#sockets.add(socket);
+    socket.say({ hello: this.#owner, listening: this.#isListening });
+  }
+
+  #heard(socket: PeerSocket, message: PeerMessage): void {
+    if ("hello" in message) socket.peer = message.hello;
+    if ("listening" in message) socket.isListening = message.listening;
+    if ("waiting" in message) this.#waiting.add(socket);
+    if ("free" in message) this.#events.onFree();
+    if ("hold" in message) this.#holdFor(socket, message.hold);
+    if ("bye" in message) socket.saidBye = true;
+    if ("changes" in message)
+      this.#events.onRing(
+        message.changes?.map(([operation, key]) => ({ operation, key })),
+      );
+  }
+
+  #closed(socket: PeerSocket): void {
+    this.#sockets.delete(socket);
+    this.#waiting.delete(socket);
+    this.#holdFor(socket, false);
+    if (this.#isClosed || socket.saidBye || socket.peer === undefined) return;
+    this.#events.onGone(parseOwnerId(socket.peer));
+  }
+
+  /** One hold per peer, and none for long: the peer may be stopped in the middle. */
+  #holdFor(socket: PeerSocket, isHeld: boolean): void {
+    this.#holds.get(socket)?.();
+    this.#holds.delete(socket);
+    if (!isHeld) return;
+    const release = this.#events.onHold();
+    const ended = new AbortController();
+    // Keeps the process alive, since calls may be waiting for the end of it.
+    sleep(holdMsMax, ended.signal).then(
+      () => this.#holdFor(socket, false),
+      () => undefined,
+    );
+    this.#holds.set(socket, () => {
+      ended.abort();
+      release();
+    });
+  }
+
+  #path(peer: OwnerId): string {
+    return join(this.#folder, `${peer}.sock`);
+  }
+}

@@ -1,0 +1,10 @@
+-- Processes that have, or had, this database open. A row goes with an orderly
+-- close; died_at is written once the death has been proven.
+CREATE TABLE holdfast_owner (
+  id TEXT COLLATE "C" NOT NULL CONSTRAINT holdfast_owner_pkey PRIMARY KEY,
+  host TEXT COLLATE "C" NOT NULL,
+  opened_at BIGINT NOT NULL,
+  died_at BIGINT
+);
+
+CREATE INDEX holdfast_owner_died ON holdfast_owner (died_at) WHERE died_at IS NOT NULL;

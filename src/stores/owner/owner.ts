@@ -1,0 +1,62 @@
+import type { OwnerId } from "../../model/prefixed-id.ts";
+import { operation, row, run } from "../../sql/operation.ts";
+import type { Operation } from "../../sql/operation.ts";
+import { sql } from "../../sql/statement.ts";
+
+/** Dead owners are remembered for so long, for those who hold something of theirs. */
+const deadKeptMs = 30 * 24 * 60 * 60 * 1_000;
+
+interface Registration {
+  readonly owner: OwnerId;
+  readonly host: string;
+  readonly now: number;
+}
+
+/** Makes a process known as an owner, and forgets those who died long ago. */
+export const registerOwner: Operation<Registration, void> = operation(
+  "registerOwner",
+  {
+    key: (input: Registration) => input.owner,
+    *one({ owner, host, now }) {
+      yield* run(sql`
+        INSERT INTO holdfast_owner (id, host, opened_at, died_at)
+        VALUES (${owner}, ${host}, ${now}, NULL)`);
+      yield* run(sql`
+        DELETE FROM holdfast_owner WHERE died_at IS NOT NULL AND died_at < ${now - deadKeptMs}`);
+    },
+  },
+);
+
+interface Death {
+  readonly owner: OwnerId;
+  readonly now: number;
+}
+
+/** Records a proven death, once; later provers change nothing. */
+export const recordDeath: Operation<Death, void> = operation("recordDeath", {
+  key: (input: Death) => input.owner,
+  *one({ owner, now }) {
+    yield* run(sql`
+      UPDATE holdfast_owner SET died_at = ${now} WHERE id = ${owner} AND died_at IS NULL`);
+  },
+});
+
+/** An orderly close: whatever the owner held it has given back itself. */
+export const forgetOwner: Operation<{ readonly owner: OwnerId }, void> =
+  operation("forgetOwner", {
+    key: (input: { readonly owner: OwnerId }) => input.owner,
+    *one({ owner }) {
+      yield* run(sql`DELETE FROM holdfast_owner WHERE id = ${owner}`);
+    },
+  });
+
+/** Whether the death of an owner is on record. */
+export const isDeathRecorded: Operation<{ readonly owner: OwnerId }, boolean> =
+  operation("isDeathRecorded", {
+    key: (input: { readonly owner: OwnerId }) => input.owner,
+    *one({ owner }) {
+      const found = yield* row<{ readonly died_at: number | null }>(sql`
+        SELECT died_at FROM holdfast_owner WHERE id = ${owner}`);
+      return found !== undefined && found.died_at !== null;
+    },
+  });

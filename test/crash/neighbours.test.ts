@@ -1,0 +1,230 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { run } from "../../src/sql/operation.ts";
+import { sql } from "../../src/sql/statement.ts";
+import { createNoteTable } from "../conformance/notes.ts";
+import { isDeep } from "../depth.ts";
+import { Folder, withFolder } from "../sqlite/place.ts";
+import { Child } from "./child.ts";
+import { Neighbour } from "./neighbours.ts";
+
+/** A file with the table of notes, and the processes that a test starts on it. */
+async function withFile(
+  body: (
+    folder: Folder,
+    start: (under?: readonly string[]) => Promise<Neighbour>,
+  ) => Promise<void>,
+): Promise<void> {
+  await withFolder(async (folder) => {
+    const setup = await folder.open();
+    await setup.write("tables", createNoteTable);
+    await setup.close();
+    const started: Neighbour[] = [];
+    try {
+      await body(folder, async (under) => {
+        const neighbour = await Neighbour.start(folder.file(), under);
+        started.push(neighbour);
+        return neighbour;
+      });
+    } finally {
+      for (const { child } of started) child.kill();
+      await Promise.all(started.map(({ child }) => child.ended));
+    }
+  });
+}
+
+const canUnshare =
+  spawnSync("unshare", ["--pid", "--fork", "true"]).status === 0;
+
+describe("processes on one file", () => {
+  test("hear of each other's changes by name, without a poll", () =>
+    withFile(async (_, start) => {
+      const [a, b] = [await start(), await start()];
+      await a.write("one");
+      await b.until(() => b.heardKeys.includes("one"));
+      await b.write("two");
+      await a.until(() => a.heardKeys.includes("two"));
+      expect(a.heardKeys).toEqual(["one", "two"]);
+      expect(b.heardKeys).toEqual(["one", "two"]);
+      const stats = await b.stats();
+      expect(stats?.polls).toBe(0);
+      expect(stats?.peers.connected).toBe(1);
+      expect(stats?.peers.unavailable).toBeUndefined();
+    }));
+
+  test(`lose no wake-up over ${isDeep ? 1_000 : 100} rounds under load`, () =>
+    withFile(async (_, start) => {
+      const [a, b] = [await start(), await start()];
+      const load = new Child("busy-loop.ts", []);
+      try {
+        const rounds = isDeep ? 1_000 : 100;
+        for (let round = 0; round < rounds; round += 1) {
+          await a.write(`r${round}`);
+          await b.until(() => b.heardKeys.includes(`r${round}`));
+        }
+        expect(b.heardKeys).toHaveLength(rounds);
+        expect((await b.stats())?.polls).toBe(0);
+      } finally {
+        load.kill();
+        await load.ended;
+      }
+    }));
+
+  test("hear of a write by somebody who does not ring, without a poll", () =>
+    withFile(async (folder, start) => {
+      const a = await start();
+      folder.shell([
+        "INSERT INTO app_note (id, half, body) VALUES ('shell', 1, NULL)",
+      ]);
+      await a.until(() => a.heardUnknown > 0);
+      expect((await a.stats())?.polls).toBe(0);
+    }));
+
+  test("know who is alive, and take an orderly end for no death", () =>
+    withFile(async (_, start) => {
+      const [a, b] = [await start(), await start()];
+      const owner = await b.owner();
+      expect(await a.liveness(owner)).toBe("alive");
+      b.child.tell("close");
+      expect(await b.child.ended).toBe(0);
+      expect(await a.liveness(owner)).toBe("unknown");
+      expect(a.heardDeaths).toEqual([]);
+    }));
+
+  test("take a process that ended without closing for dead", () =>
+    withFile(async (_, start) => {
+      const [a, b] = [await start(), await start()];
+      const owner = await b.owner();
+      b.child.tell("leave");
+      await a.until(() => a.heardDeaths.length > 0);
+      expect(a.heardDeaths).toEqual([owner]);
+      expect(await a.liveness(owner)).toBe("dead");
+    }));
+
+  const many = isDeep ? 16 : 8;
+
+  test(`of ${many} processes killed at once every survivor hears, and nothing of them is left`, () =>
+    withFile(async (folder, start) => {
+      const survivors = [await start(), await start(), await start()];
+      const doomed = await Promise.all(
+        Array.from({ length: many }, () => start()),
+      );
+      const owners = await Promise.all(doomed.map((one) => one.owner()));
+      const signals = ["SIGKILL", "SIGABRT", "SIGSEGV"] as const;
+      for (const [index, { child }] of doomed.entries())
+        child.process.kill(signals[index % signals.length]);
+      for (const survivor of survivors) {
+        await survivor.until(() => survivor.heardDeaths.length >= many);
+        expect([...survivor.heardDeaths].toSorted()).toEqual(
+          [...owners].toSorted(),
+        );
+      }
+      expect(readdirSync(`${folder.file()}-owners`)).toHaveLength(3);
+    }));
+
+  test("a stopped process is not dead; killed, it is", () =>
+    withFile(async (_, start) => {
+      const [a, b] = [await start(), await start()];
+      const owner = await b.owner();
+      b.child.process.kill("SIGSTOP");
+      expect(await a.liveness(owner)).toBe("alive");
+      b.child.kill();
+      await a.until(() => a.heardDeaths.length > 0);
+      expect(a.heardDeaths).toEqual([owner]);
+    }));
+
+  test("a zombie is dead", () =>
+    withFile(async (_, start) => {
+      const a = await start();
+      // The shell becomes `sleep`, which never asks how its child ended.
+      const zombie = await start([
+        "sh",
+        "-c",
+        '"$0" "$@" <&0 & echo "{\\"pid\\":$!}"; exec sleep 60',
+      ]);
+      const { pid } = zombie.facts[0] as { readonly pid?: number };
+      process.kill(pid ?? Number.NaN, "SIGKILL");
+      await a.until(() => a.heardDeaths.length > 0);
+      expect(a.heardDeaths).toEqual([await zombie.owner()]);
+      expect(process.kill(pid ?? Number.NaN, 0)).toBe(true);
+    }));
+
+  test.runIf(canUnshare)(
+    "a process in another pid namespace is judged like any other",
+    () =>
+      withFile(async (_, start) => {
+        const a = await start();
+        const b = await start(["unshare", "--pid", "--fork", "--kill-child"]);
+        const owner = await b.owner();
+        expect(await a.liveness(owner)).toBe("alive");
+        await b.write("from-afar");
+        await a.until(() => a.heardKeys.includes("from-afar"));
+        b.child.kill();
+        await a.until(() => a.heardDeaths.length > 0);
+        expect(a.heardDeaths).toEqual([owner]);
+      }),
+  );
+
+  test("workers of a cluster have sockets of their own", () =>
+    withFile(async (folder) => {
+      const primary = new Child("cluster-primary.ts", [folder.file()]);
+      expect(await primary.ended).toBe(0);
+      expect(primary.lines).toEqual(["heard of the death"]);
+    }));
+
+  test("an owner nobody knows is unknown", () =>
+    withFile(async (_, start) => {
+      const a = await start();
+      expect(await a.liveness("Own_01ARZ3NDEKTSV4RRFFQ69G5FAV" as never)).toBe(
+        "unknown",
+      );
+    }));
+
+  test("after all were killed, the next to open clears up and knows that they are dead", () =>
+    withFile(async (folder, start) => {
+      const doomed = [await start(), await start()];
+      const owners = await Promise.all(doomed.map((one) => one.owner()));
+      for (const { child } of doomed) child.kill();
+      await Promise.all(doomed.map(({ child }) => child.ended));
+      const database = await folder.open();
+      for (const owner of owners)
+        expect(await database.liveness(owner)).toBe("dead");
+      expect(readdirSync(`${folder.file()}-owners`)).toEqual([
+        `${database.owner}.lock`,
+      ]);
+      await database.close();
+      expect(existsSync(`${folder.file()}-owners`)).toBe(false);
+    }));
+});
+
+describe("where peers cannot be reached", () => {
+  test.each([
+    ["the path of a socket would be too long", "x".repeat(90)],
+    ["the folder cannot be made", "app.db"],
+  ])("because %s, the watch tells, and stats say why", (_, base) =>
+    withFolder(async (folder) => {
+      const seams = { socketBase: folder.file(base) };
+      const a = await folder.open({}, seams);
+      const b = await folder.open({}, seams);
+      await a.write("tables", createNoteTable);
+      const heard: string[] = [];
+      const told = new Promise<void>((resolve) => {
+        b.subscribe((hint) => {
+          heard.push(hint.kind);
+          resolve();
+        });
+      });
+      await a.write("unnamed", createIndex);
+      await told;
+      expect(heard).toEqual(["unknown"]);
+      expect(b.stats().polls).toBe(0);
+      expect(b.stats().peers.connected).toBe(0);
+      expect(b.stats().peers.unavailable).toMatch(/path of a socket|app\.db/);
+    }),
+  );
+});
+
+function* createIndex() {
+  yield* run(sql`CREATE INDEX app_note_body ON app_note (body)`);
+}

@@ -1,0 +1,104 @@
+import type { OwnerId } from "../../src/model/prefixed-id.ts";
+import type { ChangeHint, Liveness, Stats } from "../../src/stores/database.ts";
+import { Child } from "./child.ts";
+
+type Fact = {
+  readonly owner?: OwnerId;
+  readonly heard?: ChangeHint;
+  readonly wrote?: string;
+  /** When it happened, for those two. */
+  readonly at?: number;
+  readonly liveness?: Liveness;
+  readonly stats?: Stats;
+};
+
+/** A process running neighbour.ts, by what it said. */
+export class Neighbour {
+  readonly child: Child;
+  #parsed = 0;
+  readonly #facts: Fact[] = [];
+
+  constructor(path: string, under: readonly string[] = []) {
+    this.child = new Child("neighbour.ts", [path], under);
+  }
+
+  static async start(
+    path: string,
+    under: readonly string[] = [],
+  ): Promise<Neighbour> {
+    const neighbour = new Neighbour(path, under);
+    await neighbour.owner();
+    return neighbour;
+  }
+
+  get facts(): readonly Fact[] {
+    for (; this.#parsed < this.child.lines.length; this.#parsed += 1)
+      this.#facts.push(
+        JSON.parse(this.child.lines[this.#parsed] ?? "{}") as Fact,
+      );
+    return this.#facts;
+  }
+
+  /** The keys of the changes it heard of, in order. */
+  get heardKeys(): readonly string[] {
+    return this.facts.flatMap(({ heard }) =>
+      heard?.kind === "change" ? [heard.key] : [],
+    );
+  }
+
+  get heardDeaths(): readonly OwnerId[] {
+    return this.facts.flatMap(({ heard }) =>
+      heard?.kind === "death" ? [heard.owner] : [],
+    );
+  }
+
+  get heardUnknown(): number {
+    return this.facts.filter(({ heard }) => heard?.kind === "unknown").length;
+  }
+
+  async owner(): Promise<OwnerId> {
+    const found = await this.#find((fact) => fact.owner);
+    if (found === undefined)
+      throw new Error(`The neighbour ended: ${this.child.errors}`);
+    return found;
+  }
+
+  async write(id: string): Promise<void> {
+    this.child.tell(`write ${id}`);
+    await this.#find((fact) => (fact.wrote === id ? id : undefined));
+  }
+
+  async liveness(owner: OwnerId): Promise<Liveness | undefined> {
+    const before = this.facts.length;
+    this.child.tell(`liveness ${owner}`);
+    return this.#find((fact, index) =>
+      index >= before ? fact.liveness : undefined,
+    );
+  }
+
+  async stats(): Promise<Stats | undefined> {
+    const before = this.facts.length;
+    this.child.tell("stats");
+    return this.#find((fact, index) =>
+      index >= before ? fact.stats : undefined,
+    );
+  }
+
+  until(isFulfilled: () => boolean): Promise<void> {
+    return this.child.until(isFulfilled);
+  }
+
+  async #find<T>(
+    pick: (fact: Fact, index: number) => T | undefined,
+  ): Promise<T | undefined> {
+    const look = (): T | undefined => {
+      for (const [index, fact] of this.facts.entries()) {
+        const picked = pick(fact, index);
+        if (picked !== undefined) return picked;
+      }
+      return undefined;
+    };
+    await this.child.until(() => look() !== undefined);
+    return look();
+  }
+}

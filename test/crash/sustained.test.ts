@@ -1,0 +1,64 @@
+import { statSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { createNoteTable, noteCount } from "../conformance/notes.ts";
+import { isDeep } from "../depth.ts";
+import { withFolder } from "../sqlite/place.ts";
+import { Child } from "./child.ts";
+
+/** note-writer.ts bounds the log to 256 KiB; what is on top is what a restart could not yet take back. */
+const walBytesMax = 64 * 262_144;
+
+describe("sustained writing", () => {
+  const notes = isDeep ? 1_000_000 : 24_000;
+
+  test.each([
+    ["one process", 1, 0],
+    ["three processes", 3, 0],
+    ["one process and three overlapping readers", 1, 3],
+  ])(
+    `of ${notes} notes by %s keeps the log bounded, and no call fails`,
+    (_name, writers, readers) =>
+      withFolder(async (folder) => {
+        const setup = await folder.open();
+        await setup.write("tables", createNoteTable);
+        await setup.close();
+        const watching = Array.from(
+          { length: readers },
+          () => new Child("overlapping-reader.ts", [folder.file()]),
+        );
+        const callers = 100;
+        const each = Math.ceil(notes / writers / callers);
+        const children = Array.from(
+          { length: writers },
+          (_, index) =>
+            new Child("note-writer.ts", [
+              folder.file(),
+              `w${index}`,
+              callers,
+              each,
+            ]),
+        );
+        let walBytes = 0;
+        const looking = setInterval(() => {
+          const found = statSync(`${folder.file()}-wal`, {
+            throwIfNoEntry: false,
+          });
+          walBytes = Math.max(walBytes, found?.size ?? 0);
+        }, 20);
+        for (const child of children) {
+          expect(await child.ended).toBe(0);
+          expect(child.errors).toBe("");
+        }
+        clearInterval(looking);
+        for (const reader of watching) {
+          reader.tell("stop");
+          expect(await reader.ended).toBe(0);
+        }
+        expect(walBytes).toBeGreaterThan(0);
+        expect(walBytes).toBeLessThan(walBytesMax);
+        expect(await noteCount(await folder.open())).toBe(
+          2 * writers * callers * each,
+        );
+      }),
+  );
+});
