@@ -23,3 +23,20 @@ export function median(values: readonly number[]): number {
 export function rounded(value: number): number {
   return Number(value.toPrecision(4));
 }
+
+/** The middle of ours and of the ceiling, and of their ratios round by round. */
+export function compared(
+  values: readonly number[],
+  ceilings: readonly number[],
+): object {
+  const ratios = values.map(
+    (value, round) => value / (ceilings[round] ?? Number.NaN),
+  );
+  return {
+    value: Math.round(median(values)),
+    unit: "operations/s",
+    ceiling: Math.round(median(ceilings)),
+    ratio: rounded(median(ratios)),
+    rounds: values.length,
+  };
+}

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { openSqlite } from "../../src/sqlite.ts";
-import { inScratch, median, rounded } from "../scratch.ts";
+import { compared, inScratch } from "../scratch.ts";
 import { handWrittenLoop } from "./ceiling.ts";
 import { appendLoad, prepareHeads } from "./load.ts";
 
@@ -35,16 +35,8 @@ export function concurrent(): Promise<object> {
       );
     }
     return {
-      value: Math.round(median(values)),
-      unit: "operations/s",
-      ceiling: Math.round(median(ceilings)),
-      ratio: rounded(
-        median(
-          values.map((value, round) => value / (ceilings[round] ?? Number.NaN)),
-        ),
-      ),
+      ...compared(values, ceilings),
       rowsPerCommit,
-      rounds,
     };
   });
 }

@@ -3,7 +3,7 @@ import { operation } from "../../src/sql/operation.ts";
 import startServer from "../../test/global-setup.ts";
 import { appendEntry } from "../../test/fixtures/append-entry.ts";
 import type { AppendEntry } from "../../test/fixtures/append-entry.ts";
-import { median, rounded } from "../scratch.ts";
+import { compared } from "../scratch.ts";
 import { appendLoad, prepareHeads } from "./load.ts";
 
 const callers = 200;
@@ -42,14 +42,7 @@ export async function postgres(): Promise<object> {
       ceilings.push(await measure(eachAlone, appendAlone));
     }
     return {
-      value: Math.round(median(values)),
-      unit: "operations/s",
-      ceiling: Math.round(median(ceilings)),
-      ratio: rounded(
-        median(
-          values.map((value, round) => value / (ceilings[round] ?? Number.NaN)),
-        ),
-      ),
+      ...compared(values, ceilings),
       batchSize: database.stats().batchSize,
       note: "ceiling is one transaction per operation",
     };

@@ -5,7 +5,8 @@ import { sql } from "../../src/sql/statement.ts";
 import { appendEntry } from "../fixtures/append-entry.ts";
 import { Barrier } from "./barrier.ts";
 import { createHeads, logOf } from "./log.ts";
-import { rejection, until, withPlace } from "./place.ts";
+import { rejection } from "../conformance/backend.ts";
+import { until, withPlace } from "./place.ts";
 import type { Place } from "./place.ts";
 
 function* touch(head: number): Tx<void> {

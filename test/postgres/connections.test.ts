@@ -4,7 +4,8 @@ import { sql } from "../../src/sql/statement.ts";
 import { appendEntry, createHead } from "../fixtures/append-entry.ts";
 import { withCable } from "./cable.ts";
 import { createHeads, logOf } from "./log.ts";
-import { rejection, withPlace } from "./place.ts";
+import { rejection } from "../conformance/backend.ts";
+import { withPlace } from "./place.ts";
 
 /** Safe to repeat, as every public write is: finds the head that it made before. */
 const ensureHead = operation("ensureHead", {

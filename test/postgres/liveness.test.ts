@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createHeads } from "./log.ts";
-import { rejection, until, withPlace } from "./place.ts";
+import { rejection } from "../conformance/backend.ts";
+import { until, withPlace } from "./place.ts";
 
 describe("whether another process lives", () => {
   test("is known while the server holds its lock, and unknown without", () =>

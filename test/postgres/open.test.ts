@@ -9,7 +9,8 @@ import type { PostgresOptions } from "../../src/postgres.ts";
 import { row } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Database } from "../../src/stores/database.ts";
-import { rejection, serverUrl, urlWith, withPlace } from "./place.ts";
+import { rejection } from "../conformance/backend.ts";
+import { serverUrl, urlWith, withPlace } from "./place.ts";
 
 const password = "s3cret-Pa55word";
 

@@ -83,22 +83,6 @@ export async function withPlace(
   }
 }
 
-/** The error of a promise that must reject, for looking at its parts. */
-export async function rejection(promise: Promise<unknown>): Promise<
-  Error & {
-    readonly code?: string;
-    readonly retryable?: boolean;
-    readonly details?: Record<string, unknown>;
-  }
-> {
-  try {
-    await promise;
-  } catch (error) {
-    return error as Error;
-  }
-  throw new Error("Expected a rejection, but the promise was fulfilled.");
-}
-
 /** Waits for something that happens by itself; the test's timeout is the limit. */
 export async function until(
   happened: () => boolean | Promise<boolean>,

@@ -5,7 +5,8 @@ import type { Database } from "../../src/stores/database.ts";
 import { appendEntry, refusedPayload } from "../fixtures/append-entry.ts";
 import { Barrier } from "./barrier.ts";
 import { createHeads, logOf } from "./log.ts";
-import { rejection, withPlace } from "./place.ts";
+import { rejection } from "../conformance/backend.ts";
+import { withPlace } from "./place.ts";
 
 describe("calls that run as a set", () => {
   test("share a commit", () =>

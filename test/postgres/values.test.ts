@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest";
 import { row, rows, run } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Parameter } from "../../src/sql/statement.ts";
-import { rejection, withPlace } from "./place.ts";
+import { rejection } from "../conformance/backend.ts";
+import { withPlace } from "./place.ts";
 
 describe("values of an app's own Postgres tables", () => {
   test("come back as text, numbers, bytes or null, as from SQLite", () =>

@@ -7,7 +7,8 @@ import { Barrier } from "./barrier.ts";
 import { withCable } from "./cable.ts";
 import { listen } from "./listen.ts";
 import { createHeads, logOf } from "./log.ts";
-import { rejection, until, withPlace } from "./place.ts";
+import { rejection } from "../conformance/backend.ts";
+import { until, withPlace } from "./place.ts";
 import type { Place } from "./place.ts";
 
 /** Keeps one connection for a while. */

@@ -11,6 +11,7 @@ import {
   noteHalves,
 } from "../conformance/notes.ts";
 import { Child } from "../crash/child.ts";
+import { whileLocked } from "../crash/locked.ts";
 import { driverName, withFolder } from "./place.ts";
 
 /** Every promise settles, whatever goes wrong around it. */
@@ -97,17 +98,11 @@ describe("close", () => {
     withFolder(async (folder) => {
       const database = await folder.open();
       await database.write("tables", createNoteTable);
-      const holder = new Child("lock-holder.ts", [
-        folder.file(),
-        "write",
-        60_000,
-      ]);
-      await holder.reported(1);
-      const waiting = rejection(database.write(addNote, { id: "a" }));
-      await database.close({ timeout: 20 });
-      expect(await waiting).toMatchObject({ code: "DATABASE_CLOSED" });
-      holder.kill();
-      await holder.ended;
+      await whileLocked(folder, "write", async () => {
+        const waiting = rejection(database.write(addNote, { id: "a" }));
+        await database.close({ timeout: 20 });
+        expect(await waiting).toMatchObject({ code: "DATABASE_CLOSED" });
+      });
     }));
 
   test("ends after a flush failed", () =>
@@ -130,18 +125,12 @@ describe("an open", () => {
     withFolder(async (folder) => {
       const first = await folder.open();
       await first.write("tables", createNoteTable);
-      const holder = new Child("lock-holder.ts", [
-        folder.file(),
-        "read",
-        60_000,
-      ]);
-      await holder.reported(1);
-      await first.write(addNote, { id: "a" });
-      const second = await folder.open({ busyTimeout: "5s" });
-      await second.write(addNote, { id: "b" });
-      expect(await noteHalves(second)).toBe("a1 a2 b1 b2");
-      holder.kill();
-      await holder.ended;
+      await whileLocked(folder, "read", async () => {
+        await first.write(addNote, { id: "a" });
+        const second = await folder.open({ busyTimeout: "5s" });
+        await second.write(addNote, { id: "b" });
+        expect(await noteHalves(second)).toBe("a1 a2 b1 b2");
+      });
     }));
 
   test("leaves a file alone whose schema it refuses", () =>
