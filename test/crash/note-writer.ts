@@ -7,12 +7,17 @@ import { driverName } from "../sqlite/place.ts";
  * acknowledgement on its standard output, one id per line, right after the
  * promise resolved. Some calls fail half-way on purpose.
  */
-const [path = "", prefix = "", callers = "1", notesEach = "Infinity"] =
-  process.argv.slice(2);
+const [
+  path = "",
+  prefix = "",
+  callers = "1",
+  notesEach = "Infinity",
+  walBytes = "262144",
+] = process.argv.slice(2);
 
 const database = await openSqlite(path, {
   driver: driverName,
-  limits: { walBytes: 262_144 },
+  limits: { walBytes: Number(walBytes) },
 });
 process.stdout.write("open\n");
 const body = "x".repeat(200);

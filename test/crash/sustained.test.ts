@@ -5,8 +5,12 @@ import { isDeep } from "../depth.ts";
 import { withFolder } from "../sqlite/place.ts";
 import { Child } from "./child.ts";
 
-/** note-writer.ts bounds the log to 256 KiB; what is on top is what a restart could not yet take back. */
-const walBytesMax = 64 * 262_144;
+const walBytesBound = isDeep ? 4 * 1_048_576 : 262_144;
+/**
+ * On top of the bound comes what is written until a restart succeeds: a
+ * checkpointer in whose way others are waits for up to two seconds.
+ */
+const walBytesMax = 16 * 1_048_576 + 16 * walBytesBound;
 
 describe("sustained writing", () => {
   const notes = isDeep ? 1_000_000 : 24_000;
@@ -36,6 +40,7 @@ describe("sustained writing", () => {
               `w${index}`,
               callers,
               each,
+              walBytesBound,
             ]),
         );
         let walBytes = 0;
