@@ -1,5 +1,8 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync } from "node:fs";
+import { once } from "node:events";
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { run } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
@@ -223,6 +226,71 @@ describe("where peers cannot be reached", () => {
       expect(b.stats().peers.unavailable).toMatch(/path of a socket|app\.db/);
     }),
   );
+});
+
+describe("what a peer may meet", () => {
+  test("a stranger on its socket is hung up on, and does no harm", () =>
+    withFolder(async (folder) => {
+      const seams = { socketBase: folder.path };
+      const database = await folder.open({}, seams);
+      const [sockets = ""] = readdirSync(folder.path).filter((name) =>
+        name.startsWith("hf-"),
+      );
+      const socket = join(folder.path, sockets, `${database.owner}.sock`);
+      for (const nonsense of [
+        "GET / HTTP/1.1\r\n\r\n",
+        '{"hello":"nobody"}\n',
+        '{"changes":[5]}\n',
+        '"text"\n',
+      ]) {
+        const stranger = connect(socket);
+        stranger.on("error", () => undefined);
+        stranger.write(nonsense);
+        stranger.resume();
+        await once(stranger, "close");
+      }
+      await database.write("tables", createNoteTable);
+      expect(database.stats().peers.connected).toBe(0);
+    }));
+
+  test("a socket and a lock file that nobody holds are cleared away", () =>
+    withFolder(async (folder) => {
+      await (await folder.open()).close();
+      const stale = "Own_01ARZ3NDEKTSV4RRFFQ69G5FAV" as never;
+      mkdirSync(`${folder.file()}-owners`);
+      writeFileSync(join(`${folder.file()}-owners`, `${stale}.lock`), "");
+      const database = await folder.open();
+      expect(readdirSync(`${folder.file()}-owners`)).toEqual([
+        `${database.owner}.lock`,
+      ]);
+    }));
+
+  test("without sockets a death is found by looking around", () =>
+    withFolder(async (folder) => {
+      const database = await folder.open(
+        {},
+        { socketBase: folder.file("x".repeat(90)) },
+      );
+      const died = new Promise<string>((resolve) => {
+        database.subscribe((hint) => {
+          if (hint.kind === "death") resolve(hint.owner);
+        });
+      });
+      const neighbour = await Neighbour.start(folder.file());
+      const owner = await neighbour.owner();
+      neighbour.child.kill();
+      expect(await died).toBe(owner);
+    }));
+
+  test("a stopped peer does not keep a database from closing", () =>
+    withFolder(async (folder) => {
+      const database = await folder.open();
+      const neighbour = await Neighbour.start(folder.file());
+      neighbour.child.process.kill("SIGSTOP");
+      await database.close();
+      neighbour.child.kill();
+      await neighbour.child.ended;
+    }));
 });
 
 function* createIndex() {

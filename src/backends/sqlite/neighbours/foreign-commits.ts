@@ -9,6 +9,8 @@ export interface ForeignEvents {
   readonly version: () => unknown;
   /** Somebody committed and nobody told us what. */
   readonly onUntold: () => void;
+  /** Now and then, for whatever else nobody might have told. */
+  readonly onTick: () => void;
 }
 
 /** The watch fires on the log's bytes; the commit shows a moment later, without an event. */
@@ -120,6 +122,7 @@ export class ForeignCommits {
       this.#pollMs = Math.min(pollLongestMs, this.#pollMs * 2);
       if (!this.#judging && !this.#rechecking && this.#moved())
         this.#judge(true);
+      this.#events.onTick();
       this.#poll();
     });
   }

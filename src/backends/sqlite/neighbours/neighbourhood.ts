@@ -59,6 +59,7 @@ export class Neighbourhood {
       {
         version: () => versionOf(connection),
         onUntold: () => this.#tellUnknownWhenDurable(),
+        onTick: () => this.#neighbours?.lookAround(),
       },
       parts.meters,
     );

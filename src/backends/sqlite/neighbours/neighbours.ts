@@ -82,6 +82,19 @@ export class Neighbours {
     this.#looking.set(peer, looking);
   }
 
+  /** Looks at those whom no connection would report: the ones we cannot reach. */
+  lookAround(): void {
+    const { locks, peers, owner } = this.#parts;
+    const reached = new Set(peers.connected);
+    for (const other of locks.owners())
+      if (
+        other !== owner &&
+        !reached.has(other) &&
+        locks.judge(other) === "dead"
+      )
+        this.look(other);
+  }
+
   async liveness(owner: OwnerId): Promise<Liveness> {
     const { locks } = this.#parts;
     if (this.#dead.has(owner)) return "dead";

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, rmSync, rmdirSync } from "node:fs";
+import { mkdirSync, readdirSync, renameSync, rmSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { parseOwnerId } from "../../../model/prefixed-id.ts";
 import type { OwnerId } from "../../../model/prefixed-id.ts";
@@ -25,13 +25,15 @@ export class OwnerLocks {
   /** Takes this process's own lock; it is held until `release` or death. */
   hold(owner: OwnerId): void {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
-    const connection = this.#driver.open(this.#file(owner), {
-      readOnly: false,
-    });
+    // Locked under another name first: a file by its own name that is not
+    // locked would be taken for that of a dead owner.
+    const unborn = this.#file(owner) + unbornSuffix;
+    const connection = this.#driver.open(unborn, { readOnly: false });
     // Nothing is ever written here, so no journal file need lie beside it.
     connection.exec("PRAGMA journal_mode = MEMORY");
     connection.exec("BEGIN EXCLUSIVE");
     this.#held = connection;
+    renameSync(unborn, this.#file(owner));
   }
 
   /** @returns `dead` only when the lock could be had: anything else is no proof. */
@@ -84,6 +86,7 @@ export class OwnerLocks {
 }
 
 const suffix = ".lock";
+const unbornSuffix = ".new";
 
 function namesIn(folder: string): readonly string[] {
   try {

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import { StringDecoder } from "node:string_decoder";
+import type { OwnerId } from "../../../model/prefixed-id.ts";
 import type { Change } from "../../../sql/operation.ts";
 
 /** What peers say to each other, one JSON text per line. */
@@ -28,7 +29,7 @@ export class PeerSocket {
   readonly #socket: Socket;
   #missed = false;
   /** Who is at the other end, once it said so. */
-  peer: string | undefined;
+  peer: OwnerId | undefined;
   /** Whether the other end has subscribers, so that ringing is of use. */
   isListening = false;
   saidBye = false;

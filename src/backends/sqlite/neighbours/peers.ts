@@ -22,6 +22,8 @@ export interface PeerEvents {
   readonly onGone: (peer: OwnerId) => void;
 }
 
+/** How long a farewell may take to leave. */
+const farewellMs = 200;
 /** A restart takes some 10 ms; a peer that does not end it is not waited for. */
 const holdMsMax = 100;
 /** A longer path is silently cut by some systems, and listened on by its shorter name. */
@@ -67,9 +69,7 @@ export class Peers {
   /** Peers that are connected and have said who they are. */
   get connected(): readonly OwnerId[] {
     const names = [...this.#sockets].map((socket) => socket.peer);
-    return [...new Set(names.filter((name) => name !== undefined))].map(
-      parseOwnerId,
-    );
+    return [...new Set(names.filter((name) => name !== undefined))];
   }
 
   /** Listens, then connects to those who already do: whoever looks last finds the other. */
@@ -135,10 +135,15 @@ export class Peers {
       socket.say({ bye: true });
       socket.end();
     }
-    const server = this.#server;
-    if (server === undefined) return;
-    // Closing the server removes its socket file.
-    await new Promise<void>((resolve) => server.close(() => resolve()));
+    // Closing the server removes its socket file, and waits for connections.
+    const closed = new Promise<void>((resolve) => {
+      if (this.#server === undefined) resolve();
+      else this.#server.close(() => resolve());
+    });
+    await Promise.race([closed, sleep(farewellMs)]);
+    // A peer that was stopped does not read its farewell.
+    for (const socket of this.#sockets) socket.close();
+    await closed;
   }
 
   #makeFolder(): void {
@@ -207,8 +212,17 @@ export class Peers {
     socket.say({ hello: this.#owner, listening: this.#isListening });
   }
 
+  /** Whoever does not speak our language is hung up on. */
   #heard(socket: PeerSocket, message: PeerMessage): void {
-    if ("hello" in message) socket.peer = message.hello;
+    try {
+      this.#obey(socket, message);
+    } catch {
+      socket.close();
+    }
+  }
+
+  #obey(socket: PeerSocket, message: PeerMessage): void {
+    if ("hello" in message) socket.peer = parseOwnerId(message.hello);
     if ("listening" in message) socket.isListening = message.listening;
     if ("waiting" in message) this.#waiting.add(socket);
     if ("free" in message) this.#events.onFree();
@@ -225,7 +239,7 @@ export class Peers {
     this.#waiting.delete(socket);
     this.#holdFor(socket, false);
     if (this.#isClosed || socket.saidBye || socket.peer === undefined) return;
-    this.#events.onGone(parseOwnerId(socket.peer));
+    this.#events.onGone(socket.peer);
   }
 
   /** One hold per peer, and none for long: the peer may be stopped in the middle. */
