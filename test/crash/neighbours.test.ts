@@ -256,7 +256,7 @@ describe("what a peer may meet", () => {
   test("a socket and a lock file that nobody holds are cleared away", () =>
     withFolder(async (folder) => {
       await (await folder.open()).close();
-      const stale = "Own_01ARZ3NDEKTSV4RRFFQ69G5FAV" as never;
+      const stale = "Own_01ARZ3NDEKTSV4RRFFQ69G5FAV";
       mkdirSync(`${folder.file()}-owners`);
       writeFileSync(join(`${folder.file()}-owners`, `${stale}.lock`), "");
       const database = await folder.open();
@@ -288,6 +288,8 @@ describe("what a peer may meet", () => {
       const neighbour = await Neighbour.start(folder.file());
       neighbour.child.process.kill("SIGSTOP");
       await database.close();
+      const { pid } = neighbour.child.process;
+      expect(process.kill(pid ?? Number.NaN, 0)).toBe(true);
       neighbour.child.kill();
       await neighbour.child.ended;
     }));

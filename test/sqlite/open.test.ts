@@ -59,6 +59,15 @@ describe("opening a file", () => {
       expect(error.message).toContain("is not a file");
     }));
 
+  test("refuses a URL without showing it, and names what takes one", async () => {
+    const error = await rejection(openSqlite("postgres://ada:secret@db/app"));
+    expect(error).toMatchObject({ code: "DATABASE_PATH_INVALID" });
+    expect(error.message).toContain("openPostgres");
+    expect(JSON.stringify([error.message, error.details])).not.toContain(
+      "secret",
+    );
+  });
+
   test.each(["", "file:app.db", "a\0b", undefined, 5])(
     "refuses the path %j",
     async (path) => {

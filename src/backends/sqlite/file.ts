@@ -51,12 +51,15 @@ export function prepareFile(
     readonly probe?: FileSystemProbe;
   },
 ): string {
-  if (
-    typeof path !== "string" ||
-    path === "" ||
-    path.startsWith("file:") ||
-    path.includes("\0")
-  )
+  const scheme = /^([a-z][a-z0-9+.-]+):/i.exec(String(path))?.[1];
+  // A URL may hold a password, so it is not shown.
+  if (scheme !== undefined)
+    throw new HoldfastError(
+      "DATABASE_PATH_INVALID",
+      `Expected a path such as "./app.db" or ":memory:", got a URL (${scheme}:…). For Postgres use openPostgres from "holdfast/postgres".`,
+      { scheme },
+    );
+  if (typeof path !== "string" || path === "" || path.includes("\0"))
     throw new HoldfastError(
       "DATABASE_PATH_INVALID",
       `Expected a path such as "./app.db" or ":memory:", got ${typeof path === "string" ? excerpt(path) : typeof path}.`,
