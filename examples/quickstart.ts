@@ -7,7 +7,9 @@ const deposit = operation("deposit", {
     yield* run(
       sql`UPDATE account SET cents = cents + ${cents} WHERE id = ${id}`,
     );
-    return yield* row(sql`SELECT cents FROM account WHERE id = ${id}`);
+    return yield* row<{ cents: number }>(
+      sql`SELECT cents FROM account WHERE id = ${id}`,
+    );
   },
 });
 

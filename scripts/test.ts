@@ -95,10 +95,20 @@ async function runVitest(
     },
   );
   // Ended alone (a timeout of CI, say), this process takes Vitest with it.
-  const forward = (signal: NodeJS.Signals): boolean => vitest.kill(signal);
+  let interrupted: NodeJS.Signals | undefined;
+  const forward = (signal: NodeJS.Signals): void => {
+    interrupted = signal;
+    vitest.kill(signal);
+  };
   process.on("SIGINT", forward).on("SIGTERM", forward);
   const [code] = (await once(vitest, "close")) as [number | null];
   process.off("SIGINT", forward).off("SIGTERM", forward);
+  if (interrupted !== undefined) {
+    // Whoever interrupts wants the end, not a list of what did not run.
+    rmSync(reports, { recursive: true, force: true });
+    console.log("\nInterrupted.");
+    process.exit(interrupted === "SIGINT" ? 130 : 143);
+  }
   const counts = countRun(readReport(reportFile), code ?? 1, required);
   for (const complaint of counts.complaints) console.log(`FAIL ${complaint}`);
   return counts;

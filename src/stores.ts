@@ -32,7 +32,11 @@ export type {
   Database,
   Durability,
   Latency,
+  Liveness,
   Stats,
   WaitOptions,
   Warning,
 } from "./stores/database.ts";
+export type { Clock } from "./model/clock.ts";
+export type { Duration } from "./model/durations.ts";
+export type { OwnerId } from "./model/prefixed-id.ts";

@@ -27,12 +27,12 @@ export function callable(
   }
   if (typeof what !== "function" || typeof what.one !== "function")
     throw operationInvalid(
-      String(what),
+      typeof what === "function" ? what.name : typeof what,
       "is neither an operation nor a name. Pass the result of operation(…), or a name and a generator function.",
     );
   return {
     name: what.name,
-    start: () => what.one(how),
+    start: checkedStart(what.name, () => what.one(how)),
     change: { operation: what.name, key: what.key(how) },
   };
 }

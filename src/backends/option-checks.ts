@@ -11,7 +11,11 @@ export function refuseUnknown(
 ): void {
   for (const name of Object.keys(given))
     if (!known.includes(name))
-      throw optionInvalid(prefix + name, "set", `one of ${known.join(", ")}`);
+      throw new HoldfastError(
+        "OPTION_INVALID",
+        `There is no option ${excerpt(prefix + name)}. There are: ${known.join(", ")}.`,
+        { option: prefix + name },
+      );
 }
 
 export function wholeNumber(
@@ -32,7 +36,10 @@ export function oneOf<T>(
 ): T {
   if (value === undefined) return accepted[0];
   if (accepted.includes(value)) return value;
-  const list = accepted.map((item) => JSON.stringify(item)).join(" or ");
+  const list = accepted
+    .filter((item) => item !== undefined)
+    .map((item) => JSON.stringify(item))
+    .join(" or ");
   throw optionInvalid(name, value, list);
 }
 

@@ -1,5 +1,5 @@
 import { HoldfastError } from "../model/errors.ts";
-import type { Statement } from "./statement.ts";
+import { Statement } from "./statement.ts";
 
 /** What a body may ask of the transaction it runs in. */
 export class Request {
@@ -33,22 +33,36 @@ export interface Change {
 export type Tx<T> = Generator<Request, T, unknown>;
 
 /** The first row, or undefined. */
-export function* row<R extends object>(
+export function* row<R extends object = Record<string, unknown>>(
   statement: Statement,
 ): Tx<R | undefined> {
-  return (yield new Request("row", statement, undefined)) as R | undefined;
+  return (yield new Request("row", checked(statement), undefined)) as
+    R | undefined;
 }
 
 /** All rows. */
-export function* rows<R extends object>(
+export function* rows<R extends object = Record<string, unknown>>(
   statement: Statement,
 ): Tx<readonly R[]> {
-  return (yield new Request("rows", statement, undefined)) as readonly R[];
+  return (yield new Request(
+    "rows",
+    checked(statement),
+    undefined,
+  )) as readonly R[];
 }
 
 /** Runs a statement without RETURNING and tells how many rows it changed. */
 export function* run(statement: Statement): Tx<number> {
-  return (yield new Request("run", statement, undefined)) as number;
+  return (yield new Request("run", checked(statement), undefined)) as number;
+}
+
+/** JavaScript lets anything through, and a missing statement would do nothing. */
+function checked(statement: Statement): Statement {
+  if (statement instanceof Statement) return statement;
+  throw new HoldfastError(
+    "OPERATION_INVALID",
+    `Expected a statement, sql\`…\`, got ${statement === undefined ? "nothing" : `a ${typeof statement}`}.`,
+  );
 }
 
 /**
@@ -108,6 +122,16 @@ export function operation<I, O>(
   name: string,
   forms: OperationForms<I, O>,
 ): Operation<I, O> {
+  if (typeof name !== "string" || name === "")
+    throw operationInvalid(
+      typeof name,
+      "needs a name: a text, as its first argument.",
+    );
+  if (typeof forms?.key !== "function" || typeof forms.one !== "function")
+    throw operationInvalid(
+      name,
+      "needs `key: (input) => …` and a generator function `*one(input) { … }`.",
+    );
   function* composed(input: I): Tx<O> {
     yield new Request("touch", undefined, {
       operation: name,

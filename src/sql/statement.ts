@@ -40,7 +40,9 @@ export class Template {
       .join("")
       .trim();
     const text = bare(this.sqlite);
-    if (/;\s*\S/.test(text)) throw severalStatements();
+    // The body of a trigger holds statements of its own.
+    const isTrigger = /^CREATE\s+(TEMP\w*\s+)?TRIGGER\b/i.test(text);
+    if (!isTrigger && /;\s*\S/.test(text)) throw severalStatements();
     if (
       /^(BEGIN|COMMIT|END|ABORT|ROLLBACK|SAVEPOINT|RELEASE|START|ATTACH|DETACH|VACUUM|PRAGMA)\b/i.test(
         text,
@@ -90,6 +92,11 @@ export function sql(
   strings: TemplateStringsArray,
   ...values: readonly (Parameter | Statement)[]
 ): Statement {
+  if (!Array.isArray(strings?.raw))
+    throw new HoldfastError(
+      "OPERATION_INVALID",
+      "`sql` is a tag: write sql`SELECT …`, not sql(…). Text that is not in your code cannot be a statement.",
+    );
   let shape = shapes.get(strings);
   if (shape === undefined) shapes.set(strings, (shape = new Shape()));
   if (!values.some(isStatement)) {
@@ -119,8 +126,11 @@ export function spelled(piece: Piece): Statement {
 /** The text without comments and quoted parts, so that what it begins with is its verb. */
 function bare(text: string): string {
   return text
-    .replaceAll(/'(?:[^']|'')*'|"(?:[^"]|"")*"|(\$\w*\$)[\s\S]*?\1/g, "''")
-    .replaceAll(/--[^\n]*|\/\*[\s\S]*?\*\//g, " ")
+    .replaceAll(
+      // From left to right, since a quote in a comment is no quote, nor the other way round.
+      /(--[^\n]*|\/\*[\s\S]*?\*\/)|'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|(\$\w*\$)[\s\S]*?\2/g,
+      (_, comment: string | undefined) => (comment === undefined ? "''" : " "),
+    )
     .replace(/^[\s;]+/, "")
     .trim();
 }

@@ -124,6 +124,10 @@ export interface Database {
 
   stats(): Stats;
 
-  /** Takes no new calls, finishes those queued (10 s unless told), and lets go of the database. */
+  /**
+   * Takes no new calls, finishes those queued (10 s unless told), and lets go
+   * of the database. A process that forgets it ends by itself on SQLite; on
+   * Postgres open connections keep it alive.
+   */
   close(options?: { readonly timeout?: Duration }): Promise<void>;
 }

@@ -98,6 +98,7 @@ describe("a template is refused that", () => {
     "-- a comment first\nCOMMIT",
     "/* another */ ROLLBACK",
     " ; COMMIT",
+    "-- it's time\nCOMMIT -- that's all",
     "INSERT OR FAIL INTO t VALUES (1)",
     "UPDATE OR ROLLBACK t SET n = 1",
     "ABORT",
@@ -111,6 +112,9 @@ describe("a template is refused that", () => {
     expect(written("SELECT 1; COMMIT")).toThrow("several statements");
     expect(written("SELECT ';' AS semicolon;")).not.toThrow();
     expect(written("SELECT 1 -- ; COMMIT")).not.toThrow();
+    expect(
+      written("CREATE TRIGGER t AFTER INSERT ON a BEGIN SELECT 1; END"),
+    ).not.toThrow();
     expect(written("DO $body$ BEGIN NULL; END $body$")).not.toThrow();
   });
 });

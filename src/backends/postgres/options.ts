@@ -12,7 +12,7 @@ import {
 } from "../option-checks.ts";
 
 export interface PostgresOptions {
-  /** Where our tables live; made if missing. `holdfast` unless told. */
+  /** Where our tables live; made if missing. `holdfast` unless told. It comes before `public` on the search path, so a table that you create without naming a schema lands in it. */
   readonly schema?: string;
   /** Connections for calls, 10 unless told; one more carries hints and the time. */
   readonly poolSize?: number;

@@ -54,8 +54,9 @@ function touch(connection) {
  */
 function rewriteLog(connection, path) {
   connection.exec("BEGIN IMMEDIATE");
-  const log = openSync(`${path}-wal`, "r+");
+  let log;
   try {
+    log = openSync(`${path}-wal`, "r+");
     const chunk = Buffer.alloc(1_048_576);
     for (let at = 0; ;) {
       const length = readSync(log, chunk, 0, chunk.length, at);
@@ -65,7 +66,7 @@ function rewriteLog(connection, path) {
     }
     fdatasyncSync(log);
   } finally {
-    closeSync(log);
+    if (log !== undefined) closeSync(log);
     connection.exec("ROLLBACK");
   }
 }

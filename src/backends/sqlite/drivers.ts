@@ -110,7 +110,7 @@ function loadNodeSqlite(): Driver {
     open(path, { readOnly }) {
       const raw = new DatabaseSync(path, { readOnly });
       return {
-        prepare: (text) => raw.prepare(text),
+        prepare: (text) => withPlainRows(raw.prepare(text)),
         exec: (text) => raw.exec(text),
         close: () => raw.close(),
         get inTransaction() {
@@ -118,6 +118,19 @@ function loadNodeSqlite(): Driver {
         },
       };
     },
+  };
+}
+
+/** node:sqlite makes rows without a prototype, which print and compare differently. */
+function withPlainRows(statement: RawStatement): RawStatement {
+  return {
+    run: (...parameters) => statement.run(...parameters),
+    get: (...parameters) => {
+      const found = statement.get(...parameters);
+      return found && { ...found };
+    },
+    all: (...parameters) =>
+      statement.all(...parameters).map((found) => ({ ...found })),
   };
 }
 

@@ -51,7 +51,7 @@ export function prepareFile(
     readonly probe?: FileSystemProbe;
   },
 ): string {
-  const scheme = /^([a-z][a-z0-9+.-]+):/i.exec(String(path))?.[1];
+  const scheme = /^([a-z][a-z0-9+.-]+):/i.exec(path)?.[1];
   // A URL may hold a password, so it is not shown.
   if (scheme !== undefined)
     throw new HoldfastError(

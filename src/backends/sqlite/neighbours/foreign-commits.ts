@@ -17,6 +17,7 @@ export interface ForeignEvents {
 const recheckMs: readonly number[] = [1, 5, 20];
 /** A ring follows its commit's flush; one that takes longer than this is not coming. */
 const ringGraceMs = 30;
+const sweepMs = 1_000;
 const pollFirstMs = 50;
 const pollLongestMs = 1_000;
 
@@ -37,6 +38,7 @@ export class ForeignCommits {
   #timers = new Set<() => void>();
   #rechecking = false;
   #judging = false;
+  #sweeping = false;
   /** Why there is no watch, for `stats()`. */
   unwatched: string | undefined;
 
@@ -63,6 +65,7 @@ export class ForeignCommits {
     this.#timers.clear();
     this.#rechecking = false;
     this.#judging = false;
+    this.#sweeping = false;
   }
 
   /** A peer told of its commit, or we made one on another connection. */
@@ -110,8 +113,21 @@ export class ForeignCommits {
     const noticedMs = monotonicMs();
     this.#after(ringGraceMs, () => {
       this.#judging = false;
-      if (this.#rangMs >= noticedMs - ringGraceMs) return;
+      if (this.#rangMs >= noticedMs - ringGraceMs) return this.#sweepLater();
       if (foundByPoll) this.#meters.polls += 1;
+      this.#events.onUntold();
+    });
+  }
+
+  /**
+   * A ring may have explained this commit or only one beside it. While rings
+   * come, whoever does not ring is heard of within a second.
+   */
+  #sweepLater(): void {
+    if (this.#sweeping) return;
+    this.#sweeping = true;
+    this.#after(sweepMs, () => {
+      this.#sweeping = false;
       this.#events.onUntold();
     });
   }

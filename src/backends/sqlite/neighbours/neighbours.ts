@@ -112,10 +112,6 @@ export class Neighbours {
     peers.listen(isListening);
   }
 
-  ring(changes: readonly Change[]): void {
-    this.#parts.peers.ring(changes);
-  }
-
   stats(): Stats["peers"] {
     const { peers, foreign } = this.#parts;
     return {
@@ -135,10 +131,10 @@ export class Neighbours {
 
   /** Lets go of sockets, watch and lock. Without `leave` others take it for a death. */
   async letGo(): Promise<void> {
-    const { owner, locks, peers, foreign } = this.#parts;
+    const { owner, locks, peers, foreign, isReadOnly } = this.#parts;
     this.#isClosed = true;
     foreign.stop();
-    await peers.close();
+    await peers.close({ sayBye: this.#hasLeft || isReadOnly });
     await Promise.allSettled(this.#looking.values());
     // Who could not say farewell leaves the file, so that others can prove the end.
     if (this.#hasLeft) locks.remove(owner);

@@ -1,4 +1,11 @@
-import { lstatSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import {
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+  rmdirSync,
+  statSync,
+} from "node:fs";
 import { connect, createServer } from "node:net";
 import type { Server, Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -74,12 +81,18 @@ export class Peers {
 
   /** Listens, then connects to those who already do: whoever looks last finds the other. */
   async start(): Promise<void> {
-    try {
-      this.#makeFolder();
-      await this.#listen();
-    } catch (error) {
-      this.unavailable = (error as Error).message;
-      return;
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        this.#makeFolder();
+        await this.#listen();
+        break;
+      } catch (error) {
+        // The last one to leave may have removed the folder under our hands.
+        if ((error as NodeJS.ErrnoException).code === "ENOENT" && attempt < 5)
+          continue;
+        this.unavailable = (error as Error).message;
+        return;
+      }
     }
     await Promise.all(this.#others().map((peer) => this.#connect(peer)));
   }
@@ -126,13 +139,18 @@ export class Peers {
 
   /** Removes the socket of a process that died. */
   forget(peer: OwnerId): void {
-    rmSync(this.#path(peer), { force: true });
+    try {
+      rmSync(this.#path(peer), { force: true });
+    } catch {
+      // Where there is no folder for sockets there is none to remove.
+    }
   }
 
-  async close(): Promise<void> {
+  /** Without a farewell the others look whether this process has died. */
+  async close(options: { readonly sayBye: boolean }): Promise<void> {
     this.#isClosed = true;
     for (const socket of this.#sockets) {
-      socket.say({ bye: true });
+      if (options.sayBye) socket.say({ bye: true });
       socket.end();
     }
     // Closing the server removes its socket file, and waits for connections.
@@ -144,6 +162,12 @@ export class Peers {
     // A peer that was stopped does not read its farewell.
     for (const socket of this.#sockets) socket.close();
     await closed;
+    try {
+      // Succeeds for the last one to leave.
+      rmdirSync(this.#folder);
+    } catch {
+      // Others are still here, or it never was.
+    }
   }
 
   #makeFolder(): void {
@@ -190,7 +214,7 @@ export class Peers {
     return new Promise((resolve) => {
       const socket = connect(this.#path(peer));
       socket.once("connect", () => {
-        this.#adopt(socket);
+        this.#adopt(socket, peer);
         resolve();
       });
       socket.once("error", (error: NodeJS.ErrnoException) => {
@@ -201,13 +225,14 @@ export class Peers {
     });
   }
 
-  #adopt(raw: Socket): void {
+  #adopt(raw: Socket, peer?: OwnerId): void {
     if (this.#isClosed) return void raw.destroy();
     const socket = new PeerSocket(
       raw,
       (message) => this.#heard(socket, message),
       () => this.#closed(socket),
     );
+    socket.peer = peer;
     this.#sockets.add(socket);
     socket.say({ hello: this.#owner, listening: this.#isListening });
   }
@@ -223,7 +248,12 @@ export class Peers {
 
   #obey(socket: PeerSocket, message: PeerMessage): void {
     if ("hello" in message) socket.peer = parseOwnerId(message.hello);
-    if ("listening" in message) socket.isListening = message.listening;
+    if ("listening" in message) {
+      const begins = message.listening && !socket.isListening;
+      socket.isListening = message.listening;
+      // What we committed before we knew was not rung.
+      if (begins) socket.say({ changes: null });
+    }
     if ("waiting" in message) this.#waiting.add(socket);
     if ("free" in message) this.#events.onFree();
     if ("hold" in message) this.#holdFor(socket, message.hold);
