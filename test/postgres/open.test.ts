@@ -246,7 +246,6 @@ describe("options", () => {
     ["prepare", { prepare: "yes" }],
     ["notify", { notify: "never" }],
     ["onWarning", { onWarning: "log" }],
-    ["poolsize", { poolsize: 3 }],
   ])("a bad %s is refused by name: %o", async (option, options) => {
     const error = await rejection(
       openPostgres(serverUrl(), options as unknown as PostgresOptions),
@@ -257,6 +256,17 @@ describe("options", () => {
     });
     expect(error.message).toContain(option);
     expect(error.message).toContain("expected");
+  });
+
+  test("an unknown option is refused with those there are", async () => {
+    const options = { poolsize: 3 } as unknown as PostgresOptions;
+    const error = await rejection(openPostgres(serverUrl(), options));
+    expect(error).toMatchObject({
+      code: "OPTION_INVALID",
+      details: { option: "poolsize" },
+    });
+    expect(error.message).toContain('no option "poolsize"');
+    expect(error.message).toContain("poolSize");
   });
 
   test("durability is the server's unless told, and never off under full", () =>
