@@ -265,6 +265,19 @@ describe("what a peer may meet", () => {
       ]);
     }));
 
+  test("whoever begins to listen is told that it may have missed something", () =>
+    withFolder(async (folder) => {
+      const database = await folder.open();
+      const neighbour = await Neighbour.start(folder.file());
+      const first = new Promise<string>((resolve) => {
+        database.subscribe((hint) => resolve(hint.kind));
+      });
+      expect(await first).toBe("unknown");
+      expect(database.stats().polls).toBe(0);
+      neighbour.child.kill();
+      await neighbour.child.ended;
+    }));
+
   test("without sockets a death is found by looking around", () =>
     withFolder(async (folder) => {
       const database = await folder.open(
