@@ -34,6 +34,13 @@ const batches = fc.array(
   { maxLength: 5 },
 );
 
+/** Runs whatever the seed, for most random sets come to one call: versions seldom fit. */
+const allFitting = [1, 2, 3].map((head) => ({
+  head,
+  expectedVersion: 0,
+  payload: "fits",
+}));
+
 /** What a caller was told, without the parts that name a place. */
 function told(result: PromiseSettledResult<AppendOutcome>): unknown {
   if (result.status === "fulfilled") return result.value;
@@ -77,9 +84,9 @@ describe("a set form", () => {
             }
             expect(await logOf(many)).toBe(await logOf(one));
           }),
-          { numRuns: isDeep ? 300 : 25, seed },
+          { numRuns: isDeep ? 300 : 25, seed, examples: [[[allFitting]]] },
         );
-        expect(many.stats().batchSize.max).toBeGreaterThan(1);
+        expect(many.stats().batchSize.max).toBeGreaterThanOrEqual(3);
         expect(one.stats().batchSize.max).toBe(1);
       }),
     ));
