@@ -1,5 +1,8 @@
-import { Request, operationInvalid } from "./operation.ts";
+import type { HoldfastError } from "../model/errors.ts";
+import { Request, operationInvalid, unstartedCalls } from "./operation.ts";
 import type { Change } from "./operation.ts";
+import { shortened } from "./statement-errors.ts";
+import type { Template } from "./statement.ts";
 
 /**
  * How one run of a body may still end. Both backends keep one per run, so
@@ -9,13 +12,14 @@ import type { Change } from "./operation.ts";
  * after `rollbackWith` nothing more may be written.
  */
 export class Fate {
-  readonly #name: string;
+  readonly name: string;
   #changes: Change[] | undefined;
   #rolledBack = false;
+  #forgotten = 0;
   #failure: { readonly error: unknown } | undefined;
 
   constructor(name: string, change: Change | undefined) {
-    this.#name = name;
+    this.name = name;
     if (change !== undefined) this.#changes = [change];
   }
 
@@ -28,7 +32,7 @@ export class Fate {
   note(request: Request): void {
     if (!(request instanceof Request))
       throw operationInvalid(
-        this.#name,
+        this.name,
         "yielded something that is no request. Write `yield*` before operations, row, rows and run.",
       );
     if (request.want === "rollback") this.#rolledBack = true;
@@ -36,14 +40,25 @@ export class Fate {
       (this.#changes ??= []).push(request.change);
   }
 
-  /** Throws, past the body, when the call may not run another statement. */
-  assertMayRun(): void {
+  /** Runs a stretch of the body without a pause, and counts the calls it made and did not start. */
+  during<T>(stretch: () => T): T {
+    const before = unstartedCalls();
+    const result = stretch();
+    this.#forgotten += unstartedCalls() - before;
+    return result;
+  }
+
+  /** Throws, past the body, when the call may not run this statement. */
+  assertMayRun(want: Request["want"], template: Template): void {
     if (this.#failure !== undefined) throw this.#failure.error;
     if (this.#rolledBack)
       throw operationInvalid(
-        this.#name,
+        this.name,
         "ran a statement after rollbackWith. Return right after it.",
       );
+    // Drivers differ here: one throws, one answers with nothing.
+    if (template.returnsRows === (want === "run"))
+      throw wrongHands(this.name, want, template);
   }
 
   /** Remembers that a statement failed; the body is told next. */
@@ -51,10 +66,43 @@ export class Fate {
     this.#failure ??= { error };
   }
 
-  /** The end of a body that returned. Throws the failure it swallowed, if any. */
-  verdict(): "commit" | "rollback" {
-    if (this.#rolledBack) return "rollback";
-    if (this.#failure !== undefined) throw this.#failure.error;
-    return "commit";
+  /** The end of a body that returned. Throws the failure it swallowed, if any, and what it forgot. */
+  verdict(value: unknown): "commit" | "rollback" {
+    if (this.#failure !== undefined && !this.#rolledBack)
+      throw this.#failure.error;
+    if (isGenerator(value))
+      throw operationInvalid(
+        this.name,
+        "returned a generator, which nobody runs. Write `return yield* …`.",
+      );
+    if (this.#forgotten > 0)
+      throw operationInvalid(
+        this.name,
+        `called row, rows, run, rollbackWith or an operation without \`yield*\` (${this.#forgotten} of them), so nothing happened there. ` +
+          "Write `yield*` before each such call, and make it only where it is to run.",
+        { forgotten: this.#forgotten },
+      );
+    return this.#rolledBack ? "rollback" : "commit";
   }
+}
+
+function isGenerator(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  const { next, throw: raise } = value as Partial<Generator>;
+  return typeof next === "function" && typeof raise === "function";
+}
+
+function wrongHands(
+  name: string,
+  want: Request["want"],
+  template: Template,
+): HoldfastError {
+  const statement = shortened(template.sqlite);
+  return operationInvalid(
+    name,
+    want === "run"
+      ? `gave run a statement that returns rows. Read them with row or rows, or leave out RETURNING: ${statement}`
+      : `gave ${want} a statement that returns no rows. Use run, or add RETURNING: ${statement}`,
+    { statement },
+  );
 }

@@ -1,4 +1,5 @@
 import { HoldfastError } from "../model/errors.ts";
+import type { ErrorDetails } from "../model/errors.ts";
 import { Statement } from "./statement.ts";
 
 /** What a body may ask of the transaction it runs in. */
@@ -32,28 +33,45 @@ export interface Change {
  */
 export type Tx<T> = Generator<Request, T, unknown>;
 
-/** The first row, or undefined. */
-export function* row<R extends object = Record<string, unknown>>(
-  statement: Statement,
-): Tx<R | undefined> {
-  return (yield new Request("row", checked(statement), undefined)) as
-    R | undefined;
+/**
+ * Calls of `row`, `rows`, `run`, `rollbackWith` and operations that were made
+ * and not started, ever, in this process. Without its `yield*` such a call
+ * compiles and does nothing. A body runs without a pause between two requests,
+ * so what the count grew by meanwhile is what that body forgot.
+ */
+let unstarted = 0;
+
+export function unstartedCalls(): number {
+  return unstarted;
 }
 
-/** All rows. */
-export function* rows<R extends object = Record<string, unknown>>(
+/** The first row, or undefined. For a statement that returns rows: SELECT, or one with RETURNING. */
+export function row<R extends object = Record<string, unknown>>(
+  statement: Statement,
+): Tx<R | undefined> {
+  return asked(new Request("row", checked(statement), undefined));
+}
+
+/** All rows. For a statement that returns rows: SELECT, or one with RETURNING. */
+export function rows<R extends object = Record<string, unknown>>(
   statement: Statement,
 ): Tx<readonly R[]> {
-  return (yield new Request(
-    "rows",
-    checked(statement),
-    undefined,
-  )) as readonly R[];
+  return asked(new Request("rows", checked(statement), undefined));
 }
 
 /** Runs a statement without RETURNING and tells how many rows it changed. */
-export function* run(statement: Statement): Tx<number> {
-  return (yield new Request("run", checked(statement), undefined)) as number;
+export function run(statement: Statement): Tx<number> {
+  return asked(new Request("run", checked(statement), undefined));
+}
+
+function asked<T>(request: Request): Tx<T> {
+  unstarted += 1;
+  return asking<T>(request);
+}
+
+function* asking<T>(request: Request): Tx<T> {
+  unstarted -= 1;
+  return (yield request) as T;
 }
 
 /** JavaScript lets anything through, and a missing statement would do nothing. */
@@ -70,7 +88,13 @@ function checked(statement: Statement): Statement {
  * From here on the call can only end by rolling back, whoever composed it; the
  * value it returns reaches the caller, and a further statement is an error.
  */
-export function* rollbackWith<T>(value: T): Tx<T> {
+export function rollbackWith<T>(value: T): Tx<T> {
+  unstarted += 1;
+  return rollingBack(value);
+}
+
+function* rollingBack<T>(value: T): Tx<T> {
+  unstarted -= 1;
   yield new Request("rollback", undefined, undefined);
   return value;
 }
@@ -132,7 +156,12 @@ export function operation<I, O>(
       name,
       "needs `key: (input) => …` and a generator function `*one(input) { … }`.",
     );
-  function* composed(input: I): Tx<O> {
+  function composed(input: I): Tx<O> {
+    unstarted += 1;
+    return composing(input);
+  }
+  function* composing(input: I): Tx<O> {
+    unstarted -= 1;
     yield new Request("touch", undefined, {
       operation: name,
       key: forms.key(input),
@@ -144,8 +173,13 @@ export function operation<I, O>(
 }
 
 /** The error for a body that breaks the rules above. */
-export function operationInvalid(name: string, why: string): HoldfastError {
+export function operationInvalid(
+  name: string,
+  why: string,
+  details: ErrorDetails = {},
+): HoldfastError {
   return new HoldfastError("OPERATION_INVALID", `Operation "${name}" ${why}`, {
     operation: name,
+    ...details,
   });
 }

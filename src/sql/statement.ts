@@ -23,6 +23,8 @@ export class Template {
   readonly counts: boolean;
   /** A conservative reading of the verb: anything but a plain query counts as a write. */
   readonly writes: boolean;
+  /** Whether it answers with rows; undefined for the verbs we do not know. */
+  readonly returnsRows: boolean | undefined;
   /** True when "0 rows changed" proves that the statement left no trace: our own tables carry no triggers. */
   readonly tracelessWhenUnchanged: boolean;
   /** True when a violated constraint proves it: an app's table may keep half of a statement (ON CONFLICT FAIL). */
@@ -52,6 +54,7 @@ export class Template {
       throw controlsTransaction(text);
     this.counts = /^(INSERT|UPDATE|DELETE|WITH)\b/i.test(text);
     this.writes = !/^(SELECT|VALUES)\b/i.test(text);
+    this.returnsRows = returnsRows(text);
     this.tracelessWhenUnchanged = /^(UPDATE|DELETE\s+FROM)\s+holdfast_/i.test(
       text,
     );
@@ -133,6 +136,24 @@ function bare(text: string): string {
     )
     .replace(/^[\s;]+/, "")
     .trim();
+}
+
+/** Read from its text, so that it does not depend on what a driver can tell. */
+function returnsRows(text: string): boolean | undefined {
+  if (/^(CREATE|DROP|ALTER|REINDEX|ANALYZE|TRUNCATE)\b/i.test(text))
+    return false;
+  if (/^(SELECT|VALUES|EXPLAIN)\b/i.test(text)) return true;
+  const outer = withoutParentheses(text);
+  const verb = /^WITH\b/i.test(outer)
+    ? /\b(SELECT|VALUES|INSERT|REPLACE|UPDATE|DELETE)\b/i.exec(outer)?.[0]
+    : /^(INSERT|REPLACE|UPDATE|DELETE)\b/i.exec(outer)?.[0];
+  if (verb === undefined) return undefined;
+  return /^[SV]/i.test(verb) || /\bRETURNING\b/i.test(outer);
+}
+
+function withoutParentheses(text: string): string {
+  const outer = text.replaceAll(/\([^()]*\)/g, " ");
+  return outer === text ? outer : withoutParentheses(outer);
 }
 
 function severalStatements(): HoldfastError {

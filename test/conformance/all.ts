@@ -2,6 +2,7 @@ import { describe } from "vitest";
 import type { Backend } from "./backend.ts";
 import { changesSuite } from "./changes.suite.ts";
 import { closeSuite } from "./close.suite.ts";
+import { mistakesSuite } from "./mistakes.suite.ts";
 import { openSuite } from "./open.suite.ts";
 import { valuesSuite } from "./values.suite.ts";
 import { waitsSuite } from "./waits.suite.ts";
@@ -12,6 +13,7 @@ export function conformance(backend: Backend): void {
   describe(`on ${backend.name}`, () => {
     openSuite(backend);
     writeSuite(backend);
+    mistakesSuite(backend);
     valuesSuite(backend);
     waitsSuite(backend);
     changesSuite(backend);

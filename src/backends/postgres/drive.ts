@@ -1,5 +1,7 @@
+import type { HoldfastError } from "../../model/errors.ts";
 import type { Fate } from "../../sql/fate.ts";
 import type { Request, Tx } from "../../sql/operation.ts";
+import { inStatement } from "../../sql/statement-errors.ts";
 import type { Statement } from "../../sql/statement.ts";
 import type { Connection } from "./connection.ts";
 
@@ -9,27 +11,34 @@ import type { Connection } from "./connection.ts";
  */
 export async function drive<T>(
   connection: Connection,
-  body: Tx<T>,
+  start: () => Tx<T>,
   fate: Fate,
 ): Promise<T> {
-  let step = body.next();
+  const body = fate.during(start);
+  let step = fate.during(() => body.next());
   while (step.done !== true) {
     const request = step.value;
-    if (request.statement === undefined) {
+    const { want, statement } = request;
+    if (statement === undefined) {
       fate.note(request);
-      step = body.next();
+      step = fate.during(() => body.next());
       continue;
     }
-    fate.assertMayRun();
+    fate.assertMayRun(want, statement.template);
     let answer: unknown;
     try {
-      answer = await ask(connection, request.want, request.statement);
+      answer = await ask(connection, want, statement);
     } catch (error) {
-      fate.failed(error);
-      step = body.throw(error);
+      const located = inStatement(
+        error as HoldfastError,
+        fate.name,
+        statement.template.postgres,
+      );
+      fate.failed(located);
+      step = fate.during(() => body.throw(located));
       continue;
     }
-    step = body.next(answer);
+    step = fate.during(() => body.next(answer));
   }
   return step.value;
 }

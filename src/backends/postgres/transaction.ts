@@ -48,8 +48,8 @@ export async function transact<T>(
   const fate = new Fate(body.name, body.change);
   let value: T;
   try {
-    value = await drive(connection, body.start(), fate);
-    if (fate.verdict() === "rollback")
+    value = await drive(connection, body.start, fate);
+    if (fate.verdict(value) === "rollback")
       return await rollBack(connection, { kind: "rolledBack", value });
     await beforeCommit?.(connection, fate.changes);
   } catch (error) {
@@ -73,9 +73,9 @@ export async function look<T>(
   }
   const fate = new Fate(body.name, undefined);
   try {
-    const value = await drive(connection, body.start(), fate);
+    const value = await drive(connection, body.start, fate);
     // A read has nothing to commit, so both verdicts end it alike.
-    fate.verdict();
+    fate.verdict(value);
     return judged(connection, { kind: "rolledBack", value });
   } catch (error) {
     const ending = judged<T>(connection, { kind: "failed", error });

@@ -113,8 +113,8 @@ function runCall(connection: Connection, call: Call): Outcome {
   const fate = new Fate(call.name, call.change);
   connection.traces = 0;
   try {
-    const value = drive(call.start(), connection, fate);
-    return fate.verdict() === "commit"
+    const value = fate.during(() => drive(call.start(), connection, fate));
+    return fate.verdict(value) === "commit"
       ? { kind: "committed", value, changes: changesOf(connection, fate) }
       : { kind: "rolledBack", value };
   } catch (error) {

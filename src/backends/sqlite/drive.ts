@@ -1,5 +1,7 @@
 import type { Fate } from "../../sql/fate.ts";
 import type { Request, Tx } from "../../sql/operation.ts";
+import { inStatement } from "../../sql/statement-errors.ts";
+import type { Statement } from "../../sql/statement.ts";
 import type { Connection } from "./connection.ts";
 import { isBusy } from "./failures.ts";
 
@@ -19,22 +21,28 @@ export function drive<T>(body: Tx<T>, connection: Connection, fate: Fate): T {
   let step = body.next();
   while (step.done !== true) {
     const request = step.value;
-    if (request.statement === undefined) {
+    const { statement } = request;
+    if (statement === undefined) {
       fate.note(request);
       step = body.next();
       continue;
     }
-    fate.assertMayRun();
+    fate.assertMayRun(request.want, statement.template);
     let answer: unknown;
     try {
-      answer = execute(request, connection);
+      answer = execute(connection, request.want, statement);
     } catch (error) {
       if (isBusy(error)) throw new Busy("busy", { cause: error });
       const failure = connection.failure(error);
       if (!connection.inTransaction)
         throw new TransactionEnded("ended", { cause: failure });
-      fate.failed(failure);
-      step = body.throw(failure);
+      const located = inStatement(
+        failure,
+        fate.name,
+        statement.template.sqlite,
+      );
+      fate.failed(located);
+      step = body.throw(located);
       continue;
     }
     step = body.next(answer);
@@ -42,10 +50,12 @@ export function drive<T>(body: Tx<T>, connection: Connection, fate: Fate): T {
   return step.value;
 }
 
-function execute(request: Request, connection: Connection): unknown {
-  const { statement } = request;
-  if (statement === undefined) return undefined;
-  switch (request.want) {
+function execute(
+  connection: Connection,
+  want: Request["want"],
+  statement: Statement,
+): unknown {
+  switch (want) {
     case "run":
       return connection.run(statement);
     case "row":

@@ -96,8 +96,10 @@ function readOnce<T>(
   connection.control("BEGIN");
   try {
     const fate = new Fate(name, undefined);
-    const value = drive(timed(name, start(), readMsMax), connection, fate);
-    fate.verdict();
+    const value = fate.during(() =>
+      drive(timed(name, start(), readMsMax), connection, fate),
+    );
+    fate.verdict(value);
     return { value, version: connection.pragma("data_version") };
   } catch (error) {
     if (error instanceof Busy || error instanceof TransactionEnded)
