@@ -28,6 +28,9 @@ export {
 } from "./sql/dialect.ts";
 export type { Dialect } from "./sql/dialect.ts";
 export type {
+  CallInput,
+  CallOutput,
+  Callee,
   ChangeHint,
   Database,
   Durability,

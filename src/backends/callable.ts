@@ -1,5 +1,6 @@
 import { operationInvalid } from "../sql/operation.ts";
-import type { Change, Operation, Tx } from "../sql/operation.ts";
+import type { Change, Tx } from "../sql/operation.ts";
+import type { Callee } from "../stores/database.ts";
 
 /** What `write` and `read` were given, in one form: a body that can be started again. */
 export interface Callable {
@@ -9,10 +10,7 @@ export interface Callable {
 }
 
 /** Takes both forms, `(operation, input)` and `(name, body)`, and refuses the usual slips. */
-export function callable(
-  what: Operation<unknown, unknown> | string,
-  how: unknown,
-): Callable {
+export function callable(what: Callee, how: unknown): Callable {
   if (typeof what === "string") {
     if (typeof how !== "function")
       throw operationInvalid(
@@ -30,10 +28,12 @@ export function callable(
       typeof what === "function" ? what.name : typeof what,
       "is neither an operation nor a name. Pass the result of operation(…), or a name and a generator function.",
     );
+  // The types of `write` and `read` hold the two together.
+  const input = how as never;
   return {
     name: what.name,
-    start: checkedStart(what.name, () => what.one(how)),
-    change: { operation: what.name, key: what.key(how) },
+    start: checkedStart(what.name, () => what.one(input)),
+    change: { operation: what.name, key: what.key(input) },
   };
 }
 

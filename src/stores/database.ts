@@ -4,6 +4,23 @@ import type { OwnerId } from "../model/prefixed-id.ts";
 import type { Dialect } from "../sql/dialect.ts";
 import type { Change, Operation, Tx } from "../sql/operation.ts";
 
+/** What `write` and `read` take: an operation, or a name for a body that has none. */
+export type Callee = string | Operation<never, unknown>;
+
+/** What goes with it: the operation's input, or the body. */
+export type CallInput<C extends Callee, O> = [C] extends [
+  Operation<infer I, unknown>,
+]
+  ? I
+  : () => Tx<O>;
+
+/** What the call resolves to. */
+export type CallOutput<C extends Callee, O> = [C] extends [
+  Operation<never, infer R>,
+]
+  ? R
+  : O;
+
 /** Every wait can be given up: by a signal or after a time. */
 export interface WaitOptions {
   readonly signal?: AbortSignal | undefined;
@@ -97,21 +114,28 @@ export interface Database {
    * Runs an operation in a transaction and resolves once its result is
    * durable. A signal or timeout cancels a call that no transaction has taken
    * yet; after that it is ignored and the call resolves.
+   * @example
+   * await database.write(deposit, { id: "ada", cents: 500 });
+   * await database.write("clear", function* () {
+   *   yield* run(sql`DELETE FROM account`);
+   * });
    */
-  write<I, O>(
-    operation: Operation<I, O>,
-    input: I,
+  write<C extends Callee, O = unknown>(
+    operation: C,
+    input: CallInput<C, O>,
     options?: WaitOptions,
-  ): Promise<O>;
-  write<O>(name: string, body: () => Tx<O>, options?: WaitOptions): Promise<O>;
+  ): Promise<CallOutput<C, O>>;
 
-  /** Runs a read in one snapshot and resolves once that snapshot is durable. */
-  read<I, O>(
-    operation: Operation<I, O>,
-    input: I,
+  /**
+   * Runs a read in one snapshot and resolves once that snapshot is durable.
+   * @example
+   * const all = await database.read("all", () => rows(sql`SELECT id FROM account`));
+   */
+  read<C extends Callee, O = unknown>(
+    operation: C,
+    input: CallInput<C, O>,
     options?: WaitOptions,
-  ): Promise<O>;
-  read<O>(name: string, body: () => Tx<O>, options?: WaitOptions): Promise<O>;
+  ): Promise<CallOutput<C, O>>;
 
   /** Resolves when the queue has room: await it between writes you do not await. */
   writable(options?: WaitOptions): Promise<void>;

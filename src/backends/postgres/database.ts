@@ -6,8 +6,10 @@ import { durationMs } from "../../model/durations.ts";
 import type { Duration } from "../../model/durations.ts";
 import { idSource } from "../../model/id-source.ts";
 import type { OwnerId } from "../../model/prefixed-id.ts";
-import type { Operation, Tx } from "../../sql/operation.ts";
 import type {
+  CallInput,
+  CallOutput,
+  Callee,
   ChangeHint,
   Database,
   Durability,
@@ -22,6 +24,7 @@ import { databaseClosed } from "../refusals.ts";
 import { Subscribers } from "../subscribers.ts";
 import { Announcer, notifyInside } from "./announcer.ts";
 import { Call } from "./call.ts";
+import type { ManyForm } from "./call.ts";
 import type { Connection, ConnectionEvents } from "./connection.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { Listener } from "./listener.ts";
@@ -116,32 +119,20 @@ export class PostgresDatabase implements Database {
     this.#serverClock?.keepMeasuring(() => this.#measureTime());
   }
 
-  write<I, O>(
-    operation: Operation<I, O>,
-    input: I,
+  write<C extends Callee, O>(
+    what: C,
+    how: CallInput<C, O>,
     options?: WaitOptions,
-  ): Promise<O>;
-  write<O>(name: string, body: () => Tx<O>, options?: WaitOptions): Promise<O>;
-  write(
-    what: Operation<unknown, unknown> | string,
-    how: unknown,
-    options?: WaitOptions,
-  ): Promise<unknown> {
-    return this.#call("write", what, how, options);
+  ): Promise<CallOutput<C, O>> {
+    return this.#call("write", what, how, options) as Promise<CallOutput<C, O>>;
   }
 
-  read<I, O>(
-    operation: Operation<I, O>,
-    input: I,
+  read<C extends Callee, O>(
+    what: C,
+    how: CallInput<C, O>,
     options?: WaitOptions,
-  ): Promise<O>;
-  read<O>(name: string, body: () => Tx<O>, options?: WaitOptions): Promise<O>;
-  read(
-    what: Operation<unknown, unknown> | string,
-    how: unknown,
-    options?: WaitOptions,
-  ): Promise<unknown> {
-    return this.#call("read", what, how, options);
+  ): Promise<CallOutput<C, O>> {
+    return this.#call("read", what, how, options) as Promise<CallOutput<C, O>>;
   }
 
   async writable(options?: WaitOptions): Promise<void> {
@@ -188,7 +179,7 @@ export class PostgresDatabase implements Database {
 
   #call(
     access: "read" | "write",
-    what: Operation<unknown, unknown> | string,
+    what: Callee,
     how: unknown,
     options: WaitOptions | undefined,
   ): Promise<unknown> {
@@ -196,7 +187,9 @@ export class PostgresDatabase implements Database {
       if (this.#closing !== undefined) throw databaseClosed();
       const body = callable(what, how);
       const many =
-        access === "write" && typeof what !== "string" ? what.many : undefined;
+        access === "write" && typeof what !== "string"
+          ? (what.many as ManyForm | undefined)
+          : undefined;
       const call = new Call(body, access, many, how, resolve, reject);
       call.stopWaiting = onGiveUp(
         `${access} "${body.name}"`,

@@ -74,7 +74,7 @@ function submit(
 ): { readonly told: unknown[] } {
   const told: unknown[] = [];
   const call = new Call(
-    callable(what as never, id),
+    callable(what, id),
     access,
     access === "write" ? (what.many as never) : undefined,
     id,

@@ -2,8 +2,10 @@ import { sleep } from "../../host/timers.ts";
 import type { Clock } from "../../model/clock.ts";
 import { durationMs } from "../../model/durations.ts";
 import type { Duration } from "../../model/durations.ts";
-import type { Operation, Tx } from "../../sql/operation.ts";
 import type {
+  CallInput,
+  CallOutput,
+  Callee,
   ChangeHint,
   Database,
   Durability,
@@ -87,8 +89,8 @@ export class OpenSqliteDatabase implements SqliteDatabase {
   constructor(parts: SqliteParts) {
     this.#parts = parts;
     this.#neighbours = parts.neighbours?.({
-      read: (what: never, how: never) => this.#read(what, how),
-      write: (what: never, how: never) => this.#write(what, how),
+      read: (what, how) => this.#read(what, how) as Promise<never>,
+      write: (what, how) => this.#write(what, how) as Promise<never>,
     });
   }
 
@@ -109,34 +111,22 @@ export class OpenSqliteDatabase implements SqliteDatabase {
     return this.#parts.clock;
   }
 
-  write<I, O>(
-    operation: Operation<I, O>,
-    input: I,
+  write<C extends Callee, O>(
+    what: C,
+    how: CallInput<C, O>,
     options?: WaitOptions,
-  ): Promise<O>;
-  write<O>(name: string, body: () => Tx<O>, options?: WaitOptions): Promise<O>;
-  write(
-    what: Operation<unknown, unknown> | string,
-    how: unknown,
-    options?: WaitOptions,
-  ): Promise<unknown> {
+  ): Promise<CallOutput<C, O>> {
     if (this.#closing !== undefined) return Promise.reject(databaseClosed());
-    return this.#write(what, how, options);
+    return this.#write(what, how, options) as Promise<CallOutput<C, O>>;
   }
 
-  read<I, O>(
-    operation: Operation<I, O>,
-    input: I,
+  read<C extends Callee, O>(
+    what: C,
+    how: CallInput<C, O>,
     options?: WaitOptions,
-  ): Promise<O>;
-  read<O>(name: string, body: () => Tx<O>, options?: WaitOptions): Promise<O>;
-  read(
-    what: Operation<unknown, unknown> | string,
-    how: unknown,
-    options?: WaitOptions,
-  ): Promise<unknown> {
+  ): Promise<CallOutput<C, O>> {
     if (this.#closing !== undefined) return Promise.reject(databaseClosed());
-    return this.#read(what, how, options);
+    return this.#read(what, how, options) as Promise<CallOutput<C, O>>;
   }
 
   async writable(options?: WaitOptions): Promise<void> {
@@ -212,11 +202,7 @@ export class OpenSqliteDatabase implements SqliteDatabase {
     );
   }
 
-  #write(
-    what: Operation<unknown, unknown> | string,
-    how: unknown,
-    options?: WaitOptions,
-  ): Promise<unknown> {
+  #write(what: Callee, how: unknown, options?: WaitOptions): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const { writes } = this.#parts;
       if (writes === undefined) throw readOnlyDatabase();
@@ -237,7 +223,7 @@ export class OpenSqliteDatabase implements SqliteDatabase {
   }
 
   async #read(
-    what: Operation<unknown, unknown> | string,
+    what: Callee,
     how: unknown,
     options?: WaitOptions,
   ): Promise<unknown> {
