@@ -2,6 +2,7 @@ import { later } from "../host/timers.ts";
 import { durationMs } from "../model/durations.ts";
 import { HoldfastError } from "../model/errors.ts";
 import type { WaitOptions } from "../stores/database.ts";
+import { optionInvalid } from "./option-checks.ts";
 
 /**
  * Calls `giveUp` when the caller no longer wants to wait: its signal aborted
@@ -16,6 +17,12 @@ export function onGiveUp(
   const signal = options?.signal;
   const timeout = options?.timeout;
   if (signal === undefined && timeout === undefined) return undefined;
+  if (signal !== undefined && typeof signal?.addEventListener !== "function")
+    throw optionInvalid(
+      "signal",
+      signal,
+      "an AbortSignal, such as controller.signal",
+    );
   if (signal?.aborted === true) throw aborted(what, signal.reason);
 
   // The timer first: it may refuse its duration, and then nobody listens.

@@ -1,14 +1,20 @@
 import type { Clock } from "../model/clock.ts";
 import { HoldfastError } from "../model/errors.ts";
 import { excerpt } from "../model/excerpt.ts";
-import type { Warning } from "../stores/database.ts";
+import type { WaitOptions, Warning } from "../stores/database.ts";
 
 /** Options come from people: each is checked, and an unknown one is a typo. */
 export function refuseUnknown(
-  given: object,
+  given: unknown,
   known: readonly string[],
   prefix = "",
 ): void {
+  if (typeof given !== "object" || given === null)
+    throw new HoldfastError(
+      "OPTION_INVALID",
+      `Expected an object with options (${known.join(", ")}), got ${shown(given)}.`,
+      { accepted: known },
+    );
   for (const name of Object.keys(given))
     if (!known.includes(name))
       throw new HoldfastError(
@@ -18,6 +24,11 @@ export function refuseUnknown(
       );
 }
 
+/** For `write`, `read` and `writable`; nearly always there is nothing to look at. */
+export function refuseUnknownWait(options: WaitOptions | undefined): void {
+  if (options !== undefined) refuseUnknown(options, ["signal", "timeout"]);
+}
+
 export function wholeNumber(
   name: string,
   value: number,
@@ -25,7 +36,9 @@ export function wholeNumber(
   max: number = Number.MAX_SAFE_INTEGER,
 ): number {
   if (Number.isSafeInteger(value) && value >= min && value <= max) return value;
-  throw optionInvalid(name, value, `a whole number from ${min} to ${max}`);
+  const range =
+    max === Number.MAX_SAFE_INTEGER ? `${min} or more` : `${min} to ${max}`;
+  throw optionInvalid(name, value, `a whole number, ${range}`);
 }
 
 /** The first of the accepted values is the default. */
@@ -64,10 +77,20 @@ export function optionInvalid(
   found: unknown,
   accepted: string,
 ): HoldfastError {
-  const shown = typeof found === "string" ? excerpt(found) : String(found);
   return new HoldfastError(
     "OPTION_INVALID",
-    `Option ${name} is ${shown}; expected ${accepted}.`,
+    `Option ${name} is ${shown(found)}; expected ${accepted}.`,
     { option: name, accepted },
   );
+}
+
+/** A simple value as it is; of anything larger only what it is. */
+function shown(found: unknown): string {
+  if (typeof found === "string") return excerpt(found);
+  if (typeof found === "function") return "a function";
+  if (typeof found !== "object" || found === null) return String(found);
+  const name: unknown = found.constructor?.name;
+  return typeof name === "string" && name !== "" && name !== "Object"
+    ? `an object (${name})`
+    : "an object";
 }

@@ -154,4 +154,7 @@ export interface Database {
    * Postgres open connections keep it alive.
    */
   close(options?: { readonly timeout?: Duration }): Promise<void>;
+
+  /** Closes it at the end of a block: `await using database = await openSqlite(path)`, from Node 24 on. */
+  [Symbol.asyncDispose](): Promise<void>;
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { Database } from "../../src/stores/database.ts";
 import { rejection, withPlace } from "./backend.ts";
 import type { Backend } from "./backend.ts";
 import { addNote, createNoteTable, noteCount, noteHalves } from "./notes.ts";
@@ -20,6 +21,23 @@ export function closeSuite(backend: Backend): void {
         expect(() => database.subscribe(() => undefined)).toThrow(
           expect.objectContaining(closed),
         );
+      }));
+
+    test("happens by itself at the end of `await using`", () =>
+      withPlace(backend, async (place) => {
+        let call: Promise<string> | undefined;
+        let database: Database;
+        {
+          // Lowered by the test runner: Node before 24 cannot parse it.
+          await using opened = await place.open();
+          database = opened;
+          await database.write("tables", createNoteTable);
+          call = database.write(addNote, { id: "a" });
+        }
+        expect(await call).toBe("a");
+        expect(await rejection(noteCount(database))).toMatchObject({
+          code: "DATABASE_CLOSED",
+        });
       }));
 
     test("finishes the calls that are queued", () =>

@@ -93,6 +93,69 @@ export function waitsSuite(backend: Backend): void {
     );
   });
 
+  describe("options of a call", () => {
+    const unknown = { timout: 5 } as { timeout?: number };
+    test.each<
+      [string, (database: Database) => Promise<unknown>, readonly string[]]
+    >([
+      [
+        "write",
+        (database) => database.write(addNote, { id: "a" }, unknown),
+        ["signal", "timeout"],
+      ],
+      [
+        "read",
+        (database) =>
+          database.read(
+            "one",
+            function* () {
+              return 1;
+            },
+            unknown,
+          ),
+        ["signal", "timeout"],
+      ],
+      [
+        "writable",
+        (database) => database.writable(unknown),
+        ["signal", "timeout"],
+      ],
+      ["close", (database) => database.close(unknown), ["timeout"]],
+    ])(
+      "%s refuses one it does not know, and names those it does",
+      (_, call, known) =>
+        onNotes(async (database) => {
+          const error = await rejection(call(database));
+          expect(error).toMatchObject({
+            code: "OPTION_INVALID",
+            details: { option: "timout" },
+          });
+          for (const name of known) expect(error.message).toContain(name);
+          // Nothing was done, and nothing closed.
+          expect(await noteCount(database)).toBe(0);
+        })(),
+    );
+
+    test.each<[string, unknown, string]>([
+      ["a number for its options", 5_000, "5000"],
+      ["null for its options", null, "null"],
+      [
+        "a controller for its signal",
+        { signal: new AbortController() },
+        "controller.signal",
+      ],
+    ])("%s is refused", (_, options, told) =>
+      onNotes(async (database) => {
+        const error = await rejection(
+          database.write(addNote, { id: "a" }, options as object),
+        );
+        expect(error).toMatchObject({ code: "OPTION_INVALID" });
+        expect(error.message).toContain(told);
+        expect(await noteCount(database)).toBe(0);
+      })(),
+    );
+  });
+
   describe("a full queue", () => {
     test(
       "refuses one call too many, keeps the others, and has room again after them",

@@ -20,6 +20,7 @@ import type {
 import { callable } from "../callable.ts";
 import { onGiveUp, orGiveUp } from "../give-up.ts";
 import { Meters } from "../meters.ts";
+import { refuseUnknown, refuseUnknownWait } from "../option-checks.ts";
 import { databaseClosed } from "../refusals.ts";
 import { Subscribers } from "../subscribers.ts";
 import { Announcer, notifyInside } from "./announcer.ts";
@@ -137,6 +138,7 @@ export class PostgresDatabase implements Database {
 
   async writable(options?: WaitOptions): Promise<void> {
     if (this.#closing !== undefined) throw databaseClosed();
+    refuseUnknownWait(options);
     return orGiveUp("writable()", options, () => this.#dispatcher.room());
   }
 
@@ -173,8 +175,13 @@ export class PostgresDatabase implements Database {
   }
 
   async close(options?: { readonly timeout?: Duration }): Promise<void> {
+    if (options !== undefined) refuseUnknown(options, ["timeout"]);
     const timeoutMs = durationMs(options?.timeout ?? closeTimeout, "timeout");
     await (this.#closing ??= this.#close(timeoutMs));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
   }
 
   #call(
@@ -185,6 +192,7 @@ export class PostgresDatabase implements Database {
   ): Promise<unknown> {
     return new Promise((resolve, reject) => {
       if (this.#closing !== undefined) throw databaseClosed();
+      refuseUnknownWait(options);
       const body = callable(what, how);
       const many =
         access === "write" && typeof what !== "string"

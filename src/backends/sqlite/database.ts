@@ -16,6 +16,7 @@ import type {
 import { callable } from "../callable.ts";
 import { onGiveUp, orGiveUp } from "../give-up.ts";
 import type { Meters } from "../meters.ts";
+import { refuseUnknown, refuseUnknownWait } from "../option-checks.ts";
 import { databaseClosed } from "../refusals.ts";
 import type { Subscribers } from "../subscribers.ts";
 import { HoldfastError } from "../../model/errors.ts";
@@ -133,6 +134,7 @@ export class OpenSqliteDatabase implements SqliteDatabase {
     const { writes } = this.#parts;
     if (this.#closing !== undefined) throw databaseClosed();
     if (writes === undefined) throw readOnlyDatabase();
+    refuseUnknownWait(options);
     return orGiveUp("writable()", options, () => writes.room());
   }
 
@@ -188,8 +190,13 @@ export class OpenSqliteDatabase implements SqliteDatabase {
   }
 
   async close(options?: { readonly timeout?: Duration }): Promise<void> {
+    if (options !== undefined) refuseUnknown(options, ["timeout"]);
     const timeoutMs = durationMs(options?.timeout ?? closeTimeout, "timeout");
     await (this.#closing ??= this.#close(timeoutMs));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
   }
 
   #heavyReads(): HeavyReads {
@@ -206,6 +213,7 @@ export class OpenSqliteDatabase implements SqliteDatabase {
     return new Promise((resolve, reject) => {
       const { writes } = this.#parts;
       if (writes === undefined) throw readOnlyDatabase();
+      refuseUnknownWait(options);
       const { name, start, change } = callable(what, how);
       const call = new Call(name, start, change, resolve, reject);
       call.stopWaiting = onGiveUp(`write "${name}"`, options, (error) => {
@@ -227,6 +235,7 @@ export class OpenSqliteDatabase implements SqliteDatabase {
     how: unknown,
     options?: WaitOptions,
   ): Promise<unknown> {
+    refuseUnknownWait(options);
     const { name, start } = callable(what, how);
     const { reader, flusher } = this.#parts;
     return orGiveUp(`read "${name}"`, options, () => {
