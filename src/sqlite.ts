@@ -1,5 +1,5 @@
 export { openSqlite } from "./backends/sqlite/open.ts";
-export type { SqliteDatabase } from "./backends/sqlite/database.ts";
+export type { SqliteDatabase } from "./backends/sqlite/sqlite-database.ts";
 export type { SqliteLimits, SqliteOptions } from "./backends/sqlite/options.ts";
 export type { BackupResult } from "./backends/sqlite/heavy/backup.ts";
 export type { CheckReport } from "./backends/sqlite/heavy/check.ts";

@@ -38,6 +38,7 @@ import type { GroupCommit } from "./group-commit.ts";
 import type { Neighbours } from "./neighbours/neighbours.ts";
 import { readOnlyDatabase } from "./reader.ts";
 import type { Reader } from "./reader.ts";
+import type { SqliteDatabase } from "./sqlite-database.ts";
 
 /** What an open database consists of; open.ts puts it together. */
 export interface SqliteParts {
@@ -64,21 +65,6 @@ export interface SqliteParts {
 export type Calls = Pick<Database, "read" | "write">;
 
 const closeTimeout: Duration = "10s";
-
-/** What a database in a file can do beside what every database can. */
-export interface SqliteDatabase extends Database {
-  /** Looks for damage, off the event loop. See `HeavyReads.check`. */
-  check(options?: CheckOptions): Promise<CheckReport>;
-  /** Copies the database to a new file while it is in use. See `HeavyReads.backup`. */
-  backup(to: string, options?: HeavyOptions): Promise<BackupResult>;
-  /** Streams the rows of a table, page by page. See `HeavyReads.rows`. */
-  exportRows(
-    table: string,
-    options?: RowsOptions,
-  ): AsyncGenerator<RowPage, void, undefined>;
-  /** What each table and index takes. See `HeavyReads.sizes`. */
-  sizes(options?: HeavyOptions): Promise<readonly StoredSize[]>;
-}
 
 export class OpenSqliteDatabase implements SqliteDatabase {
   readonly dialect = "sqlite";

@@ -1,11 +1,11 @@
 import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
 import { optionInvalid } from "../option-checks.ts";
-import type { SqliteDatabase } from "./database.ts";
 import { loadDriver } from "./drivers.ts";
 import { sqliteCode } from "./failures.ts";
 import { Opening } from "./opening.ts";
 import { settingsOf } from "./options.ts";
 import type { SqliteOptions, SqliteSeams } from "./options.ts";
+import type { SqliteDatabase } from "./sqlite-database.ts";
 
 /**
  * Opens a SQLite file, creating file, folder and schema as needed, or

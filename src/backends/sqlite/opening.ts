@@ -22,7 +22,6 @@ import { retryWhileBusy } from "./busy.ts";
 import { Checkpointer } from "./checkpointer.ts";
 import { Connection } from "./connection.ts";
 import { OpenSqliteDatabase } from "./database.ts";
-import type { SqliteDatabase } from "./database.ts";
 import { Busy, TransactionEnded, drive } from "./drive.ts";
 import type { Driver } from "./drivers.ts";
 import { prepareFile, registerFile } from "./file.ts";
@@ -34,6 +33,7 @@ import { HeavyReads } from "./heavy/heavy-reads.ts";
 import { Neighbourhood } from "./neighbours/neighbourhood.ts";
 import type { SqliteSeams, SqliteSettings } from "./options.ts";
 import { Reader } from "./reader.ts";
+import type { SqliteDatabase } from "./sqlite-database.ts";
 
 /** Set explicitly on every connection, since drivers have defaults of their own. */
 const filePragmas: readonly string[] = [

@@ -26,7 +26,7 @@ export interface BackupResult {
 /** How often the growth of the copy is looked at. */
 const pollMs = 50;
 
-/** Copies the database to a new file; see `HeavyReads.backup` for the promise. */
+/** Copies the database to a new file; see `SqliteDatabase.backup` for the promise. */
 export async function backUp(
   driver: Driver,
   path: string,

@@ -70,12 +70,7 @@ export class HeavyReads {
     this.#requests = new HeavyRequests(parts.driver, parts.path);
   }
 
-  /**
-   * Looks for damage. Quick: our tables, each in a snapshot of its own; the
-   * app's are named in `skipped`. Full: every page of the file, the app's
-   * included, in one snapshot that pins the log while it lasts. Progress counts
-   * tables. Damage is a finding, not an error.
-   */
+  /** See `SqliteDatabase.check`. */
   check(options: CheckOptions = {}): Promise<CheckReport> {
     refuseUnknown(options, ["full", "signal", "timeout", "onProgress"]);
     return this.#call("check", options, (call) =>
@@ -85,18 +80,7 @@ export class HeavyReads {
     );
   }
 
-  /**
-   * Copies the database to a new file, as it is at one moment after the call,
-   * and resolves when the copy and all it holds are durable. It replaces
-   * nothing, and unless it resolves nothing is left. Progress counts bytes,
-   * against an estimate until the end. A signal or timeout ends it at any
-   * moment but the last, when the copy gets its name.
-   *
-   * It is one snapshot, however long it takes: meanwhile the log cannot be
-   * restarted and grows with every write. Rows of tables without an INTEGER
-   * PRIMARY KEY may have other rowids in the copy.
-   * @throws HoldfastError `TARGET_EXISTS`, `TARGET_INVALID`, `TARGET_BUSY`, `DISK_FULL`, `BACKUP_FAILED`.
-   */
+  /** See `SqliteDatabase.backup`. */
   backup(to: string, options: HeavyOptions = {}): Promise<BackupResult> {
     refuseUnknown(options, ["signal", "timeout", "onProgress"]);
     return this.#call("backup", options, (call) =>
@@ -104,13 +88,7 @@ export class HeavyReads {
     );
   }
 
-  /**
-   * Streams a table in the order of its key, a page when it is asked for. Each
-   * page is a snapshot of its own, and durable: under load a stream is no
-   * picture of one moment, but holds every row that was there all the while
-   * with an unchanged key. Damaged rows are named and passed over.
-   * @throws HoldfastError `TABLE_UNKNOWN`, and `DATABASE_DAMAGED` where SQLite cannot read on.
-   */
+  /** See `SqliteDatabase.exportRows`. */
   async *rows(
     table: string,
     options: RowsOptions = {},
@@ -134,7 +112,7 @@ export class HeavyReads {
     }
   }
 
-  /** What each table and index of the file takes, the app's included. Progress counts them. */
+  /** See `SqliteDatabase.sizes`. */
   sizes(options: HeavyOptions = {}): Promise<readonly StoredSize[]> {
     refuseUnknown(options, ["signal", "timeout", "onProgress"]);
     return this.#call("sizes", options, (call) =>
