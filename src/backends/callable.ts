@@ -1,3 +1,4 @@
+import { HoldfastError } from "../model/errors.ts";
 import { operationInvalid } from "../sql/operation.ts";
 import type { Change, Tx } from "../sql/operation.ts";
 import type { Callee } from "../stores/database.ts";
@@ -15,7 +16,9 @@ export function callable(what: Callee, how: unknown): Callable {
     if (typeof how !== "function")
       throw operationInvalid(
         what,
-        "needs a generator function as its body, not a generator: a body may be run again. Pass `function* () { … }`.",
+        how === undefined
+          ? "has no body. Pass a generator function after the name: `function* () { … }`."
+          : "needs a generator function as its body, not a generator: a body may be run again. Pass `function* () { … }`.",
       );
     return {
       name: what,
@@ -24,9 +27,10 @@ export function callable(what: Callee, how: unknown): Callable {
     };
   }
   if (typeof what !== "function" || typeof what.one !== "function")
-    throw operationInvalid(
-      typeof what === "function" ? what.name : typeof what,
-      "is neither an operation nor a name. Pass the result of operation(…), or a name and a generator function.",
+    throw new HoldfastError(
+      "OPERATION_INVALID",
+      `Expected an operation or a name, got ${what === undefined ? "nothing" : `a ${typeof what}`}. ` +
+        'Write database.write(deposit, input) with a deposit made by operation(…), not deposit(input); or database.write("name", function* () { … }).',
     );
   // The types of `write` and `read` hold the two together.
   const input = how as never;

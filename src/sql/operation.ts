@@ -79,7 +79,8 @@ function checked(statement: Statement): Statement {
   if (statement instanceof Statement) return statement;
   throw new HoldfastError(
     "OPERATION_INVALID",
-    `Expected a statement, sql\`…\`, got ${statement === undefined ? "nothing" : `a ${typeof statement}`}.`,
+    `row, rows and run take a statement, got ${statement === undefined ? "nothing" : `a ${typeof statement}`}. ` +
+      "Write it with the tag `sql` before the backquote: run(sql`DELETE FROM account`).",
   );
 }
 
@@ -147,14 +148,19 @@ export function operation<I, O>(
   forms: OperationForms<I, O>,
 ): Operation<I, O> {
   if (typeof name !== "string" || name === "")
-    throw operationInvalid(
-      typeof name,
-      "needs a name: a text, as its first argument.",
+    throw new HoldfastError(
+      "OPERATION_INVALID",
+      'An operation needs a name. Write operation("rename", { key: …, *one(input) { … } }).',
     );
   if (typeof forms?.key !== "function" || typeof forms.one !== "function")
     throw operationInvalid(
       name,
       "needs `key: (input) => …` and a generator function `*one(input) { … }`.",
+    );
+  if (forms.many !== undefined && typeof forms.many !== "function")
+    throw operationInvalid(
+      name,
+      "has a `many` that is no function. Write `*many(inputs) { … }`, or leave it out.",
     );
   function composed(input: I): Tx<O> {
     unstarted += 1;

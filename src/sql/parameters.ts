@@ -10,12 +10,16 @@ export function checkValue(value: SqlValue, position: number): void {
   switch (typeof value) {
     case "string":
       if (value.includes("\0"))
-        throw invalid(position, "text with U+0000", "Postgres cannot store it");
+        throw invalid(
+          position,
+          "text with U+0000",
+          "Postgres cannot store it; remove it, or bind bytes",
+        );
       if (!value.isWellFormed())
         throw invalid(
           position,
           "text with a lone surrogate",
-          "it has no UTF-8 form",
+          "it has no UTF-8 form; mend it with toWellFormed(), or bind bytes",
         );
       return;
     case "number":
@@ -23,7 +27,7 @@ export function checkValue(value: SqlValue, position: number): void {
         throw invalid(
           position,
           String(value),
-          "only finite numbers can be stored",
+          "only finite numbers can be stored; bind null for none",
         );
       if (Number.isInteger(value) && !Number.isSafeInteger(value))
         throw invalid(
@@ -42,11 +46,7 @@ export function checkValue(value: SqlValue, position: number): void {
       return;
     default:
       if (value === null || value instanceof Uint8Array) return;
-      throw invalid(
-        position,
-        describe(value),
-        "bind text, a number, bytes or null (booleans as 0 and 1, objects as encoded text)",
-      );
+      throw invalid(position, ...describe(value));
   }
 }
 
@@ -89,8 +89,21 @@ function invalid(position: number, found: string, why: string): HoldfastError {
   );
 }
 
-function describe(value: unknown): string {
-  if (value === undefined) return "undefined";
-  if (Array.isArray(value)) return "an array";
-  return typeof value === "object" ? "an object" : `a ${typeof value}`;
+/** What was found, and what to bind in its place. */
+function describe(value: unknown): [found: string, remedy: string] {
+  if (value === undefined)
+    return ["undefined", "bind null for an absent value"];
+  if (typeof value === "boolean") return ["a boolean", "bind 1 or 0"];
+  if (typeof value !== "object" || value === null)
+    return [`a ${typeof value}`, "bind text, a number, bytes or null"];
+  if (value instanceof Date)
+    return ["a Date", "bind its milliseconds, date.getTime()"];
+  if (Array.isArray(value))
+    return [
+      "an array",
+      "bind each item by itself, or all of them as JSON text; only set forms, which are for Postgres, bind lists",
+    ];
+  if ("next" in value)
+    return ["a generator", "write `yield*` before the call that made it"];
+  return ["an object", "bind its JSON text, or one parameter for each part"];
 }

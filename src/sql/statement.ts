@@ -1,4 +1,10 @@
 import { HoldfastError } from "../model/errors.ts";
+import {
+  bare,
+  refuseControl,
+  refuseSeveral,
+  returnsRows,
+} from "./statement-text.ts";
 
 /** What a statement may bind. Arrays are for Postgres set forms alone. */
 export type SqlValue = string | number | bigint | Uint8Array | null;
@@ -42,16 +48,8 @@ export class Template {
       .join("")
       .trim();
     const text = bare(this.sqlite);
-    // The body of a trigger holds statements of its own.
-    const isTrigger = /^CREATE\s+(TEMP\w*\s+)?TRIGGER\b/i.test(text);
-    if (!isTrigger && /;\s*\S/.test(text)) throw severalStatements();
-    if (
-      /^(BEGIN|COMMIT|END|ABORT|ROLLBACK|SAVEPOINT|RELEASE|START|ATTACH|DETACH|VACUUM|PRAGMA)\b/i.test(
-        text,
-      ) ||
-      /\bOR\s+(ROLLBACK|FAIL)\b/i.test(text)
-    )
-      throw controlsTransaction(text);
+    refuseSeveral(text);
+    refuseControl(text);
     this.counts = /^(INSERT|UPDATE|DELETE|WITH)\b/i.test(text);
     this.writes = !/^(SELECT|VALUES)\b/i.test(text);
     this.returnsRows = returnsRows(text);
@@ -124,51 +122,6 @@ export function sql(
 /** Text that each database spells its own way; only sql/dialect.ts calls this. */
 export function spelled(piece: Piece): Statement {
   return new Statement(new Template([piece]), []);
-}
-
-/** The text without comments and quoted parts, so that what it begins with is its verb. */
-function bare(text: string): string {
-  return text
-    .replaceAll(
-      // From left to right, since a quote in a comment is no quote, nor the other way round.
-      /(--[^\n]*|\/\*[\s\S]*?\*\/)|'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|(\$\w*\$)[\s\S]*?\2/g,
-      (_, comment: string | undefined) => (comment === undefined ? "''" : " "),
-    )
-    .replace(/^[\s;]+/, "")
-    .trim();
-}
-
-/** Read from its text, so that it does not depend on what a driver can tell. */
-function returnsRows(text: string): boolean | undefined {
-  if (/^(CREATE|DROP|ALTER|REINDEX|ANALYZE|TRUNCATE)\b/i.test(text))
-    return false;
-  if (/^(SELECT|VALUES|EXPLAIN)\b/i.test(text)) return true;
-  const outer = withoutParentheses(text);
-  const verb = /^WITH\b/i.test(outer)
-    ? /\b(SELECT|VALUES|INSERT|REPLACE|UPDATE|DELETE)\b/i.exec(outer)?.[0]
-    : /^(INSERT|REPLACE|UPDATE|DELETE)\b/i.exec(outer)?.[0];
-  if (verb === undefined) return undefined;
-  return /^[SV]/i.test(verb) || /\bRETURNING\b/i.test(outer);
-}
-
-function withoutParentheses(text: string): string {
-  const outer = text.replaceAll(/\([^()]*\)/g, " ");
-  return outer === text ? outer : withoutParentheses(outer);
-}
-
-function severalStatements(): HoldfastError {
-  return new HoldfastError(
-    "OPERATION_INVALID",
-    "A template holds several statements. Write one `sql` for each, so that none of them is passed over.",
-  );
-}
-
-/** Transactions are the backend's: a body that ended one would commit its neighbours' half-done work. */
-function controlsTransaction(text: string): HoldfastError {
-  return new HoldfastError(
-    "OPERATION_INVALID",
-    `A body may not run "${text.slice(0, 40)}": transactions belong to write and read. Return, throw or use rollbackWith instead.`,
-  );
 }
 
 function isStatement(value: Parameter | Statement): value is Statement {

@@ -4,6 +4,7 @@ import { changesSuite } from "./changes.suite.ts";
 import { closeSuite } from "./close.suite.ts";
 import { mistakesSuite } from "./mistakes.suite.ts";
 import { openSuite } from "./open.suite.ts";
+import { statementsSuite } from "./statements.suite.ts";
 import { valuesSuite } from "./values.suite.ts";
 import { waitsSuite } from "./waits.suite.ts";
 import { writeSuite } from "./write.suite.ts";
@@ -14,6 +15,7 @@ export function conformance(backend: Backend): void {
     openSuite(backend);
     writeSuite(backend);
     mistakesSuite(backend);
+    statementsSuite(backend);
     valuesSuite(backend);
     waitsSuite(backend);
     changesSuite(backend);
