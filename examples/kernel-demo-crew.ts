@@ -11,6 +11,8 @@ export interface Writer {
   readonly ended: Promise<unknown>;
 }
 
+const crew = new Map<ChildProcess, Promise<unknown>>();
+
 /** Starts kernel-demo-writer.ts on the file and collects what it says. */
 export async function startWriter(path: string, name: string): Promise<Writer> {
   const script = new URL("./kernel-demo-writer.ts", import.meta.url);
@@ -21,9 +23,26 @@ export async function startWriter(path: string, name: string): Promise<Writer> {
   );
   const acknowledged: string[] = [];
   const ended = once(child, "close");
+  crew.set(child, ended);
   const lines = createInterface({ input: child.stdout });
   const begun = once(lines, "line");
   lines.on("line", (fact) => acknowledged.push(fact));
   await begun;
   return { process: child, acknowledged, ended };
+}
+
+/** Ends those that still run, and waits until they are gone. */
+export async function endWriters(): Promise<void> {
+  for (const child of crew.keys()) child.kill("SIGKILL");
+  await Promise.all(crew.values());
+}
+
+/** On Ctrl-C: tidies up and then ends as the signal would have it. A second one does not wait. */
+export function onInterrupt(tidyUp: () => Promise<void>): void {
+  for (const signal of ["SIGINT", "SIGTERM"] as const)
+    process.once(signal, () => {
+      tidyUp()
+        .catch(console.error)
+        .finally(() => process.kill(process.pid, signal));
+    });
 }

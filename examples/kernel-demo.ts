@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openSqlite } from "holdfast/sqlite";
 import { rows, run, sql } from "holdfast/stores";
-import { startWriter } from "./kernel-demo-crew.ts";
+import { endWriters, onInterrupt, startWriter } from "./kernel-demo-crew.ts";
 
 /**
  * What `npm start` shows: two processes write facts to one file, 100 callers
@@ -20,12 +20,21 @@ console.log(
   "Holdfast kernel demo: one SQLite file, two processes, full durability.\n",
 );
 const database = await openSqlite(path);
+let open = database;
+onInterrupt(async () => {
+  await endWriters();
+  await open.close();
+  rmSync(folder, { recursive: true, force: true });
+});
 await database.write("table", () =>
   run(sql`CREATE TABLE fact (id TEXT NOT NULL, half INTEGER NOT NULL) STRICT`),
 );
 
 const ada = await startWriter(path, "ada");
 const bob = await startWriter(path, "bob");
+console.log(
+  `  ada is process ${ada.process.pid}, bob is process ${bob.process.pid}.\n`,
+);
 const facts = (): number => ada.acknowledged.length + bob.acknowledged.length;
 const startedMs = performance.now();
 const startedFacts = facts();
@@ -50,6 +59,7 @@ await database.close();
 console.log("\n\nBoth writers are gone. Opening the file again …");
 const reopenedMs = performance.now();
 const reopened = await openSqlite(path);
+open = reopened;
 const found = await reopened.read("facts", () =>
   rows<{ id: string; halves: number }>(
     sql`SELECT id, count(*) AS halves FROM fact GROUP BY id`,
@@ -62,7 +72,7 @@ const promised = [...ada.acknowledged, ...bob.acknowledged];
 const lost = promised.filter((fact) => !whole.has(fact));
 const { ok } = await reopened.check({ full: true });
 await reopened.close();
-rmSync(folder, { recursive: true });
+rmSync(folder, { recursive: true, force: true });
 
 const elapsedMs = Math.round(performance.now() - reopenedMs);
 console.log(`  opened, counted, checked   ${elapsedMs} ms`);

@@ -1,4 +1,5 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -25,6 +26,45 @@ function runExample(name: string, env: Record<string, string> = {}): string {
     );
   } finally {
     rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Starts the demo with a folder for temporary files of its own, and waits until its writers work. */
+async function startDemo(temporary: string) {
+  const demo = spawn(
+    process.execPath,
+    [
+      "--import",
+      import.meta.resolve("tsx"),
+      join(root, "examples", "kernel-demo.ts"),
+    ],
+    {
+      env: {
+        ...process.env,
+        TSX_TSCONFIG_PATH: join(root, "tsconfig.json"),
+        HOLDFAST_DEMO_FACTS: "100000000",
+        TMPDIR: temporary,
+      },
+      stdio: ["ignore", "pipe", "inherit"],
+    },
+  );
+  const writers = await new Promise<readonly number[]>((resolve, reject) => {
+    let said = "";
+    demo.stdout.on("data", (chunk) => {
+      said += String(chunk);
+      const found = [...said.matchAll(/is process (\d+)/g)];
+      if (found.length === 2) resolve(found.map(([, id]) => Number(id)));
+    });
+    demo.on("exit", () => reject(new Error(`The demo ended early: ${said}`)));
+  });
+  return { demo, writers };
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
   }
 }
 
@@ -57,4 +97,25 @@ describe("examples", () => {
     expect(output).toContain("damage found               none\n");
     expect(output).toContain("Nothing acknowledged was lost.");
   });
+
+  test.each(["SIGINT", "SIGTERM"] as const)(
+    "the demo that gets %s takes its writers and its files with it",
+    async (signal) => {
+      const temporary = mkdtempSync(join(tmpdir(), "holdfast-example-"));
+      try {
+        const { demo, writers } = await startDemo(temporary);
+        expect(writers.map(isAlive)).toEqual([true, true]);
+        const ownFiles = (): readonly string[] =>
+          readdirSync(temporary).filter((name) => /^(holdfast|hf)/.test(name));
+        expect(ownFiles().length).toBeGreaterThan(0);
+        const ended = once(demo, "exit");
+        demo.kill(signal);
+        expect(await ended).toEqual([null, signal]);
+        expect(writers.map(isAlive)).toEqual([false, false]);
+        expect(ownFiles()).toEqual([]);
+      } finally {
+        rmSync(temporary, { recursive: true, force: true });
+      }
+    },
+  );
 });
