@@ -1,5 +1,5 @@
 import type { HoldfastError } from "../model/errors.ts";
-import { Request, operationInvalid, unstartedCalls } from "./operation.ts";
+import { Request, operationInvalid, unansweredCalls } from "./operation.ts";
 import type { Change } from "./operation.ts";
 import { shortened } from "./statement-errors.ts";
 import type { Template } from "./statement.ts";
@@ -40,11 +40,11 @@ export class Fate {
       (this.#changes ??= []).push(request.change);
   }
 
-  /** Runs a stretch of the body without a pause, and counts the calls it made and did not start. */
+  /** Runs a stretch of the body without a pause, and counts the calls it made that got no answer. */
   during<T>(stretch: () => T): T {
-    const before = unstartedCalls();
+    const before = unansweredCalls();
     const result = stretch();
-    this.#forgotten += unstartedCalls() - before;
+    this.#forgotten += unansweredCalls() - before;
     return result;
   }
 

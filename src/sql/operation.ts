@@ -35,14 +35,15 @@ export type Tx<T> = Generator<Request, T, unknown>;
 
 /**
  * Calls of `row`, `rows`, `run`, `rollbackWith` and operations that were made
- * and not started, ever, in this process. Without its `yield*` such a call
- * compiles and does nothing. A body runs without a pause between two requests,
- * so what the count grew by meanwhile is what that body forgot.
+ * in this process and got no answer. Without its `yield*` such a call compiles
+ * and does nothing, also in a loop or a spread, which take it for a list. A
+ * body runs without a pause between two requests, so what the count grew by
+ * over all of its stretches is what that body forgot.
  */
-let unstarted = 0;
+let unanswered = 0;
 
-export function unstartedCalls(): number {
-  return unstarted;
+export function unansweredCalls(): number {
+  return unanswered;
 }
 
 /** The first row, or undefined. For a statement that returns rows: SELECT, or one with RETURNING. */
@@ -65,13 +66,21 @@ export function run(statement: Statement): Tx<number> {
 }
 
 function asked<T>(request: Request): Tx<T> {
-  unstarted += 1;
+  unanswered += 1;
   return asking<T>(request);
 }
 
 function* asking<T>(request: Request): Tx<T> {
-  unstarted -= 1;
-  return (yield request) as T;
+  let answer: unknown;
+  try {
+    answer = yield request;
+  } catch (error) {
+    unanswered -= 1;
+    throw error;
+  }
+  // A loop answers nothing, and only `row` may answer that there is nothing.
+  if (answer !== undefined || request.want === "row") unanswered -= 1;
+  return answer as T;
 }
 
 /** JavaScript lets anything through, and a missing statement would do nothing. */
@@ -90,13 +99,13 @@ function checked(statement: Statement): Statement {
  * value it returns reaches the caller, and a further statement is an error.
  */
 export function rollbackWith<T>(value: T): Tx<T> {
-  unstarted += 1;
+  unanswered += 1;
   return rollingBack(value);
 }
 
 function* rollingBack<T>(value: T): Tx<T> {
-  unstarted -= 1;
   yield new Request("rollback", undefined, undefined);
+  unanswered -= 1;
   return value;
 }
 
@@ -163,15 +172,15 @@ export function operation<I, O>(
       "has a `many` that is no function. Write `*many(inputs) { … }`, or leave it out.",
     );
   function composed(input: I): Tx<O> {
-    unstarted += 1;
+    unanswered += 1;
     return composing(input);
   }
   function* composing(input: I): Tx<O> {
-    unstarted -= 1;
     yield new Request("touch", undefined, {
       operation: name,
       key: forms.key(input),
     });
+    unanswered -= 1;
     return yield* forms.one(input);
   }
   Object.defineProperty(composed, "name", { value: name });

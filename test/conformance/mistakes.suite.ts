@@ -67,6 +67,30 @@ export function mistakesSuite(backend: Backend): void {
         },
       ],
       [
+        "before rows, in a loop over them",
+        function* () {
+          yield* run(insertHalf("a"));
+          const found = rows(sql`SELECT id FROM app_note`) as Iterable<unknown>;
+          for (const note of found) void note;
+        },
+      ],
+      [
+        "before rows, where the first of them is taken",
+        function* () {
+          yield* run(insertHalf("a"));
+          const found = rows(sql`SELECT id FROM app_note`) as Iterable<unknown>;
+          const [first] = found;
+          return typeof first;
+        },
+      ],
+      [
+        "before an operation, in a loop over it",
+        function* () {
+          const adding = addNote({ id: "a" }) as Iterable<unknown>;
+          for (const step of adding) void step;
+        },
+      ],
+      [
         "inside an operation that was composed",
         function* () {
           yield* forgetful("a");
