@@ -19,13 +19,14 @@ const number = (value: number): string => value.toLocaleString("en");
 console.log(
   "Holdfast kernel demo: one SQLite file, two processes, full durability.\n",
 );
-const database = await openSqlite(path);
-let open = database;
+let open: { close(): Promise<void> } | undefined;
 onInterrupt(async () => {
   await endWriters();
-  await open.close();
+  await open?.close();
   rmSync(folder, { recursive: true, force: true });
 });
+const database = await openSqlite(path);
+open = database;
 await database.write("table", () =>
   run(sql`CREATE TABLE fact (id TEXT NOT NULL, half INTEGER NOT NULL) STRICT`),
 );
