@@ -32,6 +32,7 @@ const sqliteSuites = [
   "test/crash/backup.test.ts",
   "test/crash/busy.test.ts",
   "test/crash/churn.test.ts",
+  "test/crash/held-back.test.ts",
   "test/crash/kill.test.ts",
   "test/crash/neighbours.test.ts",
   "test/crash/sustained.test.ts",

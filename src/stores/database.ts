@@ -47,6 +47,10 @@ export interface Stats {
   readonly commitMs: Latency;
   readonly flushMs: Latency;
   readonly flushes: number;
+  /** How long the first call of each writing transaction had waited for it. */
+  readonly queueWaitMs: Latency;
+  /** How long another process kept us from SQLite's write lock, each time; nothing elsewhere. */
+  readonly lockWaitMs: Latency;
   /** Calls that ended by rolling back, by error or by verdict. */
   readonly rollbacks: number;
   /** Waits for a lock held elsewhere, and transactions run again. */
@@ -59,6 +63,8 @@ export interface Stats {
     readonly restarts: number;
     readonly failures: number;
   };
+  /** Who or what has kept that log from being restarted for over a second, as last seen, and what to do. */
+  readonly logHeldBack: string | undefined;
   /** Other processes on the same file, and why they cannot be heard at once, if so. */
   readonly peers: {
     readonly connected: number;

@@ -1,4 +1,5 @@
 import { spawnSync } from "node:child_process";
+import { once } from "node:events";
 import {
   chmodSync,
   existsSync,
@@ -130,6 +131,22 @@ describe("opening a file", () => {
           message: expect.stringContaining("FUSE"),
         },
       ]);
+    }));
+
+  test("goes on when the listener for warnings throws, and the warning is not lost", () =>
+    withFolder(async (folder) => {
+      const said = once(process, "warning");
+      await folder.open(
+        {
+          onWarning: () => {
+            throw new Error("listener's bug");
+          },
+        },
+        { fileSystem: () => 0x65735546 },
+      );
+      const [warning] = (await said) as [Error & { readonly code?: string }];
+      expect(warning.code).toBe("FILE_SYSTEM_DOUBTFUL");
+      expect(warning.message).toMatch(/FUSE.*listener's bug/);
     }));
 
   test("refuses a second copy of SQLite on the same file in one process", () =>

@@ -8,6 +8,7 @@ import {
 } from "node:fs";
 import { createRequire } from "node:module";
 import { parentPort, workerData } from "node:worker_threads";
+import { logReaders } from "./log-readers.js";
 
 /** The same copy of SQLite as the writer's: file locks are shared only within one. */
 function openConnection({ driver, modulePath, path, busyMs }) {
@@ -77,8 +78,20 @@ function work(connection, mode) {
     return { busy: false, log: -1, checkpointed: -1 };
   }
   const result = checkpoint(connection, mode);
-  if (mode === "RESTART" && !result.busy) touch(connection);
+  if (mode !== "RESTART") return result;
+  if (result.busy) return { ...result, readers: logReaders(workerData.path) };
+  touch(connection);
   return result;
+}
+
+/**
+ * Busy comes as an error from some statements, and under other names while
+ * processes open and close the log (LOCKED, PROTOCOL): all mean, try later.
+ */
+function isBusy({ errcode, code }) {
+  return errcode === undefined
+    ? /^SQLITE_(BUSY|LOCKED|PROTOCOL)/.test(String(code))
+    : [5, 6, 15].includes(errcode & 0xff);
 }
 
 function serve() {
@@ -98,10 +111,7 @@ function serve() {
         connection.prepare("PRAGMA page_size").get().page_size + 24;
       reply = work(connection, mode);
     } catch (error) {
-      // Busy comes as an error from some statements; both mean: try later.
-      const code =
-        error.errcode !== undefined ? error.errcode & 0xff : error.code;
-      const busy = code === 5 || String(code).startsWith("SQLITE_BUSY");
+      const busy = isBusy(error);
       reply = {
         busy,
         log: -1,

@@ -169,7 +169,7 @@ export class GroupCommit {
     switch (result.kind) {
       case "committed":
         if (this.#careful > 0) this.#careful -= 1;
-        this.#meters.committed(result.calls.length, monotonicMs() - startedMs);
+        this.#measured(result, startedMs);
         this.#othersWait = this.#options.afterCommit(
           this.#connection.statements,
           this.#connection.boundBytes,
@@ -191,6 +191,12 @@ export class GroupCommit {
     }
     this.#schedule();
     this.#noticeIdle();
+  }
+
+  #measured({ calls }: Committed, startedMs: number): void {
+    this.#meters.committed(calls.length, monotonicMs() - startedMs);
+    const [first] = calls;
+    if (first !== undefined) this.#meters.queued(startedMs - first.sinceMs);
   }
 
   /** The transaction is gone, or could not even begin: then the calls it was for are told. */
@@ -316,6 +322,8 @@ export class GroupCommit {
   }
 
   #notBusy(): void {
+    if (this.#busySinceMs !== undefined)
+      this.#meters.lockedOut(monotonicMs() - this.#busySinceMs);
     this.#busySinceMs = undefined;
     this.#retryMs = 0;
   }
