@@ -27,6 +27,7 @@ const sqliteSuites = [
   "test/sqlite/failures.test.ts",
   "test/sqlite/heavy-reads.test.ts",
   "test/sqlite/open.test.ts",
+  "test/sqlite/owners.test.ts",
   "test/sqlite/settling.test.ts",
   "test/sqlite/traces.test.ts",
   "test/crash/backup.test.ts",

@@ -1,4 +1,3 @@
-import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import {
   chmodSync,
@@ -7,13 +6,13 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { registerFile } from "../../src/backends/sqlite/file.ts";
 import { loadDriver } from "../../src/backends/sqlite/drivers.ts";
 import { openSqlite } from "../../src/sqlite.ts";
 import { rejection } from "../conformance/backend.ts";
 import { addNote, createNoteTable, noteHalves } from "../conformance/notes.ts";
+import { openAsNobody } from "./nobody.ts";
 import { driverName, withFolder } from "./place.ts";
 
 describe("opening a file", () => {
@@ -242,22 +241,3 @@ describe("opening a file read-only", () => {
       });
     }));
 });
-
-/** Permissions mean nothing to root, so the open happens in a process without rights. */
-function openAsNobody(path: string): string {
-  const child = spawnSync(
-    process.execPath,
-    [
-      "--import",
-      "tsx",
-      join(import.meta.dirname, "open-and-report.ts"),
-      path,
-      driverName,
-    ],
-    {
-      encoding: "utf8",
-      ...(process.getuid?.() === 0 && { uid: 65_534, gid: 65_534 }),
-    },
-  );
-  return child.stdout + child.stderr;
-}

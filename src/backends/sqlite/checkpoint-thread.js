@@ -8,6 +8,7 @@ import {
 } from "node:fs";
 import { createRequire } from "node:module";
 import { parentPort, workerData } from "node:worker_threads";
+import { isBusy } from "./busy-error.js";
 import { logReaders } from "./log-readers.js";
 
 /** The same copy of SQLite as the writer's: file locks are shared only within one. */
@@ -84,16 +85,6 @@ function work(connection, mode) {
   return result;
 }
 
-/**
- * Busy comes as an error from some statements, and under other names while
- * processes open and close the log (LOCKED, PROTOCOL): all mean, try later.
- */
-function isBusy({ errcode, code }) {
-  return errcode === undefined
-    ? /^SQLITE_(BUSY|LOCKED|PROTOCOL)/.test(String(code))
-    : [5, 6, 15].includes(errcode & 0xff);
-}
-
 function serve() {
   let connection;
   let frameBytes = 0;
@@ -111,6 +102,7 @@ function serve() {
         connection.prepare("PRAGMA page_size").get().page_size + 24;
       reply = work(connection, mode);
     } catch (error) {
+      // Busy comes as an error from some statements; both mean: try later.
       const busy = isBusy(error);
       reply = {
         busy,
