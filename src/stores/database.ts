@@ -12,7 +12,8 @@ export interface WaitOptions {
 
 /**
  * What subscribers are told, after the change is durable: which operation
- * touched which aggregate, or (`unknown`) that something may have changed.
+ * touched which aggregate, or (`unknown`) that something may have changed:
+ * a body without operations, say, or somebody with a database shell.
  * A hint: it may come twice, and the reader re-reads.
  */
 export type ChangeHint =

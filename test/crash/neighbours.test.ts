@@ -241,6 +241,10 @@ describe("what a peer may meet", () => {
         "GET / HTTP/1.1\r\n\r\n",
         '{"hello":"nobody"}\n',
         '{"changes":[5]}\n',
+        '{"changes":[[1,2]]}\n',
+        '{"changes":[["addNote"]]}\n',
+        '{"hold":"yes"}\n',
+        '{"listening":1}\n',
         '"text"\n',
       ]) {
         const stranger = connect(socket);

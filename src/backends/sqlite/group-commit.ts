@@ -19,7 +19,7 @@ export interface GroupCommitOptions {
   readonly queueCallsMax: number;
   /** Asked inside every transaction, before its first call. */
   readonly beforeBatch: () => void;
-  /** Told what a batch changed, once that is durable. */
+  /** Told what a batch changed, once that is durable; an empty list for what has no name. */
   readonly onDurable: (changes: readonly Change[]) => void;
   /** Told after every commit. @returns whether another process waited for it. */
   readonly afterCommit: (statements: number, boundBytes: number) => boolean;
@@ -258,7 +258,7 @@ export class GroupCommit {
 
   #settle(batch: Committed): void {
     const changes: Change[] = [];
-    let hasChanged = false;
+    let hasUnnamed = false;
     for (const [index, call] of batch.calls.entries()) {
       const outcome = batch.outcomes[index];
       if (outcome === undefined) continue;
@@ -270,11 +270,13 @@ export class GroupCommit {
       }
       call.resolve(outcome.value);
       if (outcome.kind === "committed" && outcome.changes !== undefined) {
-        hasChanged = true;
+        hasUnnamed ||= outcome.changes.length === 0;
         changes.push(...outcome.changes);
       }
     }
-    if (hasChanged) this.#options.onDurable(changes);
+    if (changes.length > 0) this.#options.onDurable(changes);
+    // Told apart, or whoever shares a batch with it would hide it.
+    if (hasUnnamed) this.#options.onDurable([]);
   }
 
   /** The commit happened and may or may not survive; nobody is told of it. */

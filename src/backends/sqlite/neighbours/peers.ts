@@ -227,11 +227,14 @@ export class Peers {
 
   #adopt(raw: Socket, peer?: OwnerId): void {
     if (this.#isClosed) return void raw.destroy();
-    const socket = new PeerSocket(
-      raw,
-      (message) => this.#heard(socket, message),
-      () => this.#closed(socket),
-    );
+    const socket = new PeerSocket(raw, {
+      onMessage: (message) => this.#heard(socket, message),
+      onMissed: () => {
+        socket.say({ listening: this.#isListening });
+        socket.ring([]);
+      },
+      onClose: () => this.#closed(socket),
+    });
     socket.peer = peer;
     this.#sockets.add(socket);
     socket.say({ hello: this.#owner, listening: this.#isListening });
@@ -272,22 +275,24 @@ export class Peers {
     this.#events.onGone(socket.peer);
   }
 
-  /** One hold per peer, and none for long: the peer may be stopped in the middle. */
+  /**
+   * One hold per peer, and none for long: the peer may be stopped in the
+   * middle. Asking again does not make it longer, even when it is over.
+   */
   #holdFor(socket: PeerSocket, isHeld: boolean): void {
-    this.#holds.get(socket)?.();
-    this.#holds.delete(socket);
-    if (!isHeld) return;
+    if (!isHeld) {
+      this.#holds.get(socket)?.();
+      this.#holds.delete(socket);
+      return;
+    }
+    if (this.#holds.has(socket)) return;
     const release = this.#events.onHold();
     const ended = new AbortController();
     // Keeps the process alive, since calls may be waiting for the end of it.
-    sleep(holdMsMax, ended.signal).then(
-      () => this.#holdFor(socket, false),
-      () => undefined,
-    );
-    this.#holds.set(socket, () => {
-      ended.abort();
-      release();
-    });
+    void sleep(holdMsMax, ended.signal)
+      .catch(() => undefined)
+      .then(release);
+    this.#holds.set(socket, () => ended.abort());
   }
 
   #path(peer: OwnerId): string {
