@@ -33,9 +33,12 @@ const sqliteSuites = [
   "test/crash/backup.test.ts",
   "test/crash/busy.test.ts",
   "test/crash/churn.test.ts",
+  "test/crash/crowd.test.ts",
+  "test/crash/hearing.test.ts",
   "test/crash/held-back.test.ts",
   "test/crash/kill.test.ts",
   "test/crash/neighbours.test.ts",
+  "test/crash/stopped-peers.test.ts",
   "test/crash/sustained.test.ts",
 ];
 const requiredSuites = [...sqliteSuites, "test/backends/postgres.test.ts"];

@@ -1,9 +1,13 @@
+import { readFileSync, statSync, utimesSync } from "node:fs";
 import { describe, expect, test } from "vitest";
+import { Checkpointer } from "../../src/backends/sqlite/checkpointer.ts";
+import { loadDriver } from "../../src/backends/sqlite/drivers.ts";
 import type { SqliteDatabase } from "../../src/sqlite.ts";
 import type { Warning } from "../../src/stores/database.ts";
-import { addNote, createNoteTable } from "../conformance/notes.ts";
-import { withFolder } from "../sqlite/place.ts";
+import { addNote, createNoteTable, noteHalves } from "../conformance/notes.ts";
+import { driverName, withFolder } from "../sqlite/place.ts";
 import { Child } from "./child.ts";
+import { whileLocked } from "./locked.ts";
 
 const walBytes = 16_384;
 
@@ -57,5 +61,38 @@ describe("a reader that never ends", () => {
       await writeUntil(database, () => stats().logHeldBack === undefined);
       expect(stats().checkpoints.restarts).toBeGreaterThan(restarts);
       expect(warnings).toHaveLength(1);
+    }));
+});
+
+describe("a log with frames of others in it", () => {
+  test("is written anew, byte by byte, when a reader does not let it be restarted at open", () =>
+    withFolder(async (folder) => {
+      const database = await folder.open();
+      await database.write("tables", createNoteTable);
+      await database.write(addNote, { id: "a" });
+      await whileLocked(folder, "read", async () => {
+        await database.write(addNote, { id: "b" });
+        const log = `${folder.file()}-wal`;
+        const before = readFileSync(log);
+        const longAgo = new Date(0);
+        utimesSync(log, longAgo, longAgo);
+        // What an open does before it acknowledges anything. It is not done
+        // by an open here, since that writes to the log for other reasons.
+        const checkpointer = new Checkpointer(
+          loadDriver(driverName),
+          folder.file(),
+          {
+            boundBytes: walBytes,
+            whileHeld: (action) => action(),
+            onTouched: () => undefined,
+            warn: () => undefined,
+          },
+        );
+        expect(await checkpointer.makeLogSound(30_000)).toBe(true);
+        expect(statSync(log).mtimeMs).toBeGreaterThan(longAgo.getTime());
+        expect(readFileSync(log).equals(before)).toBe(true);
+        await checkpointer.close();
+      });
+      expect(await noteHalves(database)).toBe("a1 a2 b1 b2");
     }));
 });

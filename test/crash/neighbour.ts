@@ -37,6 +37,11 @@ async function obey([
       return say({ wrote: argument, at: nowMs() });
     case "liveness":
       return say({ liveness: await database.liveness(argument as OwnerId) });
+    case "flood":
+      return flood(Number(argument));
+    case "stop":
+      // Here nothing is half done: no process of ours stops inside a transaction.
+      return void process.kill(process.pid, "SIGSTOP");
     case "stats":
       return say({ stats: database.stats() });
     case "close":
@@ -48,4 +53,19 @@ async function obey([
     default:
       say({ unknown: command });
   }
+}
+
+/** Many callers at once, until so many notes are written. */
+async function flood(notes: number): Promise<void> {
+  let begun = 0;
+  let written = 0;
+  const caller = async (): Promise<void> => {
+    while (begun < notes) {
+      begun += 1;
+      await database.write(addNote, { id: `${database.owner}-${begun}` });
+      written += 1;
+      if (written % 10 === 0) say({ flooded: written });
+    }
+  };
+  await Promise.all(Array.from({ length: 20 }, caller));
 }

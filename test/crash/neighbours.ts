@@ -1,5 +1,8 @@
 import type { OwnerId } from "../../src/model/prefixed-id.ts";
 import type { ChangeHint, Liveness, Stats } from "../../src/stores/database.ts";
+import { createNoteTable } from "../conformance/notes.ts";
+import { withFolder } from "../sqlite/place.ts";
+import type { Folder } from "../sqlite/place.ts";
 import { Child } from "./child.ts";
 
 type Fact = {
@@ -10,6 +13,8 @@ type Fact = {
   readonly at?: number;
   readonly liveness?: Liveness;
   readonly stats?: Stats;
+  /** Notes of its flood so far. */
+  readonly flooded?: number;
 };
 
 /** A process running neighbour.ts, by what it said. */
@@ -49,6 +54,14 @@ export class Neighbour {
   get heardDeaths(): readonly OwnerId[] {
     return this.facts.flatMap(({ heard }) =>
       heard?.kind === "death" ? [heard.owner] : [],
+    );
+  }
+
+  /** How many notes of its flood were acknowledged. */
+  get flooded(): number {
+    return this.facts.reduce(
+      (most, { flooded = 0 }) => Math.max(most, flooded),
+      0,
     );
   }
 
@@ -101,4 +114,29 @@ export class Neighbour {
     await this.child.until(() => look() !== undefined);
     return look();
   }
+}
+
+/** A file with the table of notes, and the processes that a test starts on it. */
+export async function withFile(
+  body: (
+    folder: Folder,
+    start: (under?: readonly string[]) => Promise<Neighbour>,
+  ) => Promise<void>,
+): Promise<void> {
+  await withFolder(async (folder) => {
+    const setup = await folder.open();
+    await setup.write("tables", createNoteTable);
+    await setup.close();
+    const started: Neighbour[] = [];
+    try {
+      await body(folder, async (under) => {
+        const neighbour = await Neighbour.start(folder.file(), under);
+        started.push(neighbour);
+        return neighbour;
+      });
+    } finally {
+      for (const { child } of started) child.kill();
+      await Promise.all(started.map(({ child }) => child.ended));
+    }
+  });
 }

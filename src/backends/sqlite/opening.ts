@@ -125,6 +125,7 @@ export class Opening {
       flusher,
       isReadOnly: readOnly,
       socketBase: seams.socketBase,
+      watch: seams.watch,
     });
     const { writes, checkpointer } =
       writer === undefined

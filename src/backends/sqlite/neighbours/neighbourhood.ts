@@ -9,6 +9,7 @@ import type { Driver } from "../drivers.ts";
 import type { Flusher } from "../flusher.ts";
 import type { GroupCommit } from "../group-commit.ts";
 import { ForeignCommits } from "./foreign-commits.ts";
+import type { FolderWatch } from "./foreign-commits.ts";
 import { Neighbours } from "./neighbours.ts";
 import { OwnerLocks } from "./owner-locks.ts";
 import { Peers } from "./peers.ts";
@@ -22,6 +23,7 @@ export interface NeighbourhoodParts {
   readonly flusher: Flusher;
   readonly isReadOnly: boolean;
   readonly socketBase: string | undefined;
+  readonly watch: FolderWatch | undefined;
 }
 
 /** What peers may ask of our writer. */
@@ -62,6 +64,7 @@ export class Neighbourhood {
         onTick: () => this.#neighbours?.lookAround(),
       },
       parts.meters,
+      parts.watch,
     );
   }
 
