@@ -14,7 +14,7 @@ const peers = new Peers(
   owners.nextId("Own"),
   {
     onRing: () => undefined,
-    onFree: () => undefined,
+    onFree: () => false,
     onHold: () => () => undefined,
     onGone: () => undefined,
   },

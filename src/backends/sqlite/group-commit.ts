@@ -1,4 +1,4 @@
-import { monotonicMs, sleep, soon } from "../../host/timers.ts";
+import { after, monotonicMs, soon } from "../../host/timers.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import type { Change } from "../../sql/operation.ts";
 import type { Meters } from "../meters.ts";
@@ -23,8 +23,8 @@ export interface GroupCommitOptions {
   readonly onDurable: (changes: readonly Change[]) => void;
   /** Told after every commit. @returns whether another process waited for it. */
   readonly afterCommit: (statements: number, boundBytes: number) => boolean;
-  /** Told when another process holds the write lock. */
-  readonly onBusy: () => void;
+  /** Told when another process holds the write lock. @returns whether somebody will say when it is free. */
+  readonly onBusy: () => boolean;
 }
 
 /** Batches run with savepoints after one had to be run again because it lacked them. */
@@ -54,7 +54,8 @@ export class GroupCommit {
   #careful = 0;
   /** Another process waited for our last commit. */
   #othersWait = false;
-  #retrying: AbortController | undefined;
+  /** Ends the wait for a lock at once. */
+  #retry: (() => void) | undefined;
   #busySinceMs: number | undefined;
   #retryMs = 0;
   #refusal: HoldfastError | undefined;
@@ -138,9 +139,17 @@ export class GroupCommit {
     };
   }
 
-  /** The lock that a batch waits for is free: no need to wait longer. */
-  retryNow(): void {
-    this.#retrying?.abort();
+  /**
+   * The lock that a batch waits for is free: no need to wait longer.
+   * @returns whether any batch waits.
+   */
+  retryNow(): boolean {
+    const retry = this.#retry;
+    if (retry === undefined) return false;
+    this.#retry = undefined;
+    // Not inside whatever brought the news.
+    queueMicrotask(retry);
+    return true;
   }
 
   #schedule(): void {
@@ -310,17 +319,16 @@ export class GroupCommit {
     );
     for (const call of outOfPatience)
       settleFailed(call, databaseBusy(busyBudgetMs));
-    this.#retryMs = nextRetryMs(this.#retryMs);
-    this.#options.onBusy();
-    const retrying = new AbortController();
-    this.#retrying = retrying;
-    void sleep(this.#retryMs, retrying.signal)
-      .catch(() => undefined)
-      .then(() => {
-        this.#retrying = undefined;
-        if (this.#holds === 0 && this.#queue.length > 0) this.#runNext();
-        else this.#notBusy();
-      });
+    const willBeTold = this.#options.onBusy();
+    this.#retryMs = nextRetryMs(this.#retryMs, willBeTold);
+    const retry = (): void => {
+      this.#retry = undefined;
+      cancel();
+      if (this.#holds === 0 && this.#queue.length > 0) this.#runNext();
+      else this.#notBusy();
+    };
+    const cancel = after(this.#retryMs, retry);
+    this.#retry = retry;
   }
 
   #notBusy(): void {

@@ -88,7 +88,7 @@ export class Opening {
       writes: this.#groupCommit(connection, noFlusher, {
         onDurable: (changes) => this.#subscribers.tell(changes),
         afterCommit: () => false,
-        onBusy: () => undefined,
+        onBusy: () => false,
       }),
       checkpointer: undefined,
       heavyReads: undefined,

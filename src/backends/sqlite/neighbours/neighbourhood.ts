@@ -50,7 +50,7 @@ export class Neighbourhood {
       parts.owner,
       {
         onRing: (changes) => this.#neighbours?.rang(changes),
-        onFree: () => this.#writer?.retryNow(),
+        onFree: () => this.#writer?.retryNow() ?? false,
         onHold: () => this.#writer?.hold() ?? (() => undefined),
         onGone: (peer) => this.#neighbours?.look(peer),
       },
@@ -100,8 +100,9 @@ export class Neighbourhood {
     }
   }
 
-  waitForLock(): void {
-    this.#peers.wait();
+  /** @returns whether anybody will say when the lock is free. */
+  waitForLock(): boolean {
+    return this.#peers.wait();
   }
 
   /** @returns whether somebody waited for the lock. */

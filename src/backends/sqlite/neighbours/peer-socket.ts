@@ -40,6 +40,8 @@ export class PeerSocket {
   /** Whether the other end has subscribers, so that ringing is of use. */
   isListening = false;
   saidBye = false;
+  /** Whether it was asked to say when the write lock is free, and has not yet. */
+  knowsThatWeWait = false;
 
   constructor(socket: Socket, events: PeerSocketEvents) {
     this.#socket = socket;
