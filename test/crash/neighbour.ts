@@ -30,6 +30,7 @@ process.stdin.setEncoding("utf8").on("data", (chunk: string) => {
 async function obey([
   command,
   argument = "",
+  callers = "20",
 ]: readonly string[]): Promise<void> {
   switch (command) {
     case "write":
@@ -38,10 +39,7 @@ async function obey([
     case "liveness":
       return say({ liveness: await database.liveness(argument as OwnerId) });
     case "flood":
-      return flood(Number(argument));
-    case "stop":
-      // Here nothing is half done: no process of ours stops inside a transaction.
-      return void process.kill(process.pid, "SIGSTOP");
+      return flood(Number(argument), Number(callers));
     case "stats":
       return say({ stats: database.stats() });
     case "close":
@@ -56,7 +54,7 @@ async function obey([
 }
 
 /** Many callers at once, until so many notes are written. */
-async function flood(notes: number): Promise<void> {
+async function flood(notes: number, callers: number): Promise<void> {
   let begun = 0;
   let written = 0;
   const caller = async (): Promise<void> => {
@@ -67,5 +65,5 @@ async function flood(notes: number): Promise<void> {
       if (written % 10 === 0) say({ flooded: written });
     }
   };
-  await Promise.all(Array.from({ length: 20 }, caller));
+  await Promise.all(Array.from({ length: callers }, caller));
 }
