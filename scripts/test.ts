@@ -42,7 +42,7 @@ const sqliteSuites = [
 ];
 const requiredSuites = [
   ...sqliteSuites,
-  // Once is enough: sixteen processes take their time, and the driver's part
+  // Once is enough: many processes take their time, and the driver's part
   // in liveness and turns is in test/crash/neighbours.test.ts.
   "test/crash/crowd.test.ts",
   "test/backends/postgres.test.ts",

@@ -5,38 +5,36 @@ import { Neighbour, withFile } from "./neighbours.ts";
 
 describe("many processes on one file", () => {
   const writers = isDeep ? 8 : 4;
-  const notes = isDeep ? 5_000 : 1_000;
+  const notes = isDeep ? 5_000 : 500;
 
-  test(`${writers} of them writing at once: each gets its turns, and stats tell how long it waited`, () =>
+  test(`${writers} of them writing without an end: each gets its turns, and stats tell how long it waited`, () =>
     withFile(async (_, start) => {
       const crowd = await Promise.all(
         Array.from({ length: writers }, () => start()),
       );
-      for (const { child } of crowd) child.tell(`flood ${notes}`);
-      await Promise.race(
-        crowd.map((one) => one.until(() => one.flooded === notes)),
-      );
-      // Equal turns would give each all of it; a starving one would have none.
-      for (const one of crowd)
-        expect(one.flooded).toBeGreaterThanOrEqual(notes / 10);
+      for (const { child } of crowd) child.tell("flood 100000000");
       for (const one of crowd) {
-        await one.until(() => one.flooded === notes);
+        // The others do not stop: whoever starves never gets there.
+        await one.until(() => one.flooded >= notes);
         const stats = await one.stats();
+        expect(one.flooded).toBeGreaterThanOrEqual(notes);
         expect(stats?.rollbacks).toBe(0);
         expect(stats?.lockWaitMs.count).toBeGreaterThan(0);
-        // A third of the time after which a call would fail with DATABASE_BUSY.
-        expect(stats?.lockWaitMs.max).toBeLessThan(5_000);
-        expect(stats?.queueWaitMs.max).toBeLessThan(5_000);
+        // A call waits for others no longer than it may before DATABASE_BUSY.
+        expect(stats?.lockWaitMs.max).toBeLessThan(15_000);
+        expect(stats?.queueWaitMs.max).toBeLessThan(15_000);
         expect(one.child.errors).toBe("");
       }
     }));
 
-  test("16 of them starting and dying together: every survivor hears of every death", () =>
+  const many = isDeep ? 16 : 8;
+
+  test(`${many} of them starting and dying together: every survivor hears of every death`, () =>
     withFile(async (folder, start) => {
       const random = seededRandom(seed);
       const survivors = await Promise.all([start(), start()]);
       const doomed = Array.from(
-        { length: 16 },
+        { length: many },
         () => new Neighbour(folder.file()),
       );
       const lives = doomed.map(async ({ child }, index) => {
@@ -50,7 +48,7 @@ describe("many processes on one file", () => {
       const dead = doomed.flatMap(({ facts }) =>
         facts.flatMap(({ owner }) => owner ?? []),
       );
-      expect(dead.length).toBeGreaterThanOrEqual(8);
+      expect(dead.length).toBeGreaterThanOrEqual(many / 2);
       for (const survivor of survivors) {
         await survivor.until(() =>
           dead.every((owner) => survivor.heardDeaths.includes(owner)),

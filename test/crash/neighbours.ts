@@ -21,6 +21,7 @@ type Fact = {
 export class Neighbour {
   readonly child: Child;
   #parsed = 0;
+  #flooded = 0;
   readonly #facts: Fact[] = [];
 
   constructor(path: string, under: readonly string[] = []) {
@@ -37,11 +38,18 @@ export class Neighbour {
   }
 
   get facts(): readonly Fact[] {
-    for (; this.#parsed < this.child.lines.length; this.#parsed += 1)
-      this.#facts.push(
-        JSON.parse(this.child.lines[this.#parsed] ?? "{}") as Fact,
-      );
+    for (; this.#parsed < this.child.lines.length; this.#parsed += 1) {
+      const line = this.child.lines[this.#parsed] ?? "{}";
+      const fact = JSON.parse(line) as Fact;
+      this.#facts.push(fact);
+      this.#flooded = fact.flooded ?? this.#flooded;
+    }
     return this.#facts;
+  }
+
+  /** How many notes of its flood were acknowledged. */
+  get flooded(): number {
+    return this.facts.length === 0 ? 0 : this.#flooded;
   }
 
   /** The keys of the changes it heard of, in order. */
@@ -54,14 +62,6 @@ export class Neighbour {
   get heardDeaths(): readonly OwnerId[] {
     return this.facts.flatMap(({ heard }) =>
       heard?.kind === "death" ? [heard.owner] : [],
-    );
-  }
-
-  /** How many notes of its flood were acknowledged. */
-  get flooded(): number {
-    return this.facts.reduce(
-      (most, { flooded = 0 }) => Math.max(most, flooded),
-      0,
     );
   }
 
