@@ -40,7 +40,7 @@ export function wake(): Promise<object> {
       value: percentile(0.5),
       unit: "ms from acknowledgement to the waiter, p50 (negative: the waiter was first)",
       p99: percentile(0.99),
-      max: percentile(0.9999),
+      max: rounded(elapsedMs.at(-1) ?? Number.NaN),
       wakes,
       polls,
     };

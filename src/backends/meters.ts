@@ -7,6 +7,8 @@ export class Meters {
   readonly #batchSizes: RecordableHistogram = createHistogram();
   readonly #commitMicros: RecordableHistogram = createHistogram();
   readonly #flushMicros: RecordableHistogram = createHistogram();
+  readonly #queueMicros: RecordableHistogram = createHistogram();
+  readonly #lockMicros: RecordableHistogram = createHistogram();
   calls = 0;
   commits = 0;
   flushes = 0;
@@ -27,10 +29,23 @@ export class Meters {
     this.#flushMicros.record(micros(elapsedMs));
   }
 
+  queued(waitedMs: number): void {
+    this.#queueMicros.record(micros(waitedMs));
+  }
+
+  lockedOut(waitedMs: number): void {
+    this.#lockMicros.record(micros(waitedMs));
+  }
+
   snapshot(
     now: Pick<
       Stats,
-      "queueDepth" | "walBytes" | "checkpoints" | "clockOffsetMs" | "peers"
+      | "queueDepth"
+      | "walBytes"
+      | "checkpoints"
+      | "logHeldBack"
+      | "clockOffsetMs"
+      | "peers"
     >,
   ): Stats {
     return {
@@ -45,6 +60,8 @@ export class Meters {
       batchSize: distribution(this.#batchSizes, 1),
       commitMs: latency(this.#commitMicros),
       flushMs: latency(this.#flushMicros),
+      queueWaitMs: latency(this.#queueMicros),
+      lockWaitMs: latency(this.#lockMicros),
     };
   }
 }

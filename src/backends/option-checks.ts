@@ -61,15 +61,27 @@ export function checkedClock(clock: Clock): Clock {
   throw optionInvalid("clock", clock, "an object with now(): number");
 }
 
-/** Who is told what is worth knowing and no error. */
+/**
+ * Who is told what is worth knowing and no error. A listener that throws gets
+ * its warning, and what it threw, said by Node instead: we warn in the midst
+ * of work that must go on.
+ */
 export function warner(
   onWarning: ((warning: Warning) => void) | undefined,
 ): (warning: Warning) => void {
-  if (onWarning === undefined)
-    return ({ code, message }) =>
-      process.emitWarning(message, { type: "HoldfastWarning", code });
-  if (typeof onWarning === "function") return onWarning;
-  throw optionInvalid("onWarning", onWarning, "a function");
+  const say = ({ code, message }: Warning): void =>
+    process.emitWarning(message, { type: "HoldfastWarning", code });
+  if (onWarning === undefined) return say;
+  if (typeof onWarning !== "function")
+    throw optionInvalid("onWarning", onWarning, "a function");
+  return (warning) => {
+    try {
+      onWarning(warning);
+    } catch (error) {
+      const message = `${warning.message} (onWarning threw: ${String(error)})`;
+      say({ ...warning, message });
+    }
+  };
 }
 
 export function optionInvalid(

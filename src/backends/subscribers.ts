@@ -23,8 +23,10 @@ export class Subscribers {
     this.#listeners.clear();
   }
 
+  /** No changes at all mean one that has no name, as of a write by a body alone. */
   tell(changes: readonly Change[]): void {
     if (this.isEmpty) return;
+    if (changes.length === 0) this.tellUnknown();
     for (const change of changes) this.#deliver({ kind: "change", ...change });
   }
 

@@ -36,6 +36,11 @@ export function later(ms: number, run: () => void): () => void {
   return start(ms, false, run);
 }
 
+/** The same for what somebody waits for: it keeps the process alive. */
+export function after(ms: number, run: () => void): () => void {
+  return start(ms, true, run);
+}
+
 /** For measuring: unrelated to the date, and never set back. */
 export function monotonicMs(): number {
   return performance.now();

@@ -29,7 +29,8 @@ export interface WaitOptions {
 
 /**
  * What subscribers are told, after the change is durable: which operation
- * touched which aggregate, or (`unknown`) that something may have changed.
+ * touched which aggregate, or (`unknown`) that something may have changed:
+ * a body without operations, say, or somebody with a database shell.
  * A hint: it may come twice, and the reader re-reads.
  */
 export type ChangeHint =
@@ -64,6 +65,10 @@ export interface Stats {
   readonly commitMs: Latency;
   readonly flushMs: Latency;
   readonly flushes: number;
+  /** How long the first call of each writing transaction had waited for it. */
+  readonly queueWaitMs: Latency;
+  /** How long another process kept us from SQLite's write lock, each time; nothing elsewhere. */
+  readonly lockWaitMs: Latency;
   /** Calls that ended by rolling back, by error or by verdict. */
   readonly rollbacks: number;
   /** Waits for a lock held elsewhere, and transactions run again. */
@@ -76,6 +81,8 @@ export interface Stats {
     readonly restarts: number;
     readonly failures: number;
   };
+  /** Who or what has kept that log from being restarted for over a second, as last seen, and what to do. */
+  readonly logHeldBack: string | undefined;
   /** Other processes on the same file, and why they cannot be heard at once, if so. */
   readonly peers: {
     readonly connected: number;

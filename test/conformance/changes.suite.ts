@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { operation, rollbackWith, rows } from "../../src/sql/operation.ts";
+import { operation, rollbackWith, rows, run } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { ChangeHint, Database } from "../../src/stores/database.ts";
 import { rejection, withDatabase } from "./backend.ts";
@@ -42,6 +42,29 @@ export function changesSuite(backend: Backend): void {
           yield* addNote({ id: "b" });
         });
         expect(known(heard)).toEqual(["addNote a", "addNote b"]);
+      }),
+    );
+
+    test(
+      "hear `unknown` of a body without operations, beside whatever shares its transaction",
+      onNotes(async (database, heard) => {
+        const unnamed = (id: string) =>
+          database.write("unnamed", function* () {
+            yield* run(
+              sql`INSERT INTO app_note (id, half, body) VALUES (${id}, 1, NULL)`,
+            );
+          });
+        for (const id of ["a", "b", "c"]) await unnamed(id);
+        const alone = heard.length;
+        await Promise.all([
+          database.write(addNote, { id: "d" }),
+          unnamed("e"),
+          database.write(addNote, { id: "f" }),
+        ]);
+        // A listener that has just begun may hear it once more.
+        expect(alone).toBeGreaterThanOrEqual(3);
+        expect(heard.length).toBeGreaterThanOrEqual(alone + 3);
+        expect(known(heard).toSorted()).toEqual(["addNote d", "addNote f"]);
       }),
     );
 

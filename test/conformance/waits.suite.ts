@@ -156,6 +156,24 @@ export function waitsSuite(backend: Backend): void {
     );
   });
 
+  describe("waiting", () => {
+    test(
+      "is measured for every transaction that writes, and not for reads",
+      onNotes(async (database) => {
+        const before = database.stats();
+        for (const id of ["a", "b", "c"]) await database.write(addNote, { id });
+        await noteCount(database);
+        const { queueWaitMs, lockWaitMs, logHeldBack } = database.stats();
+        expect(queueWaitMs.count - before.queueWaitMs.count).toBe(3);
+        expect(queueWaitMs.p50).toBeGreaterThan(0);
+        expect(queueWaitMs.max).toBeGreaterThanOrEqual(queueWaitMs.p99);
+        // Nobody else is here.
+        expect(lockWaitMs).toEqual({ count: 0, p50: 0, p99: 0, max: 0 });
+        expect(logHeldBack).toBeUndefined();
+      }),
+    );
+  });
+
   describe("a full queue", () => {
     test(
       "refuses one call too many, keeps the others, and has room again after them",

@@ -24,7 +24,10 @@ describe("a lock held by another process", () => {
       await database.write(addNote, { id: "a" });
       clearInterval(turning);
       expect(turns).toBeGreaterThan(0);
-      expect(database.stats().busyRetries).toBeGreaterThan(0);
+      const { busyRetries, lockWaitMs } = database.stats();
+      expect(busyRetries).toBeGreaterThan(0);
+      expect(lockWaitMs.count).toBe(1);
+      expect(lockWaitMs.max).toBeGreaterThan(0);
       expect(await holder.ended).toBe(0);
       expect(await noteHalves(database)).toBe("a1 a2");
     }));

@@ -30,6 +30,7 @@ process.stdin.setEncoding("utf8").on("data", (chunk: string) => {
 async function obey([
   command,
   argument = "",
+  callers = "20",
 ]: readonly string[]): Promise<void> {
   switch (command) {
     case "write":
@@ -37,6 +38,8 @@ async function obey([
       return say({ wrote: argument, at: nowMs() });
     case "liveness":
       return say({ liveness: await database.liveness(argument as OwnerId) });
+    case "flood":
+      return flood(Number(argument), Number(callers));
     case "stats":
       return say({ stats: database.stats() });
     case "close":
@@ -48,4 +51,19 @@ async function obey([
     default:
       say({ unknown: command });
   }
+}
+
+/** Many callers at once, until so many notes are written. */
+async function flood(notes: number, callers: number): Promise<void> {
+  let begun = 0;
+  let written = 0;
+  const caller = async (): Promise<void> => {
+    while (begun < notes) {
+      begun += 1;
+      await database.write(addNote, { id: `${database.owner}-${begun}` });
+      written += 1;
+      if (written % 10 === 0) say({ flooded: written });
+    }
+  };
+  await Promise.all(Array.from({ length: callers }, caller));
 }

@@ -6,36 +6,12 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { run } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import { createNoteTable } from "../conformance/notes.ts";
+import type { OwnerId } from "../../src/model/prefixed-id.ts";
+import { addNote, createNoteTable, noteHalves } from "../conformance/notes.ts";
 import { isDeep } from "../depth.ts";
-import { Folder, withFolder } from "../sqlite/place.ts";
+import { withFolder } from "../sqlite/place.ts";
 import { Child } from "./child.ts";
-import { Neighbour } from "./neighbours.ts";
-
-/** A file with the table of notes, and the processes that a test starts on it. */
-async function withFile(
-  body: (
-    folder: Folder,
-    start: (under?: readonly string[]) => Promise<Neighbour>,
-  ) => Promise<void>,
-): Promise<void> {
-  await withFolder(async (folder) => {
-    const setup = await folder.open();
-    await setup.write("tables", createNoteTable);
-    await setup.close();
-    const started: Neighbour[] = [];
-    try {
-      await body(folder, async (under) => {
-        const neighbour = await Neighbour.start(folder.file(), under);
-        started.push(neighbour);
-        return neighbour;
-      });
-    } finally {
-      for (const { child } of started) child.kill();
-      await Promise.all(started.map(({ child }) => child.ended));
-    }
-  });
-}
+import { Neighbour, withFile } from "./neighbours.ts";
 
 const canUnshare =
   spawnSync("unshare", ["--pid", "--fork", "true"]).status === 0;
@@ -176,6 +152,26 @@ describe("processes on one file", () => {
       expect(primary.lines).toEqual(["heard of the death"]);
     }));
 
+  test("a fork inherits nothing: it lives on while its parent is proven dead", () =>
+    withFile(async (folder, start) => {
+      const a = await start();
+      const parent = new Child("forking-parent.ts", [folder.file()]);
+      await parent.reported(1);
+      const { owner, childOwner, childPid } = JSON.parse(
+        parent.lines[0] ?? "{}",
+      ) as { owner: OwnerId; childOwner: OwnerId; childPid: number };
+      try {
+        parent.kill();
+        await a.until(() => a.heardDeaths.length > 0);
+        expect(a.heardDeaths).toEqual([owner]);
+        expect(await a.liveness(childOwner)).toBe("alive");
+      } finally {
+        process.kill(childPid, "SIGKILL");
+      }
+      await a.until(() => a.heardDeaths.length > 1);
+      expect(a.heardDeaths).toEqual([owner, childOwner]);
+    }));
+
   test("an owner nobody knows is unknown", () =>
     withFile(async (_, start) => {
       const a = await start();
@@ -228,6 +224,28 @@ describe("where peers cannot be reached", () => {
   );
 });
 
+describe("after a crash", () => {
+  test("a database opens, knows the dead and clears up, even where there can be no sockets", () =>
+    withFile(async (folder, start) => {
+      const neighbour = await start();
+      const owner = await neighbour.owner();
+      await neighbour.write("kept");
+      neighbour.child.kill();
+      await neighbour.child.ended;
+      const database = await folder.open(
+        {},
+        { socketBase: folder.file("app.db") },
+      );
+      expect(database.stats().peers.unavailable).toContain("app.db");
+      expect(await database.liveness(owner)).toBe("dead");
+      expect(readdirSync(`${folder.file()}-owners`)).toEqual([
+        `${database.owner}.lock`,
+      ]);
+      await database.write(addNote, { id: "new" });
+      expect(await noteHalves(database)).toBe("kept1 kept2 new1 new2");
+    }));
+});
+
 describe("what a peer may meet", () => {
   test("a stranger on its socket is hung up on, and does no harm", () =>
     withFolder(async (folder) => {
@@ -241,6 +259,10 @@ describe("what a peer may meet", () => {
         "GET / HTTP/1.1\r\n\r\n",
         '{"hello":"nobody"}\n',
         '{"changes":[5]}\n',
+        '{"changes":[[1,2]]}\n',
+        '{"changes":[["addNote"]]}\n',
+        '{"hold":"yes"}\n',
+        '{"listening":1}\n',
         '"text"\n',
       ]) {
         const stranger = connect(socket);

@@ -1,5 +1,8 @@
 import type { OwnerId } from "../../src/model/prefixed-id.ts";
 import type { ChangeHint, Liveness, Stats } from "../../src/stores/database.ts";
+import { createNoteTable } from "../conformance/notes.ts";
+import { withFolder } from "../sqlite/place.ts";
+import type { Folder } from "../sqlite/place.ts";
 import { Child } from "./child.ts";
 
 type Fact = {
@@ -10,12 +13,15 @@ type Fact = {
   readonly at?: number;
   readonly liveness?: Liveness;
   readonly stats?: Stats;
+  /** Notes of its flood so far. */
+  readonly flooded?: number;
 };
 
 /** A process running neighbour.ts, by what it said. */
 export class Neighbour {
   readonly child: Child;
   #parsed = 0;
+  #flooded = 0;
   readonly #facts: Fact[] = [];
 
   constructor(path: string, under: readonly string[] = []) {
@@ -32,11 +38,18 @@ export class Neighbour {
   }
 
   get facts(): readonly Fact[] {
-    for (; this.#parsed < this.child.lines.length; this.#parsed += 1)
-      this.#facts.push(
-        JSON.parse(this.child.lines[this.#parsed] ?? "{}") as Fact,
-      );
+    for (; this.#parsed < this.child.lines.length; this.#parsed += 1) {
+      const line = this.child.lines[this.#parsed] ?? "{}";
+      const fact = JSON.parse(line) as Fact;
+      this.#facts.push(fact);
+      this.#flooded = fact.flooded ?? this.#flooded;
+    }
     return this.#facts;
+  }
+
+  /** How many notes of its flood were acknowledged. */
+  get flooded(): number {
+    return this.facts.length === 0 ? 0 : this.#flooded;
   }
 
   /** The keys of the changes it heard of, in order. */
@@ -101,4 +114,29 @@ export class Neighbour {
     await this.child.until(() => look() !== undefined);
     return look();
   }
+}
+
+/** A file with the table of notes, and the processes that a test starts on it. */
+export async function withFile(
+  body: (
+    folder: Folder,
+    start: (under?: readonly string[]) => Promise<Neighbour>,
+  ) => Promise<void>,
+): Promise<void> {
+  await withFolder(async (folder) => {
+    const setup = await folder.open();
+    await setup.write("tables", createNoteTable);
+    await setup.close();
+    const started: Neighbour[] = [];
+    try {
+      await body(folder, async (under) => {
+        const neighbour = await Neighbour.start(folder.file(), under);
+        started.push(neighbour);
+        return neighbour;
+      });
+    } finally {
+      for (const { child } of started) child.kill();
+      await Promise.all(started.map(({ child }) => child.ended));
+    }
+  });
 }

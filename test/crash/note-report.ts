@@ -22,5 +22,24 @@ export async function notes(
 
 /** What a process running note-writer.ts said was acknowledged. */
 export function acknowledged(child: Child): string[] {
-  return child.lines.filter((line) => line !== "open" && line !== "closed");
+  return child.lines.filter(
+    (line) => line !== "open" && line !== "closed" && !isReport(line),
+  );
 }
+
+/** What such a process, asked for it, reports at its end. */
+export interface WriterReport {
+  readonly restarts: number;
+  readonly loopDelayMs: {
+    readonly p50: number;
+    readonly p99: number;
+    readonly max: number;
+  };
+}
+
+export function reportOf(child: Child): WriterReport {
+  const line = child.lines.find(isReport) ?? "";
+  return JSON.parse(line.slice("report ".length)) as WriterReport;
+}
+
+const isReport = (line: string): boolean => line.startsWith("report ");

@@ -1,3 +1,4 @@
+import { monitorEventLoopDelay } from "node:perf_hooks";
 import { openSqlite } from "../../src/sqlite.ts";
 import { addNote, addNoteAndThrow } from "../conformance/notes.ts";
 import { driverName } from "../sqlite/place.ts";
@@ -13,7 +14,10 @@ const [
   callers = "1",
   notesEach = "Infinity",
   walBytes = "262144",
+  wanted = "",
 ] = process.argv.slice(2);
+const delay = monitorEventLoopDelay({ resolution: 1 });
+if (wanted === "report") delay.enable();
 
 const database = await openSqlite(path, {
   driver: driverName,
@@ -37,5 +41,16 @@ async function caller(number: number): Promise<void> {
 await Promise.all(
   Array.from({ length: Number(callers) }, (_, number) => caller(number)),
 );
+if (wanted === "report") {
+  const { checkpoints } = database.stats();
+  const [p50, p99, max] = [
+    delay.percentile(50),
+    delay.percentile(99),
+    delay.max,
+  ].map((nanos) => Math.round(nanos / 1e5) / 10);
+  process.stdout.write(
+    `report ${JSON.stringify({ restarts: checkpoints.restarts, loopDelayMs: { p50, p99, max } })}\n`,
+  );
+}
 await database.close();
 process.stdout.write("closed\n");

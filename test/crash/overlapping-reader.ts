@@ -1,27 +1,32 @@
 import { loadDriver } from "../../src/backends/sqlite/drivers.ts";
+import { isBusy } from "../../src/backends/sqlite/failures.ts";
 import { driverName } from "../sqlite/place.ts";
 
-/** Reads snapshot after snapshot, each some milliseconds old, until told to stop. */
+/**
+ * Reads snapshot after snapshot, each some milliseconds old, until told to
+ * stop; then says how many there were, and how often somebody was in the way.
+ */
 const connection = loadDriver(driverName).open(process.argv[2] ?? "", {
   readOnly: true,
 });
 let stopped = false;
 process.stdin.on("data", () => (stopped = true));
 
-const attempt = (action: () => void): void => {
-  try {
-    action();
-  } catch {
-    // Another process is in the way; the next round will do.
-  }
-};
+let snapshots = 0;
+let busy = 0;
 while (!stopped) {
-  attempt(() => {
-    connection.exec("BEGIN");
+  connection.exec("BEGIN");
+  try {
     connection.prepare("SELECT count(*) FROM sqlite_schema").all();
-  });
+    snapshots += 1;
+  } catch (error) {
+    // Another process is in the way; the next round will do.
+    if (!isBusy(error)) throw error;
+    busy += 1;
+  }
   await new Promise((resolve) => setTimeout(resolve, 10));
-  attempt(() => connection.exec("ROLLBACK"));
+  connection.exec("ROLLBACK");
 }
 connection.close();
+process.stdout.write(`${JSON.stringify({ snapshots, busy })}\n`);
 process.exit(0);

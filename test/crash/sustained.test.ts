@@ -4,6 +4,7 @@ import { createNoteTable, noteCount } from "../conformance/notes.ts";
 import { isDeep } from "../depth.ts";
 import { withFolder } from "../sqlite/place.ts";
 import { Child } from "./child.ts";
+import { reportOf } from "./note-report.ts";
 
 const walBytesBound = isDeep ? 4 * 1_048_576 : 262_144;
 /**
@@ -21,7 +22,7 @@ describe("sustained writing", () => {
     ["one process and three overlapping readers", 1, 3],
   ])(
     `of ${notes} notes by %s keeps the log bounded, and no call fails`,
-    (_name, writers, readers) =>
+    (name, writers, readers) =>
       withFolder(async (folder) => {
         const setup = await folder.open();
         await setup.write("tables", createNoteTable);
@@ -41,6 +42,7 @@ describe("sustained writing", () => {
               callers,
               each,
               walBytesBound,
+              "report",
             ]),
         );
         let walBytes = 0;
@@ -58,7 +60,19 @@ describe("sustained writing", () => {
         for (const reader of watching) {
           reader.tell("stop");
           expect(await reader.ended).toBe(0);
+          expect(reader.errors).toBe("");
+          const { snapshots } = JSON.parse(reader.lines.at(-1) ?? "{}") as {
+            readonly snapshots?: number;
+          };
+          expect(snapshots).toBeGreaterThan(0);
         }
+        let restarts = 0;
+        for (const child of children) {
+          const report = reportOf(child);
+          restarts += report.restarts;
+          console.log(`Sustained by ${name}: ${JSON.stringify(report)}`);
+        }
+        expect(restarts).toBeGreaterThan(0);
         expect(walBytes).toBeGreaterThan(0);
         expect(walBytes).toBeLessThan(walBytesMax);
         expect(await noteCount(await folder.open())).toBe(

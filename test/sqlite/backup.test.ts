@@ -11,7 +11,7 @@ import {
 import { describe, expect, test } from "vitest";
 import { loadDriver } from "../../src/backends/sqlite/drivers.ts";
 import type { Progress } from "../../src/backends/sqlite/heavy/heavy-call.ts";
-import { holdLockFile } from "../../src/backends/sqlite/heavy/lock-file.js";
+import { holdLockFile } from "../../src/backends/sqlite/lock-file.js";
 import { rejection } from "../conformance/backend.ts";
 import { addNote, noteCount, noteHalves } from "../conformance/notes.ts";
 import { fill, heavyReads, remains, withHeavyReads } from "./heavy.ts";

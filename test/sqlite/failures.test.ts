@@ -1,4 +1,4 @@
-import { renameSync, unlinkSync } from "node:fs";
+import { existsSync, renameSync, unlinkSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { row, run } from "../../src/sql/operation.ts";
 import type { Tx } from "../../src/sql/operation.ts";
@@ -225,6 +225,32 @@ describe("a failing flush", () => {
         await rejection(database.write(addNote, { id: "b" })),
       ).toMatchObject({ code: "WRITES_STOPPED" });
     }));
+
+  test.each([
+    ["alone", [""]],
+    ["with all that belongs to it", ["", "-wal", "-shm"]],
+  ])("is what a deleted database file is taken for, %s", (_, suffixes) =>
+    withFolder(async (folder) => {
+      const database = await folder.open();
+      await database.write("tables", createNoteTable);
+      await database.write(addNote, { id: "a" });
+      for (const suffix of suffixes) unlinkSync(folder.file() + suffix);
+      const settled = await Promise.allSettled(
+        ["b", "c"].map((id) => database.write(addNote, { id })),
+      );
+      for (const result of settled)
+        expect(result).toMatchObject({
+          status: "rejected",
+          reason: { code: "OUTCOME_UNKNOWN", retryable: true },
+        });
+      const stopped = await rejection(database.write(addNote, { id: "d" }));
+      expect(stopped).toMatchObject({ code: "WRITES_STOPPED" });
+      expect(stopped.message).toContain("reopen");
+      // Nobody is told that a new, empty file were the old one.
+      await database.close();
+      expect(existsSync(folder.file())).toBe(false);
+    }),
+  );
 
   test("in line fails the call just the same", () =>
     withFolder(async (folder) => {

@@ -1,4 +1,4 @@
-import { spawnSync } from "node:child_process";
+import { once } from "node:events";
 import {
   chmodSync,
   existsSync,
@@ -6,13 +6,13 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { registerFile } from "../../src/backends/sqlite/file.ts";
 import { loadDriver } from "../../src/backends/sqlite/drivers.ts";
 import { openSqlite } from "../../src/sqlite.ts";
 import { rejection } from "../conformance/backend.ts";
 import { addNote, createNoteTable, noteHalves } from "../conformance/notes.ts";
+import { openAsNobody } from "./nobody.ts";
 import { driverName, withFolder } from "./place.ts";
 
 describe("opening a file", () => {
@@ -132,6 +132,22 @@ describe("opening a file", () => {
       ]);
     }));
 
+  test("goes on when the listener for warnings throws, and the warning is not lost", () =>
+    withFolder(async (folder) => {
+      const said = once(process, "warning");
+      await folder.open(
+        {
+          onWarning: () => {
+            throw new Error("listener's bug");
+          },
+        },
+        { fileSystem: () => 0x65735546 },
+      );
+      const [warning] = (await said) as [Error & { readonly code?: string }];
+      expect(warning.code).toBe("FILE_SYSTEM_DOUBTFUL");
+      expect(warning.message).toMatch(/FUSE.*listener's bug/);
+    }));
+
   test("refuses a second copy of SQLite on the same file in one process", () =>
     withFolder(async (folder) => {
       const database = await folder.open();
@@ -225,22 +241,3 @@ describe("opening a file read-only", () => {
       });
     }));
 });
-
-/** Permissions mean nothing to root, so the open happens in a process without rights. */
-function openAsNobody(path: string): string {
-  const child = spawnSync(
-    process.execPath,
-    [
-      "--import",
-      "tsx",
-      join(import.meta.dirname, "open-and-report.ts"),
-      path,
-      driverName,
-    ],
-    {
-      encoding: "utf8",
-      ...(process.getuid?.() === 0 && { uid: 65_534, gid: 65_534 }),
-    },
-  );
-  return child.stdout + child.stderr;
-}

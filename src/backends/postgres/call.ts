@@ -1,3 +1,4 @@
+import { monotonicMs } from "../../host/timers.ts";
 import type { Done, Tx } from "../../sql/operation.ts";
 import type { Callable } from "../callable.ts";
 
@@ -17,6 +18,8 @@ export class Call {
   readonly bytes: number;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
+  /** When it was made, on the monotonic clock. */
+  readonly sinceMs: number = monotonicMs();
   /** Place in the order of submission; given by the queue. */
   order = 0;
   /** No call of the same key is ahead of it. */

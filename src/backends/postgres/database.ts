@@ -169,6 +169,7 @@ export class PostgresDatabase implements Database {
       queueDepth: this.#dispatcher.queueDepth,
       walBytes: 0,
       checkpoints: { passive: 0, restarts: 0, failures: 0 },
+      logHeldBack: undefined,
       clockOffsetMs: this.#serverClock?.offsetMs ?? 0,
       peers: { connected: 0, unavailable: undefined, unwatched: undefined },
     });

@@ -148,6 +148,9 @@ export class Dispatcher {
   }
 
   async #run(work: Work, connection: Connection): Promise<void> {
+    const [first] = callsOf(work);
+    if (first.access === "write" && first.firstTakenMs === undefined)
+      this.#options.meters.queued(monotonicMs() - first.sinceMs);
     for (const call of callsOf(work)) this.#begin(call);
     if ("calls" in work) await this.#runSet(work, connection);
     else await this.#runOne(work, connection);

@@ -3,15 +3,26 @@ import { systemEntropy } from "../../host/entropy.ts";
 import { isBusy } from "./failures.ts";
 
 const firstRetryMs = 1;
+/** With peers a turn comes by a message; trying in vain costs those who work their time. */
+const firstRetryOfPeersMs = 5;
 const longestRetryMs = 50;
 
 /** Doubles up to a cap, with jitter so that waiting processes do not move in step. */
-export function nextRetryMs(previousMs: number): number {
-  const doubled = Math.min(
-    longestRetryMs,
-    Math.max(firstRetryMs, previousMs * 2),
-  );
-  return doubled * (0.75 + (systemEntropy.bytes(1)[0] ?? 0) / 512);
+export function nextRetryMs(previousMs: number, willBeTold = false): number {
+  const firstMs = willBeTold ? firstRetryOfPeersMs : firstRetryMs;
+  const doubled = Math.min(longestRetryMs, Math.max(firstMs, previousMs * 2));
+  return doubled * (0.75 + nextJitter() / 512);
+}
+
+/** Bytes drawn many at a time: a draw costs as much as a failed attempt. */
+let jitter: Uint8Array = new Uint8Array();
+let drawn = 0;
+function nextJitter(): number {
+  if (drawn === jitter.length) {
+    jitter = systemEntropy.bytes(256);
+    drawn = 0;
+  }
+  return jitter[drawn++] ?? 0;
 }
 
 /**

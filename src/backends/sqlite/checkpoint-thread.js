@@ -8,6 +8,8 @@ import {
 } from "node:fs";
 import { createRequire } from "node:module";
 import { parentPort, workerData } from "node:worker_threads";
+import { isBusy } from "./busy-error.js";
+import { logReaders } from "./log-readers.js";
 
 /** The same copy of SQLite as the writer's: file locks are shared only within one. */
 function openConnection({ driver, modulePath, path, busyMs }) {
@@ -77,7 +79,9 @@ function work(connection, mode) {
     return { busy: false, log: -1, checkpointed: -1 };
   }
   const result = checkpoint(connection, mode);
-  if (mode === "RESTART" && !result.busy) touch(connection);
+  if (mode !== "RESTART") return result;
+  if (result.busy) return { ...result, readers: logReaders(workerData.path) };
+  touch(connection);
   return result;
 }
 
@@ -99,9 +103,7 @@ function serve() {
       reply = work(connection, mode);
     } catch (error) {
       // Busy comes as an error from some statements; both mean: try later.
-      const code =
-        error.errcode !== undefined ? error.errcode & 0xff : error.code;
-      const busy = code === 5 || String(code).startsWith("SQLITE_BUSY");
+      const busy = isBusy(error);
       reply = {
         busy,
         log: -1,

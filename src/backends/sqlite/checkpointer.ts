@@ -3,14 +3,15 @@ import { monotonicMs, sleep } from "../../host/timers.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import type { Stats, Warning } from "../../stores/database.ts";
 import type { Driver } from "./drivers.ts";
+import { HeldBack } from "./held-back.ts";
+import type { InTheWay } from "./held-back.ts";
 
-interface Reply {
+interface Reply extends InTheWay {
   readonly busy: boolean;
   /** Frames in the log and how many of them the database file has; −1 unknown. */
   readonly log: number;
   readonly checkpointed: number;
   readonly frameBytes: number;
-  readonly error?: string;
 }
 
 export interface CheckpointerOptions {
@@ -53,6 +54,7 @@ export class Checkpointer {
   #bytesPerStatement = frameBytesGuess;
   #walBytes = 0;
   #backoffMs = 0;
+  readonly #heldBack = new HeldBack();
   #hasWarned = false;
   #notBeforeMs = 0;
   /** What every question is answered with once the thread has died. */
@@ -89,6 +91,11 @@ export class Checkpointer {
 
   get walBytes(): number {
     return this.#walBytes;
+  }
+
+  /** Who keeps the log from being restarted, for `stats()`. */
+  get heldBack(): string | undefined {
+    return this.#heldBack.report(this.#walBytes);
   }
 
   get counts(): Stats["checkpoints"] {
@@ -147,27 +154,32 @@ export class Checkpointer {
     const before = this.#walBytes;
     const passive = await this.#ask("PASSIVE");
     this.#counts.passive += 1;
-    if (passive.log < 0) return this.#backOff();
+    if (passive.log < 0) return this.#backOff(passive);
     const grown = this.#walBytes - before - payloadBytes;
     if (grown > 0 && statements > 0)
       this.#bytesPerStatement = Math.max(256, grown / statements);
     const left = passive.log - passive.checkpointed;
     const over =
       this.#walBytes > this.#options.boundBytes && left <= framesLeftMax;
+    // Another process may have restarted it where we could not.
+    if (this.#walBytes <= this.#options.boundBytes) this.#heldBack.clear();
     if (!over && this.#walBytes <= 2 * this.#options.boundBytes) return;
     await this.#options.whileHeld(async () => {
       const restart = await this.#ask("RESTART");
-      if (restart.busy || restart.error !== undefined) return this.#backOff();
+      if (restart.busy || restart.error !== undefined)
+        return this.#backOff(restart);
       this.#counts.restarts += 1;
       this.#options.onTouched();
       this.#walBytes = 0;
       this.#backoffMs = 0;
+      this.#heldBack.clear();
     });
   }
 
   /** A long reader or another checkpointer is in the way; writers go on. */
-  #backOff(): void {
+  #backOff(reply: Reply): void {
     this.#counts.failures += 1;
+    this.#heldBack.note(reply);
     this.#warnOnce();
     this.#backoffMs = Math.min(
       backoffLongestMs,
@@ -185,9 +197,7 @@ export class Checkpointer {
     this.#hasWarned = true;
     this.#options.warn({
       code: "LOG_HELD_BACK",
-      message:
-        `The write-ahead log has grown to ${Math.round(this.#walBytes / 1_048_576)} MiB, because a reader in some process keeps an old snapshot. ` +
-        "Look for a read transaction that never ends: a database shell left open, or an iteration that was not finished.",
+      message: this.#heldBack.text(this.#walBytes),
     });
   }
 

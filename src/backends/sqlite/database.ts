@@ -170,6 +170,7 @@ export class OpenSqliteDatabase implements SqliteDatabase {
         restarts: 0,
         failures: 0,
       },
+      logHeldBack: checkpointer?.heldBack,
       clockOffsetMs: 0,
       peers: this.#neighbours?.stats() ?? noPeers,
     });

@@ -1,4 +1,4 @@
-import { monotonicMs, sleep, soon } from "../../host/timers.ts";
+import { after, monotonicMs, soon } from "../../host/timers.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import type { Change } from "../../sql/operation.ts";
 import type { Meters } from "../meters.ts";
@@ -19,12 +19,12 @@ export interface GroupCommitOptions {
   readonly queueCallsMax: number;
   /** Asked inside every transaction, before its first call. */
   readonly beforeBatch: () => void;
-  /** Told what a batch changed, once that is durable. */
+  /** Told what a batch changed, once that is durable; an empty list for what has no name. */
   readonly onDurable: (changes: readonly Change[]) => void;
   /** Told after every commit. @returns whether another process waited for it. */
   readonly afterCommit: (statements: number, boundBytes: number) => boolean;
-  /** Told when another process holds the write lock. */
-  readonly onBusy: () => void;
+  /** Told when another process holds the write lock. @returns whether somebody will say when it is free. */
+  readonly onBusy: () => boolean;
 }
 
 /** Batches run with savepoints after one had to be run again because it lacked them. */
@@ -54,7 +54,8 @@ export class GroupCommit {
   #careful = 0;
   /** Another process waited for our last commit. */
   #othersWait = false;
-  #retrying: AbortController | undefined;
+  /** Ends the wait for a lock at once. */
+  #retry: (() => void) | undefined;
   #busySinceMs: number | undefined;
   #retryMs = 0;
   #refusal: HoldfastError | undefined;
@@ -138,9 +139,17 @@ export class GroupCommit {
     };
   }
 
-  /** The lock that a batch waits for is free: no need to wait longer. */
-  retryNow(): void {
-    this.#retrying?.abort();
+  /**
+   * The lock that a batch waits for is free: no need to wait longer.
+   * @returns whether any batch waits.
+   */
+  retryNow(): boolean {
+    const retry = this.#retry;
+    if (retry === undefined) return false;
+    this.#retry = undefined;
+    // Not inside whatever brought the news.
+    queueMicrotask(retry);
+    return true;
   }
 
   #schedule(): void {
@@ -169,7 +178,7 @@ export class GroupCommit {
     switch (result.kind) {
       case "committed":
         if (this.#careful > 0) this.#careful -= 1;
-        this.#meters.committed(result.calls.length, monotonicMs() - startedMs);
+        this.#measured(result, startedMs);
         this.#othersWait = this.#options.afterCommit(
           this.#connection.statements,
           this.#connection.boundBytes,
@@ -191,6 +200,12 @@ export class GroupCommit {
     }
     this.#schedule();
     this.#noticeIdle();
+  }
+
+  #measured({ calls }: Committed, startedMs: number): void {
+    this.#meters.committed(calls.length, monotonicMs() - startedMs);
+    const [first] = calls;
+    if (first !== undefined) this.#meters.queued(startedMs - first.sinceMs);
   }
 
   /** The transaction is gone, or could not even begin: then the calls it was for are told. */
@@ -252,7 +267,7 @@ export class GroupCommit {
 
   #settle(batch: Committed): void {
     const changes: Change[] = [];
-    let hasChanged = false;
+    let hasUnnamed = false;
     for (const [index, call] of batch.calls.entries()) {
       const outcome = batch.outcomes[index];
       if (outcome === undefined) continue;
@@ -264,11 +279,13 @@ export class GroupCommit {
       }
       call.resolve(outcome.value);
       if (outcome.kind === "committed" && outcome.changes !== undefined) {
-        hasChanged = true;
+        hasUnnamed ||= outcome.changes.length === 0;
         changes.push(...outcome.changes);
       }
     }
-    if (hasChanged) this.#options.onDurable(changes);
+    if (changes.length > 0) this.#options.onDurable(changes);
+    // Told apart, or whoever shares a batch with it would hide it.
+    if (hasUnnamed) this.#options.onDurable([]);
   }
 
   /** The commit happened and may or may not survive; nobody is told of it. */
@@ -302,20 +319,21 @@ export class GroupCommit {
     );
     for (const call of outOfPatience)
       settleFailed(call, databaseBusy(busyBudgetMs));
-    this.#retryMs = nextRetryMs(this.#retryMs);
-    this.#options.onBusy();
-    const retrying = new AbortController();
-    this.#retrying = retrying;
-    void sleep(this.#retryMs, retrying.signal)
-      .catch(() => undefined)
-      .then(() => {
-        this.#retrying = undefined;
-        if (this.#holds === 0 && this.#queue.length > 0) this.#runNext();
-        else this.#notBusy();
-      });
+    const willBeTold = this.#options.onBusy();
+    this.#retryMs = nextRetryMs(this.#retryMs, willBeTold);
+    const retry = (): void => {
+      this.#retry = undefined;
+      cancel();
+      if (this.#holds === 0 && this.#queue.length > 0) this.#runNext();
+      else this.#notBusy();
+    };
+    const cancel = after(this.#retryMs, retry);
+    this.#retry = retry;
   }
 
   #notBusy(): void {
+    if (this.#busySinceMs !== undefined)
+      this.#meters.lockedOut(monotonicMs() - this.#busySinceMs);
     this.#busySinceMs = undefined;
     this.#retryMs = 0;
   }

@@ -88,7 +88,7 @@ export class Opening {
       writes: this.#groupCommit(connection, noFlusher, {
         onDurable: (changes) => this.#subscribers.tell(changes),
         afterCommit: () => false,
-        onBusy: () => undefined,
+        onBusy: () => false,
       }),
       checkpointer: undefined,
       heavyReads: undefined,
@@ -125,6 +125,7 @@ export class Opening {
       flusher,
       isReadOnly: readOnly,
       socketBase: seams.socketBase,
+      watch: seams.watch,
     });
     const { writes, checkpointer } =
       writer === undefined

@@ -13,6 +13,7 @@ import {
 import type { DriverName } from "./drivers.ts";
 import type { FileSystemProbe } from "./file.ts";
 import type { FlushTuning } from "./flusher.ts";
+import type { FolderWatch } from "./neighbours/foreign-commits.ts";
 
 export interface SqliteLimits {
   /** A transaction ends after this many calls, parameter bytes or milliseconds. */
@@ -47,6 +48,7 @@ export interface SqliteSeams {
   readonly fileSystem?: FileSystemProbe;
   /** Where the folder of peers' sockets is made; the system's temporary folder otherwise. */
   readonly socketBase?: string;
+  readonly watch?: FolderWatch;
   /** Set on the writer once it is open, e.g. a small `max_page_count`. */
   readonly pragmas?: readonly string[];
 }

@@ -17,7 +17,7 @@ import type { Driver } from "../drivers.ts";
 import type { HeavyCall } from "./heavy-call.ts";
 import { backupFailure, targetExists } from "./heavy-failures.ts";
 import { inKillableProcess } from "./killable-process.ts";
-import { holdLockFile } from "./lock-file.js";
+import { holdLockFile } from "../lock-file.js";
 
 export interface BackupResult {
   readonly bytes: number;

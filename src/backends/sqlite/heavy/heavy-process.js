@@ -13,7 +13,7 @@ import {
   quoted,
   tableNames,
 } from "./heavy-connection.js";
-import { holdLockFile } from "./lock-file.js";
+import { holdLockFile } from "../lock-file.js";
 
 /** Nobody may be listening any more; then the work is undone all the same. */
 const tell = (message) => process.send(message, () => undefined);
@@ -72,7 +72,10 @@ function isDamage(error) {
  */
 async function backup(source) {
   const { target, temporary, lockPath } = source;
-  const lock = holdLockFile(lockPath, (path) => openWith(source, path, false));
+  // Waits a moment for whoever only looks whether the lock is free.
+  const lock = holdLockFile(lockPath, (path) => openWith(source, path, false), {
+    waitMs: 100,
+  });
   if (lock === undefined) return { isLocked: true };
   try {
     removeLeftovers(target);

@@ -13,6 +13,12 @@ export interface ForeignEvents {
   readonly onTick: () => void;
 }
 
+/** Tells of changes in a folder; tests put one in its place that cannot. */
+export type FolderWatch = (folder: string) => FSWatcher;
+
+const watchFolder: FolderWatch = (folder) =>
+  watch(folder, { persistent: false });
+
 /** The watch fires on the log's bytes; the commit shows a moment later, without an event. */
 const recheckMs: readonly number[] = [1, 5, 20];
 /** A ring follows its commit's flush; one that takes longer than this is not coming. */
@@ -30,6 +36,7 @@ export class ForeignCommits {
   readonly #path: string;
   readonly #events: ForeignEvents;
   readonly #meters: Meters;
+  readonly #watch: FolderWatch;
   #seen: unknown;
   #rangMs = Number.NEGATIVE_INFINITY;
   #watcher: FSWatcher | undefined;
@@ -42,7 +49,13 @@ export class ForeignCommits {
   /** Why there is no watch, for `stats()`. */
   unwatched: string | undefined;
 
-  constructor(path: string, events: ForeignEvents, meters: Meters) {
+  constructor(
+    path: string,
+    events: ForeignEvents,
+    meters: Meters,
+    watchWith: FolderWatch = watchFolder,
+  ) {
+    this.#watch = watchWith;
     this.#path = path;
     this.#events = events;
     this.#meters = meters;
@@ -77,7 +90,7 @@ export class ForeignCommits {
   #startWatch(): void {
     const log = `${basename(this.#path)}-wal`;
     try {
-      this.#watcher = watch(dirname(this.#path), { persistent: false });
+      this.#watcher = this.#watch(dirname(this.#path));
       this.#watcher.on("change", (_, name) => {
         if (name === log) this.#look(recheckMs);
       });

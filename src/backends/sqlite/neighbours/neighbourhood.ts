@@ -9,6 +9,7 @@ import type { Driver } from "../drivers.ts";
 import type { Flusher } from "../flusher.ts";
 import type { GroupCommit } from "../group-commit.ts";
 import { ForeignCommits } from "./foreign-commits.ts";
+import type { FolderWatch } from "./foreign-commits.ts";
 import { Neighbours } from "./neighbours.ts";
 import { OwnerLocks } from "./owner-locks.ts";
 import { Peers } from "./peers.ts";
@@ -22,6 +23,7 @@ export interface NeighbourhoodParts {
   readonly flusher: Flusher;
   readonly isReadOnly: boolean;
   readonly socketBase: string | undefined;
+  readonly watch: FolderWatch | undefined;
 }
 
 /** What peers may ask of our writer. */
@@ -48,7 +50,7 @@ export class Neighbourhood {
       parts.owner,
       {
         onRing: (changes) => this.#neighbours?.rang(changes),
-        onFree: () => this.#writer?.retryNow(),
+        onFree: () => this.#writer?.retryNow() ?? false,
         onHold: () => this.#writer?.hold() ?? (() => undefined),
         onGone: (peer) => this.#neighbours?.look(peer),
       },
@@ -62,6 +64,7 @@ export class Neighbourhood {
         onTick: () => this.#neighbours?.lookAround(),
       },
       parts.meters,
+      parts.watch,
     );
   }
 
@@ -97,8 +100,9 @@ export class Neighbourhood {
     }
   }
 
-  waitForLock(): void {
-    this.#peers.wait();
+  /** @returns whether anybody will say when the lock is free. */
+  waitForLock(): boolean {
+    return this.#peers.wait();
   }
 
   /** @returns whether somebody waited for the lock. */

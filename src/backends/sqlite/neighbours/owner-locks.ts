@@ -1,4 +1,6 @@
 import {
+  chmodSync,
+  chownSync,
   mkdirSync,
   readdirSync,
   renameSync,
@@ -6,11 +8,15 @@ import {
   rmdirSync,
   statSync,
 } from "node:fs";
+import type { Stats } from "node:fs";
 import { join } from "node:path";
+import { HoldfastError } from "../../../model/errors.ts";
 import { parseOwnerId } from "../../../model/prefixed-id.ts";
 import type { OwnerId } from "../../../model/prefixed-id.ts";
 import type { Driver, RawConnection } from "../drivers.ts";
-import { isBusy } from "../failures.ts";
+import { isBusy, sqliteCode } from "../failures.ts";
+import { holdLockFile } from "../lock-file.js";
+import type { LockFile } from "../lock-file.js";
 import type { Liveness } from "../../../stores/database.ts";
 
 /**
@@ -22,11 +28,15 @@ import type { Liveness } from "../../../stores/database.ts";
  */
 export class OwnerLocks {
   readonly #driver: Driver;
+  readonly #database: string;
   readonly #folder: string;
-  #held: RawConnection | undefined;
+  readonly #open = (file: string): RawConnection =>
+    this.#driver.open(file, { readOnly: false });
+  #held: LockFile | undefined;
 
   constructor(driver: Driver, database: string) {
     this.#driver = driver;
+    this.#database = database;
     this.#folder = `${database}-owners`;
   }
 
@@ -34,12 +44,15 @@ export class OwnerLocks {
   hold(owner: OwnerId): void {
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return this.#hold(owner);
+        this.#hold(owner);
+        break;
       } catch (error) {
         // The last one to leave may have removed the folder under our hands.
-        if (attempt >= holdAttemptsMax) throw error;
+        if (attempt >= holdAttemptsMax)
+          throw folderFailure(error, this.#folder);
       }
     }
+    this.#removeUnborn();
   }
 
   /** @returns `dead` only when the lock could be had: anything else is no proof. */
@@ -75,7 +88,11 @@ export class OwnerLocks {
 
   /** Removes the file of an owner who left, or whose death is on record. */
   remove(owner: OwnerId): void {
-    rmSync(this.#file(owner), { force: true });
+    try {
+      rmSync(this.#file(owner), { force: true });
+    } catch {
+      // Without the right to it, whoever has it will.
+    }
   }
 
   /** Gives the own lock back. */
@@ -91,21 +108,38 @@ export class OwnerLocks {
   }
 
   #hold(owner: OwnerId): void {
+    const database = statSync(this.#database);
+    const mode = database.mode & 0o666;
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    // Entering a folder takes a right of its own; it goes with reading.
+    share(this.#folder, database, mode | ((mode & 0o444) >> 2) | 0o700);
     // Locked under another name first: a file by its own name that is not
     // locked would be taken for that of a dead owner.
     const unborn = this.#file(owner) + unbornSuffix;
-    const connection = this.#driver.open(unborn, { readOnly: false });
+    const lock = holdLockFile(unborn, this.#open);
+    if (lock === undefined)
+      throw new Error(`${unborn} is locked by somebody else`);
+    share(unborn, database, mode);
     try {
-      // Nothing is ever written here, so no journal file need lie beside it.
-      connection.exec("PRAGMA journal_mode = MEMORY");
-      connection.exec("BEGIN EXCLUSIVE");
+      // Fails when somebody took it for abandoned before it was locked.
       renameSync(unborn, this.#file(owner));
     } catch (error) {
-      connection.close();
+      lock.close();
       throw error;
     }
-    this.#held = connection;
+    this.#held = lock;
+  }
+
+  /** Removes what processes left that died before their lock got its name. */
+  #removeUnborn(): void {
+    for (const name of namesIn(this.#folder))
+      if (name.endsWith(suffix + unbornSuffix))
+        try {
+          // Whoever is about to lock it finds it gone, and begins again.
+          holdLockFile(join(this.#folder, name), this.#open)?.release();
+        } catch {
+          // Left for the next one to try.
+        }
   }
 
   #file(owner: OwnerId): string {
@@ -120,6 +154,45 @@ const holdAttemptsMax = 20;
 function inode(file: string): bigint | undefined {
   return statSync(file, { bigint: true, throwIfNoEntry: false })?.ino;
 }
+
+/**
+ * Whoever may write the database may write here, whatever this process's
+ * umask and main group are, as SQLite does it for its own files.
+ */
+function share(path: string, database: Stats, mode: number): void {
+  try {
+    const { uid, gid, mode: found } = statSync(path);
+    const isRoot = process.getuid?.() === 0;
+    if (gid !== database.gid || (isRoot && uid !== database.uid))
+      chownSync(path, isRoot ? database.uid : -1, database.gid);
+    if ((found & 0o777) !== mode) chmodSync(path, mode);
+  } catch {
+    // Somebody else's; if we may not write it, the next step says so.
+  }
+}
+
+/** What has to do with rights names the folder: the database's own may be in order. */
+function folderFailure(error: unknown, folder: string): unknown {
+  const reason =
+    sqliteCode(error) ?? (error as NodeJS.ErrnoException).code ?? "unknown";
+  if (!rightsCodes.has(reason)) return error;
+  return new HoldfastError(
+    "DATABASE_NOT_WRITABLE",
+    `The folder "${folder}", where processes show that they are alive, cannot be written (${reason}). ` +
+      "Give it the same owner and group as the database file, with the right to write, or remove it while no process has the database open.",
+    { path: folder, reason },
+  );
+}
+
+const rightsCodes = new Set([
+  "EACCES",
+  "EPERM",
+  "EROFS",
+  "ENOTDIR",
+  "EEXIST",
+  "CANTOPEN",
+  "READONLY",
+]);
 
 function namesIn(folder: string): readonly string[] {
   try {

@@ -18,11 +18,18 @@ export type PeerMessage =
   /** This peer closes its database in order: it has not died. */
   | { readonly bye: true };
 
-/** A peer that does not read gets no details, only that it missed some. */
+/** A peer that does not read so much is told nothing more, and later that it missed some. */
 const unreadBytesMax = 65_536;
 /** More than this in one line is somebody else's protocol. */
 const lineCharactersMax = 1_048_576;
 const changesMax = 64;
+
+export interface PeerSocketEvents {
+  readonly onMessage: (message: PeerMessage) => void;
+  /** It reads again and has missed something: whatever it must know is to be said anew. */
+  readonly onMissed: () => void;
+  readonly onClose: () => void;
+}
 
 /** One connection to a peer. */
 export class PeerSocket {
@@ -33,12 +40,10 @@ export class PeerSocket {
   /** Whether the other end has subscribers, so that ringing is of use. */
   isListening = false;
   saidBye = false;
+  /** Whether it was asked to say when the write lock is free, and has not yet. */
+  knowsThatWeWait = false;
 
-  constructor(
-    socket: Socket,
-    onMessage: (message: PeerMessage) => void,
-    onClose: () => void,
-  ) {
+  constructor(socket: Socket, events: PeerSocketEvents) {
     this.#socket = socket;
     socket.unref();
     socket.setNoDelay(true);
@@ -54,24 +59,29 @@ export class PeerSocket {
           socket.destroy();
           return;
         }
-        onMessage(message);
+        events.onMessage(message);
       }
     });
-    socket.on("drain", () => this.#catchUp());
+    socket.on("drain", () => {
+      if (!this.#missed) return;
+      this.#missed = false;
+      events.onMissed();
+    });
     socket.on("error", () => socket.destroy());
-    socket.on("close", onClose);
+    socket.on("close", events.onClose);
   }
 
+  /** What a peer that does not read, stopped perhaps, would miss is not kept for it. */
   say(message: PeerMessage): void {
-    if (this.#socket.writable)
-      this.#socket.write(`${JSON.stringify(message)}\n`);
+    if (!this.#socket.writable) return;
+    if (this.#socket.writableLength > unreadBytesMax) this.#missed = true;
+    else this.#socket.write(`${JSON.stringify(message)}\n`);
   }
 
   /** Rings: tells what changed, or that something did. */
   ring(changes: readonly Change[]): void {
     if (!this.isListening) return;
-    if (this.#socket.writableLength > unreadBytesMax) this.#missed = true;
-    else if (changes.length === 0 || changes.length > changesMax)
+    if (changes.length === 0 || changes.length > changesMax)
       this.say({ changes: null });
     else
       this.say({
@@ -87,21 +97,43 @@ export class PeerSocket {
   end(): void {
     this.#socket.destroySoon();
   }
-
-  #catchUp(): void {
-    if (!this.#missed) return;
-    this.#missed = false;
-    this.say({ changes: null });
-  }
 }
 
 function parsed(line: string): PeerMessage | undefined {
   try {
     const message: unknown = JSON.parse(line);
-    return typeof message === "object" && message !== null
-      ? (message as PeerMessage)
-      : undefined;
+    return isPeerMessage(message) ? message : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** What each word must come with; words we do not know are a newer version's. */
+const vocabulary: Readonly<Record<string, (said: unknown) => boolean>> = {
+  hello: (said) => typeof said === "string",
+  listening: (said) => typeof said === "boolean",
+  hold: (said) => typeof said === "boolean",
+  waiting: (said) => said === true,
+  free: (said) => said === true,
+  bye: (said) => said === true,
+  changes: (said) =>
+    said === null || (Array.isArray(said) && said.every(isNamedChange)),
+};
+
+function isPeerMessage(message: unknown): message is PeerMessage {
+  return (
+    typeof message === "object" &&
+    message !== null &&
+    Object.entries(message).every(
+      ([word, said]) => vocabulary[word]?.(said) ?? true,
+    )
+  );
+}
+
+function isNamedChange(change: unknown): boolean {
+  return (
+    Array.isArray(change) &&
+    change.length === 2 &&
+    change.every((part) => typeof part === "string")
+  );
 }

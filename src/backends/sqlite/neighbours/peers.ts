@@ -21,8 +21,8 @@ import type { PeerMessage } from "./peer-socket.ts";
 export interface PeerEvents {
   /** A peer committed, and the commit is durable. */
   readonly onRing: (changes: readonly Change[] | undefined) => void;
-  /** A peer has given the write lock back. */
-  readonly onFree: () => void;
+  /** A peer has given the write lock back. @returns whether anything waited for it. */
+  readonly onFree: () => boolean;
   /** A peer restarts the log: no batch may start until the returned function is called. */
   readonly onHold: () => () => void;
   /** The connection to a peer closed without a farewell: look whether it died. */
@@ -118,9 +118,19 @@ export class Peers {
     for (const socket of this.#sockets) socket.say({ hold: isHeld });
   }
 
-  /** Asks the others to say when the write lock is free. */
-  wait(): void {
-    for (const socket of this.#sockets) socket.say({ waiting: true });
+  /**
+   * Asks the others to say when the write lock is free. Each is asked once
+   * until it has said so: eight processes that asked all others at every
+   * attempt woke each other five times per commit.
+   * @returns whether there is anybody to ask.
+   */
+  wait(): boolean {
+    for (const socket of this.#sockets) {
+      if (socket.knowsThatWeWait) continue;
+      socket.knowsThatWeWait = true;
+      socket.say({ waiting: true });
+    }
+    return this.#sockets.size > 0;
   }
 
   /**
@@ -227,11 +237,15 @@ export class Peers {
 
   #adopt(raw: Socket, peer?: OwnerId): void {
     if (this.#isClosed) return void raw.destroy();
-    const socket = new PeerSocket(
-      raw,
-      (message) => this.#heard(socket, message),
-      () => this.#closed(socket),
-    );
+    const socket = new PeerSocket(raw, {
+      onMessage: (message) => this.#heard(socket, message),
+      onMissed: () => {
+        socket.knowsThatWeWait = false;
+        socket.say({ listening: this.#isListening });
+        socket.ring([]);
+      },
+      onClose: () => this.#closed(socket),
+    });
     socket.peer = peer;
     this.#sockets.add(socket);
     socket.say({ hello: this.#owner, listening: this.#isListening });
@@ -255,13 +269,19 @@ export class Peers {
       if (begins) socket.say({ changes: null });
     }
     if ("waiting" in message) this.#waiting.add(socket);
-    if ("free" in message) this.#events.onFree();
+    if ("free" in message) this.#takeTurn(socket);
     if ("hold" in message) this.#holdFor(socket, message.hold);
     if ("bye" in message) socket.saidBye = true;
     if ("changes" in message)
       this.#events.onRing(
         message.changes?.map(([operation, key]) => ({ operation, key })),
       );
+  }
+
+  /** A turn that came too late, for we have had one from another, is passed on. */
+  #takeTurn(from: PeerSocket): void {
+    from.knowsThatWeWait = false;
+    if (!this.#events.onFree()) this.free();
   }
 
   #closed(socket: PeerSocket): void {
@@ -272,22 +292,24 @@ export class Peers {
     this.#events.onGone(socket.peer);
   }
 
-  /** One hold per peer, and none for long: the peer may be stopped in the middle. */
+  /**
+   * One hold per peer, and none for long: the peer may be stopped in the
+   * middle. Asking again does not make it longer, even when it is over.
+   */
   #holdFor(socket: PeerSocket, isHeld: boolean): void {
-    this.#holds.get(socket)?.();
-    this.#holds.delete(socket);
-    if (!isHeld) return;
+    if (!isHeld) {
+      this.#holds.get(socket)?.();
+      this.#holds.delete(socket);
+      return;
+    }
+    if (this.#holds.has(socket)) return;
     const release = this.#events.onHold();
     const ended = new AbortController();
     // Keeps the process alive, since calls may be waiting for the end of it.
-    sleep(holdMsMax, ended.signal).then(
-      () => this.#holdFor(socket, false),
-      () => undefined,
-    );
-    this.#holds.set(socket, () => {
-      ended.abort();
-      release();
-    });
+    void sleep(holdMsMax, ended.signal)
+      .catch(() => undefined)
+      .then(release);
+    this.#holds.set(socket, () => ended.abort());
   }
 
   #path(peer: OwnerId): string {

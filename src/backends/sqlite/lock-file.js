@@ -1,5 +1,6 @@
-// Plain JavaScript, shared by the backup's process and the one that started it.
+// Plain JavaScript, shared by the backup's process and those that start it.
 import { closeSync, openSync, rmSync, statSync } from "node:fs";
+import { isBusy } from "./busy-error.js";
 
 const attemptsMax = 20;
 
@@ -9,12 +10,12 @@ const attemptsMax = 20;
  * holds the lock removes the file; a lock on a file that was removed
  * meanwhile protects nothing, so the path is looked at again.
  */
-export function holdLockFile(path, open) {
+export function holdLockFile(path, open, { waitMs = 0 } = {}) {
   for (let attempt = 0; attempt < attemptsMax; attempt += 1) {
     const before = create(path);
     const connection = open(path);
     try {
-      connection.exec("PRAGMA busy_timeout = 100");
+      connection.exec(`PRAGMA busy_timeout = ${waitMs}`);
       // Nothing is ever written, and a journal would be one more file to remove.
       connection.exec("PRAGMA journal_mode = MEMORY");
       connection.exec("BEGIN EXCLUSIVE");
@@ -25,6 +26,7 @@ export function holdLockFile(path, open) {
     }
     if (before !== undefined && inode(path) === before)
       return {
+        close: () => connection.close(),
         release() {
           rmSync(path, { force: true });
           connection.close();
@@ -46,10 +48,4 @@ function create(path) {
 
 function inode(path) {
   return statSync(path, { bigint: true, throwIfNoEntry: false })?.ino;
-}
-
-function isBusy(error) {
-  return error.errcode === undefined
-    ? String(error.code).startsWith("SQLITE_BUSY")
-    : (error.errcode & 0xff) === 5;
 }

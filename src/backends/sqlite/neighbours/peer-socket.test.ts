@@ -1,0 +1,71 @@
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { connect, createServer } from "node:net";
+import type { Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { PeerSocket } from "./peer-socket.ts";
+
+/** Both ends of a local socket, as two processes would have them. */
+async function withEnds(
+  body: (near: Socket, far: Socket) => Promise<void>,
+): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), "holdfast-test-"));
+  const server = createServer({ pauseOnConnect: true });
+  server.listen(join(folder, "a.sock"));
+  await once(server, "listening");
+  const accepted = once(server, "connection") as Promise<[Socket]>;
+  const near = connect(join(folder, "a.sock"));
+  const [far] = await accepted;
+  try {
+    await body(near, far);
+  } finally {
+    near.destroy();
+    far.destroy();
+    server.close();
+    rmSync(folder, { recursive: true });
+  }
+}
+
+test("a peer that does not read costs little memory, and is told so when it reads again", () =>
+  withEnds(async (near, far) => {
+    let missed = 0;
+    const peer = new PeerSocket(near, {
+      onMessage: () => undefined,
+      onMissed: () => (missed += 1),
+      onClose: () => undefined,
+    });
+    peer.isListening = true;
+    const changes = [{ operation: "addNote", key: "k".repeat(500) }];
+    let keptBytes = 0;
+    for (let round = 0; round < 20_000; round += 1) {
+      peer.say({ waiting: true });
+      peer.say({ hold: round % 2 === 0 });
+      peer.ring(changes);
+      keptBytes = Math.max(keptBytes, near.writableLength);
+    }
+    // Some 12 MB were said; a little more than 64 KiB is kept for it.
+    expect(keptBytes).toBeGreaterThan(65_536);
+    expect(keptBytes).toBeLessThan(2 * 65_536);
+    expect(missed).toBe(0);
+    far.resume();
+    await once(near, "drain");
+    expect(missed).toBe(1);
+    expect(near.writableLength).toBe(0);
+  }));
+
+test("nobody is told that something was missed when nothing was", () =>
+  withEnds(async (near, far) => {
+    let missed = 0;
+    const peer = new PeerSocket(near, {
+      onMessage: () => undefined,
+      onMissed: () => (missed += 1),
+      onClose: () => undefined,
+    });
+    far.resume();
+    peer.say({ waiting: true });
+    const heard = once(far, "data");
+    await heard;
+    expect(missed).toBe(0);
+  }));

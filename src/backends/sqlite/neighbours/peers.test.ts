@@ -1,0 +1,140 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { systemClock } from "../../../host/clock.ts";
+import { systemEntropy } from "../../../host/entropy.ts";
+import { idSource } from "../../../model/id-source.ts";
+import { Peers } from "./peers.ts";
+
+const owners = idSource({ clock: systemClock, entropy: systemEntropy });
+
+/** What happened at whom, in order, and a way to wait for it. */
+class Diary {
+  readonly lines: string[] = [];
+  #wake: (() => void) | undefined;
+
+  note(line: string): void {
+    this.lines.push(line);
+    this.#wake?.();
+  }
+
+  async until(isFulfilled: (lines: readonly string[]) => boolean) {
+    while (!isFulfilled(this.lines))
+      await new Promise<void>((resolve) => (this.#wake = resolve));
+  }
+}
+
+/** Peers on real sockets; those whose name is in `waiting` take the turn they are given. */
+async function withPeers(
+  names: readonly string[],
+  body: (peers: Peers[], diary: Diary, waiting: Set<string>) => Promise<void>,
+): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), "holdfast-test-"));
+  const database = join(folder, "app.db");
+  writeFileSync(database, "");
+  const diary = new Diary();
+  const waiting = new Set(names);
+  const peers = names.map(
+    (name) =>
+      new Peers(
+        database,
+        owners.nextId("Own"),
+        {
+          onRing: () => diary.note(`${name} heard a ring`),
+          onFree: () => {
+            diary.note(`${name} was given a turn`);
+            return waiting.has(name);
+          },
+          onHold: () => {
+            diary.note(`${name} holds`);
+            return () => diary.note(`${name} goes on`);
+          },
+          onGone: () => diary.note(`${name} lost somebody`),
+        },
+        folder,
+      ),
+  );
+  try {
+    for (const one of peers) await one.start();
+    await allMet(peers);
+    await body(peers, diary, waiting);
+  } finally {
+    for (const one of peers) await one.close({ sayBye: true });
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** All have said hello to all. */
+async function allMet(peers: readonly Peers[]): Promise<void> {
+  while (peers.some((one) => one.connected.length < peers.length - 1))
+    await new Promise((resolve) => setImmediate(resolve));
+}
+
+describe("turns at the write lock", () => {
+  test("go to whoever waits longest, and each is told once for each time it asked", () =>
+    withPeers(["a", "b", "c"], async ([a, b, c], diary) => {
+      // B's requests come before C's: C asks when A's answer has reached B.
+      b?.wait();
+      b?.wait();
+      while (a?.free() === false)
+        await new Promise((resolve) => setImmediate(resolve));
+      await diary.until((lines) => lines.includes("b was given a turn"));
+      expect(a?.free()).toBe(false);
+      c?.wait();
+      b?.wait();
+      while (a?.free() === false)
+        await new Promise((resolve) => setImmediate(resolve));
+      while (a?.free() === false)
+        await new Promise((resolve) => setImmediate(resolve));
+      await diary.until((lines) => lines.length === 3);
+      expect(diary.lines.toSorted()).toEqual([
+        "b was given a turn",
+        "b was given a turn",
+        "c was given a turn",
+      ]);
+      expect(a?.free()).toBe(false);
+    }));
+
+  test("that come too late are passed on to the next who waits", () =>
+    withPeers(["a", "b", "c"], async ([a, b, c], diary, waiting) => {
+      b?.wait();
+      c?.wait();
+      while (a?.free() === false)
+        await new Promise((resolve) => setImmediate(resolve));
+      await diary.until((lines) => lines.length > 0);
+      const [first = ""] = diary.lines;
+      // Whoever was not told yet waits no more, and gives its turn to the other.
+      const [late, other] = first.startsWith("b") ? ["c", b] : ["b", c];
+      waiting.delete(late);
+      other?.wait();
+      while (a?.free() === false)
+        await new Promise((resolve) => setImmediate(resolve));
+      await diary.until((lines) => lines.length >= 3);
+      expect(diary.lines.slice(0, 3)).toEqual([
+        first,
+        `${late} was given a turn`,
+        first,
+      ]);
+    }));
+});
+
+describe("a hold", () => {
+  test("ends by itself, and asking again does not prolong it until it was taken back", () =>
+    withPeers(["a", "b"], async ([a], diary) => {
+      const asking = setInterval(() => a?.hold(true), 5);
+      await diary.until((lines) => lines.includes("b goes on"));
+      clearInterval(asking);
+      expect(diary.lines).toEqual(["b holds", "b goes on"]);
+      a?.hold(true);
+      a?.hold(false);
+      a?.hold(true);
+      await diary.until((lines) => lines.length >= 4);
+      expect(diary.lines).toEqual([
+        "b holds",
+        "b goes on",
+        "b holds",
+        "b goes on",
+      ]);
+    }));
+});

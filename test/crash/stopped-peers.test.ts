@@ -1,0 +1,46 @@
+import { describe, expect, test } from "vitest";
+import { addNote, noteCount } from "../conformance/notes.ts";
+import { Child } from "./child.ts";
+import { withFile } from "./neighbours.ts";
+
+describe("a peer that is stopped", () => {
+  test.each([
+    ["in the middle of its hold", "hold"],
+    ["when it was about to take its turn", "turn"],
+  ])("%s keeps nobody from writing and hearing", (_, moment) =>
+    withFile(async (folder, start) => {
+      const database = await folder.open();
+      const neighbour = await start();
+      const stopped = new Child("stopped-peer.ts", [folder.file(), moment]);
+      await stopped.reported(1);
+      try {
+        for (let round = 0; round < 20; round += 1) {
+          await database.write(addNote, { id: `ours-${round}` });
+          await neighbour.write(`theirs-${round}`);
+        }
+        await neighbour.until(() => neighbour.heardKeys.includes("ours-19"));
+        expect(await noteCount(database)).toBe(80);
+        expect(database.stats().peers.connected).toBe(2);
+      } finally {
+        stopped.process.kill("SIGCONT");
+        expect(await stopped.ended).toBe(0);
+      }
+    }),
+  );
+
+  test("before we join is alive, in nobody's way, and told what it missed when it goes on", () =>
+    withFile(async (folder, start) => {
+      const neighbour = await start();
+      const owner = await neighbour.owner();
+      neighbour.child.process.kill("SIGSTOP");
+      const database = await folder.open();
+      expect(await database.liveness(owner)).toBe("alive");
+      await database.write(addNote, { id: "meanwhile" });
+      expect(neighbour.heardUnknown).toBe(0);
+      neighbour.child.process.kill("SIGCONT");
+      await neighbour.until(() => neighbour.heardUnknown > 0);
+      await database.write(addNote, { id: "afterwards" });
+      await neighbour.until(() => neighbour.heardKeys.includes("afterwards"));
+      expect(database.stats().peers.connected).toBe(1);
+    }));
+});
