@@ -1,3 +1,7 @@
+import {
+  executionBenchmarks,
+  executionBenchmarksOnDemand,
+} from "./executions/all.ts";
 import { kernelBenchmarks } from "./kernel/all.ts";
 import { processBenchmarks } from "./processes/all.ts";
 
@@ -5,21 +9,25 @@ import { processBenchmarks } from "./processes/all.ts";
 const groups: Readonly<Record<string, () => Promise<object>>> = {
   ...kernelBenchmarks,
   ...processBenchmarks,
+  ...executionBenchmarks,
 };
+const everything = { ...groups, ...executionBenchmarksOnDemand };
 
 const wanted = process.argv.slice(2);
-const names = Object.keys(groups).filter(
+const names = Object.keys(everything).filter(
   (name) =>
-    wanted.length === 0 ||
-    wanted.some((prefix) => name === prefix || name.startsWith(`${prefix}.`)),
+    wanted.includes(name) ||
+    (name in groups &&
+      (wanted.length === 0 ||
+        wanted.some((prefix) => name.startsWith(`${prefix}.`)))),
 );
 if (names.length === 0) {
   console.error(
-    `No benchmark is called ${wanted.join(" ")}. There are: ${Object.keys(groups).join(", ")}.`,
+    `No benchmark is called ${wanted.join(" ")}. There are: ${Object.keys(everything).join(", ")}.`,
   );
   process.exitCode = 1;
 }
 for (const name of names) {
   process.stderr.write(`${name} …\n`);
-  console.log(JSON.stringify({ bench: name, ...(await groups[name]?.()) }));
+  console.log(JSON.stringify({ bench: name, ...(await everything[name]?.()) }));
 }

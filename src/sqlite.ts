@@ -13,3 +13,4 @@ export type {
   RowsOptions,
 } from "./backends/sqlite/heavy/heavy-reads.ts";
 export type { StoredSize } from "./backends/sqlite/heavy/sizes.ts";
+export type { DriverName } from "./backends/sqlite/drivers.ts";

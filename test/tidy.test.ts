@@ -5,6 +5,7 @@ import {
   errorDocumentation,
   readmeSnippets,
 } from "./tidy/documents.ts";
+import { unexportedTypes } from "./tidy/doors.ts";
 import { doorsAndBarrels, importDirections } from "./tidy/imports.ts";
 import type { ImportRules } from "./tidy/imports.ts";
 import { leftBehind } from "./tidy/leftovers.ts";
@@ -46,6 +47,10 @@ describe("layout", () => {
 
   test("doors only re-export, and only doors do", () => {
     expect(doorsAndBarrels(tree)).toEqual([]);
+  });
+
+  test("types that users see can be imported by them", () => {
+    expect(unexportedTypes(tree)).toEqual([]);
   });
 
   test("files are short", () => {

@@ -57,8 +57,13 @@ export function oneOf<T>(
 }
 
 export function checkedClock(clock: Clock): Clock {
-  if (typeof clock?.now === "function") return clock;
-  throw optionInvalid("clock", clock, "an object with now(): number");
+  if (typeof clock?.now === "function" && typeof clock.wakeAt === "function")
+    return clock;
+  throw optionInvalid(
+    "clock",
+    clock,
+    "an object with now(): number and wakeAt(instant, run): () => void, such as manualClock() of holdfast/testing",
+  );
 }
 
 /**

@@ -39,6 +39,11 @@ export class Subscribers {
     this.#deliver({ kind: "death", owner });
   }
 
+  /** Without it, whoever sleeps until something changes would sleep for ever. */
+  tellClosing(): void {
+    this.#deliver({ kind: "closing" });
+  }
+
   #deliver(hint: ChangeHint): void {
     for (const listener of this.#listeners) {
       try {

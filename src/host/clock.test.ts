@@ -1,4 +1,4 @@
-import { afterEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { systemClock } from "./clock.ts";
 
 afterEach(() => {
@@ -13,4 +13,73 @@ test("the system clock never goes back", () => {
     return systemClock.now();
   });
   expect(seen).toEqual([start, start, start + 1]);
+});
+
+describe("waking", () => {
+  const dayMs = 86_400_000;
+  let now = 0;
+
+  beforeEach(() => {
+    vi.useFakeTimers();
+    // Later than whatever the tests above have made this process believe.
+    vi.setSystemTime(systemClock.now() + dayMs);
+    now = systemClock.now();
+  });
+  afterEach(() => void vi.useRealTimers());
+
+  test("happens at the instant, not before, however far away", () => {
+    const run = vi.fn();
+    systemClock.wakeAt(now + 60 * dayMs, run);
+    vi.advanceTimersByTime(60 * dayMs - 1);
+    expect(run).not.toHaveBeenCalled();
+    vi.advanceTimersByTime(1);
+    expect(run).toHaveBeenCalledOnce();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("comes soon for an instant that is over, but not at once", () => {
+    const run = vi.fn();
+    systemClock.wakeAt(now - 5, run);
+    expect(run).not.toHaveBeenCalled();
+    vi.advanceTimersByTime(1);
+    expect(run).toHaveBeenCalledOnce();
+  });
+
+  test("waits on when the machine's clock is set back", () => {
+    const run = vi.fn();
+    systemClock.wakeAt(now + 1_000, run);
+    vi.setSystemTime(now - 5_000);
+    vi.advanceTimersByTime(5_999);
+    expect(run).not.toHaveBeenCalled();
+    vi.advanceTimersByTime(1);
+    expect(run).toHaveBeenCalledOnce();
+  });
+
+  test("does not count the milliseconds while time stands still", () => {
+    vi.setSystemTime(now - 5_000);
+    const timers = vi.spyOn(globalThis, "setTimeout");
+    const run = vi.fn();
+    systemClock.wakeAt(now + 1, run);
+    vi.advanceTimersByTime(5_001);
+    expect(run).toHaveBeenCalledOnce();
+    expect(timers).toHaveBeenCalledOnce();
+  });
+
+  test("notices within a minute that the clock was set forward", () => {
+    const run = vi.fn();
+    systemClock.wakeAt(now + 10 * dayMs, run);
+    vi.setSystemTime(now + 20 * dayMs);
+    vi.advanceTimersByTime(60_000);
+    expect(run).toHaveBeenCalledOnce();
+  });
+
+  test("can be cancelled in a later step, and leaves no timer", () => {
+    const run = vi.fn();
+    const cancel = systemClock.wakeAt(now + dayMs, run);
+    vi.advanceTimersByTime(dayMs / 2);
+    cancel();
+    expect(vi.getTimerCount()).toBe(0);
+    vi.advanceTimersByTime(dayMs);
+    expect(run).not.toHaveBeenCalled();
+  });
 });

@@ -1,4 +1,12 @@
 import type { Clock } from "../model/clock.ts";
+import { later } from "./timers.ts";
+
+/**
+ * Timers count time that has passed, not the date: while a machine is
+ * suspended or its clock is set forward they fall behind. So nobody sleeps
+ * longer than this without looking.
+ */
+const sleepMsMax = 60_000;
 
 let latest = 0;
 
@@ -10,5 +18,20 @@ export const systemClock: Clock = {
   now() {
     latest = Math.max(latest, Date.now());
     return latest;
+  },
+
+  wakeAt(instant, run) {
+    let cancel = (): void => undefined;
+    const sleep = (): void => {
+      // From the machine's time: counted from `now()`, which may be standing
+      // still, the rest would look shorter than it is.
+      const leftMs = systemClock.now() >= instant ? 0 : instant - Date.now();
+      cancel = later(Math.min(leftMs, sleepMsMax), () =>
+        // A timer may also fire a moment early.
+        systemClock.now() < instant ? sleep() : run(),
+      );
+    };
+    sleep();
+    return () => cancel();
   },
 };

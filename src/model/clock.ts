@@ -3,27 +3,70 @@ import { HoldfastError } from "./errors.ts";
 /** Where time comes from: whole milliseconds since 1970, UTC. */
 export interface Clock {
   now(): number;
+  /**
+   * Calls `run` once `now()` has reached `instant`, unless the returned
+   * function is called first. An instant that is over already is no exception:
+   * `run` is called soon, never before `wakeAt` has returned. Does not keep
+   * the process alive.
+   */
+  wakeAt(instant: number, run: () => void): () => void;
 }
 
 /** A clock that stands still until told; for tests and simulations. */
 export interface ManualClock extends Clock {
-  /** Moves forward by `ms`. */
+  /** Moves forward by `ms`. What is due by then is called on the way, each at its instant. */
   advance(ms: number): void;
-  /** Jumps to an instant, backwards too: real clocks are set back. */
+  /** Jumps to an instant, backwards too: real clocks are set back. Forwards it is an advance. */
   set(instant: number): void;
 }
 
 export function manualClock(startInstant: number = 0): ManualClock {
   let instant = wholeMs(startInstant);
+  const sleepers: Sleeper[] = [];
+
+  const moveTo = (target: number): void => {
+    try {
+      for (
+        let [first] = sleepers;
+        first !== undefined && first.instant <= target;
+        [first] = sleepers
+      ) {
+        sleepers.shift();
+        // Stepping to each instant, not past it: what is called may sleep again on the way.
+        instant = Math.max(instant, first.instant);
+        first.run();
+      }
+    } finally {
+      instant = Math.max(instant, target);
+    }
+  };
+
   return {
     now: () => instant,
     advance(ms) {
-      instant += wholeMs(ms);
+      moveTo(instant + wholeMs(ms));
     },
     set(next) {
-      instant = wholeMs(next);
+      if (wholeMs(next) < instant) instant = next;
+      else moveTo(next);
+    },
+    wakeAt(at, run) {
+      const sleeper: Sleeper = { instant: at, run };
+      // After those of the same instant, so that they are called in the order in which they came.
+      const place = sleepers.findIndex((other) => other.instant > at);
+      sleepers.splice(place < 0 ? sleepers.length : place, 0, sleeper);
+      if (at <= instant) queueMicrotask(() => moveTo(instant));
+      return () => {
+        const found = sleepers.indexOf(sleeper);
+        if (found >= 0) sleepers.splice(found, 1);
+      };
     },
   };
+}
+
+interface Sleeper {
+  readonly instant: number;
+  readonly run: () => void;
 }
 
 function wholeMs(ms: number): number {

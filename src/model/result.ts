@@ -32,7 +32,7 @@ export function decodeResult(
   throw malformed("it is not the result of an execution");
 }
 
-function isResult(value: unknown): value is ExecutionResult {
+export function isResult(value: unknown): value is ExecutionResult {
   if (typeof value !== "object" || value === null) return false;
   const result = value as ExecutionResult;
   switch (result.kind) {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { resolveStartAt, type StartAt } from "./schedule.ts";
+import { instantAfter, resolveStartAt, type StartAt } from "./schedule.ts";
 
 describe("a start time resolves", () => {
   const table: [StartAt, number][] = [
@@ -28,6 +28,23 @@ describe("a start time is refused", () => {
   ];
   test.each(table)("%j with %s", (startAt, code) => {
     expect(() => resolveStartAt(startAt, 1_000)).toThrow(
+      expect.objectContaining({ code }),
+    );
+  });
+});
+
+describe("the instant after a time", () => {
+  test("counts from now, in whole milliseconds", () => {
+    expect(instantAfter(1_000, "1.5 s", "a lease")).toBe(2_500);
+    expect(instantAfter(1_000, 0, "a lease")).toBe(1_000);
+  });
+
+  test.each([
+    [Number.NaN, "DURATION_INVALID"],
+    [8.64e15, "TIME_OUT_OF_RANGE"],
+    [2 ** 53 - 1, "TIME_OUT_OF_RANGE"],
+  ])("refuses %d with %s", (duration, code) => {
+    expect(() => instantAfter(1_000, duration, "a lease")).toThrow(
       expect.objectContaining({ code }),
     );
   });

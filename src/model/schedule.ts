@@ -20,12 +20,29 @@ export function resolveStartAt(startAt: StartAt, now: number): number {
     "at" in startAt
       ? Number(startAt.at)
       : now + durationMs(startAt.in, "the time until start");
+  return inRange(instant, "A start time");
+}
+
+/**
+ * The instant that lies a time after `now`: the end of a lease, a deadline.
+ *
+ * @throws HoldfastError `TIME_OUT_OF_RANGE` or `DURATION_INVALID`.
+ */
+export function instantAfter(
+  now: number,
+  duration: Duration,
+  what: string,
+): number {
+  return inRange(now + durationMs(duration, what), `The end of ${what}`);
+}
+
+function inRange(instant: number, what: string): number {
   // The comparison is written so that NaN, an invalid Date, fails it. Fractions
   // round up, as durations do; adding 0 turns -0 into 0.
   if (instant >= 0 && instant <= instantMax) return Math.ceil(instant) + 0;
   throw new HoldfastError(
     "TIME_OUT_OF_RANGE",
-    `A start time lies between the years 1970 and 275760 (0 to 8.64e15 ms); got ${instant} ms.`,
+    `${what} lies between the years 1970 and 275760 (0 to 8.64e15 ms); got ${instant} ms.`,
     { instant },
   );
 }

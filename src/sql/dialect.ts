@@ -1,4 +1,4 @@
-import { spelled } from "./statement.ts";
+import { spelled, sql } from "./statement.ts";
 import type { Statement } from "./statement.ts";
 
 /**
@@ -89,3 +89,25 @@ export const ownColumns: Statement = spelled({
     WHERE n.nspname = current_schema() AND starts_with(t.relname, 'holdfast_') AND starts_with(i.relname, 'holdfast_')
     ORDER BY 1`,
 });
+
+const itemsStart: Statement = spelled({
+  sqlite: "json_each(",
+  postgres: "json_array_elements_text((",
+});
+const itemsEnd: Statement = spelled({
+  sqlite: ")",
+  postgres: ")::json) AS items (value)",
+});
+
+/**
+ * A list of integers, for `key IN ${integersOf(keys)}`: one statement for any
+ * number of them. Each database takes JSON apart in its own way.
+ */
+export function integersOf(items: readonly number[]): Statement {
+  return sql`(SELECT CAST(value AS BIGINT) FROM ${itemsStart}${JSON.stringify(items)}${itemsEnd})`;
+}
+
+/** The same for texts. */
+export function textsOf(items: readonly string[]): Statement {
+  return sql`(SELECT value FROM ${itemsStart}${JSON.stringify(items)}${itemsEnd})`;
+}

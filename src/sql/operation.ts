@@ -109,6 +109,14 @@ function* rollingBack<T>(value: T): Tx<T> {
   return value;
 }
 
+/**
+ * Tells subscribers, once the call is durable, that something about `key` has
+ * changed: more exactly than the name of the operation could say it.
+ */
+export function* announce(topic: string, key: string): Tx<void> {
+  yield new Request("touch", undefined, { operation: topic, key });
+}
+
 /** A set form's answer for one input; undefined sends the input to `one`. */
 export interface Done<O> {
   readonly value: O;
@@ -131,6 +139,12 @@ export interface OperationForms<I, O> {
   readonly many?: (
     inputs: readonly I[],
   ) => Tx<readonly (Done<O> | undefined)[]>;
+  /**
+   * False for inputs that `many` would leave to `one` whatever the database
+   * holds; they go there at once, without a transaction in vain. Unless it is
+   * given, `many` is asked about all.
+   */
+  readonly manyTakes?: (input: I) => boolean;
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Clock } from "../model/clock.ts";
 import type { Duration } from "../model/durations.ts";
+import type { Entropy } from "../model/entropy.ts";
 import type { OwnerId } from "../model/prefixed-id.ts";
 import type { Dialect } from "../sql/dialect.ts";
 import type { Change, Operation, Tx } from "../sql/operation.ts";
@@ -37,7 +38,9 @@ export type ChangeHint =
   | ({ readonly kind: "change" } & Change)
   | { readonly kind: "unknown" }
   /** A process that had the database open has provably died. */
-  | { readonly kind: "death"; readonly owner: OwnerId };
+  | { readonly kind: "death"; readonly owner: OwnerId }
+  /** The database takes no more calls, so nobody needs to wait for a change any longer. */
+  | { readonly kind: "closing" };
 
 /** Whether another process lives: `dead` is proven, `unknown` is no proof of anything. */
 export type Liveness = "alive" | "dead" | "unknown";
@@ -116,6 +119,9 @@ export interface Database {
   readonly owner: OwnerId;
   /** The time operations should be given. On Postgres the server's. */
   readonly clock: Clock;
+  /** The machine's randomness, and its hash: for stores, which have none of their own. */
+  readonly entropy: Entropy;
+  readonly sha256Hex: (text: string) => string;
 
   /**
    * Runs an operation in a transaction and resolves once its result is

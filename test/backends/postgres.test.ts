@@ -13,12 +13,13 @@ conformance({
     const schema = `test_${randomBytes(6).toString("hex")}`;
     const opened: Database[] = [];
     return Promise.resolve({
-      async open({ clock, queueCalls } = {}) {
+      async open({ clock, queueCalls, isWithoutPoll } = {}) {
         const database = await openPostgres(url, {
           schema,
           poolSize: 4,
           ...(clock && { clock }),
           ...(queueCalls !== undefined && { queueCallsMax: queueCalls }),
+          ...(isWithoutPoll === true && { pollInterval: "20 days" }),
         });
         opened.push(database);
         return database;

@@ -21,6 +21,8 @@ export interface Place {
 export interface PlaceOptions {
   readonly clock?: Clock;
   readonly queueCalls?: number;
+  /** For tests that count on being told: a poll would find what no hint told. */
+  readonly isWithoutPoll?: boolean;
 }
 
 /** Runs a test body with a place that is gone afterwards. */

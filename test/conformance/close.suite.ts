@@ -40,6 +40,19 @@ export function closeSuite(backend: Backend): void {
         });
       }));
 
+    test("tells subscribers once, when calls are refused already", () =>
+      withPlace(backend, async (place) => {
+        const database = await place.open();
+        const refused: Promise<Error>[] = [];
+        database.subscribe(({ kind }) => {
+          if (kind === "closing") refused.push(rejection(noteCount(database)));
+        });
+        await Promise.all([database.close(), database.close()]);
+        expect(await Promise.all(refused)).toEqual([
+          expect.objectContaining({ code: "DATABASE_CLOSED" }),
+        ]);
+      }));
+
     test("finishes the calls that are queued", () =>
       withPlace(backend, async (place) => {
         const database = await place.open();

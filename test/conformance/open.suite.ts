@@ -4,6 +4,11 @@ import { sql } from "../../src/sql/statement.ts";
 import { rejection, withPlace } from "./backend.ts";
 import type { Backend } from "./backend.ts";
 import { createNoteTable, noteCount } from "./notes.ts";
+import {
+  migrationNumbers,
+  ownTableNames,
+  schemaNumber,
+} from "../fixtures/schema.ts";
 
 export function openSuite(backend: Backend): void {
   describe("opening", () => {
@@ -15,7 +20,7 @@ export function openSuite(backend: Backend): void {
             sql`SELECT n, (SELECT count(*) FROM holdfast_migration) AS migrations FROM holdfast_tick`,
           ),
         );
-        expect(found).toMatchObject({ migrations: 2 });
+        expect(found).toMatchObject({ migrations: schemaNumber });
       }));
 
     test("tells the durability of its acknowledgements", () =>
@@ -37,7 +42,7 @@ function survivingPlaces(backend: Backend): void {
       expect(opened).toHaveLength(16);
       expect(
         await place.shell("SELECT number FROM holdfast_migration"),
-      ).toEqual([{ number: 1 }, { number: 2 }]);
+      ).toEqual(migrationNumbers);
     }));
 
   test("[A2] a schema newer than ours is refused with both numbers, and nothing changes", () =>
@@ -49,13 +54,13 @@ function survivingPlaces(backend: Backend): void {
       const error = await rejection(place.open());
       expect(error).toMatchObject({
         code: "SCHEMA_NEWER",
-        details: { found: 99, expected: 2 },
+        details: { found: 99, expected: schemaNumber },
       });
       expect(error.message).toContain("99");
-      expect(error.message).toContain("schema 2");
+      expect(error.message).toContain(`schema ${schemaNumber}`);
       expect(
         await place.shell("SELECT count(*) AS n FROM holdfast_migration"),
-      ).toEqual([{ n: 3 }]);
+      ).toEqual([{ n: schemaNumber + 1 }]);
     }));
 
   test("[A3] our tables without their migration table are refused by name, and nothing changes", () =>
@@ -65,7 +70,7 @@ function survivingPlaces(backend: Backend): void {
       const error = await rejection(place.open());
       expect(error).toMatchObject({
         code: "SCHEMA_ORPHANED",
-        details: { tables: ["holdfast_owner", "holdfast_tick"] },
+        details: { tables: ownTableNames },
       });
       expect(
         await place.shell("SELECT n >= 0 AS there FROM holdfast_tick"),

@@ -4,6 +4,7 @@ import { isDeep, seed, seededRandom } from "../depth.ts";
 import { withFolder } from "../sqlite/place.ts";
 import { Child } from "./child.ts";
 import { acknowledged, notes } from "./note-report.ts";
+import { migrationNumbers } from "../fixtures/schema.ts";
 
 describe("killed with SIGKILL under load", () => {
   const rounds = isDeep ? 60 : 6;
@@ -72,9 +73,8 @@ describe("several processes on one file", () => {
         expect(child.errors).toBe("");
         expect(child.lines).toEqual(["open", "closed"]);
       }
-      expect(folder.shell(["SELECT number FROM holdfast_migration"])).toEqual([
-        { number: 1 },
-        { number: 2 },
-      ]);
+      expect(folder.shell(["SELECT number FROM holdfast_migration"])).toEqual(
+        migrationNumbers,
+      );
     }));
 });

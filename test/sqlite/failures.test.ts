@@ -13,6 +13,7 @@ import {
 } from "../conformance/notes.ts";
 import { withFolder } from "./place.ts";
 import type { Folder } from "./place.ts";
+import { schemaNumber } from "../fixtures/schema.ts";
 
 /** Batches that do not end early because the machine is slow. */
 const unhurried = { limits: { batchMs: 60_000 } };
@@ -88,14 +89,14 @@ describe("when SQLite ends the transaction by itself", () => {
 });
 
 describe("a full disk", () => {
-  const limit = { pragmas: ["max_page_count = 40"] };
+  const limit = { pragmas: ["max_page_count = 150"] };
 
   test("rejects the batch as retryable, keeps the database open, and smaller writes go on", () =>
     withFolder(async (folder) => {
       const database = await folder.open({}, limit);
       await database.write("tables", createNoteTable);
       await database.write(addNote, { id: "small" });
-      const big = "x".repeat(400_000);
+      const big = "x".repeat(1_000_000);
       const error = await rejection(
         database.write(addNote, { id: "big", body: big }),
       );
@@ -109,7 +110,7 @@ describe("a full disk", () => {
     withFolder(async (folder) => {
       const database = await folder.open({}, limit);
       await database.write("tables", createNoteTable);
-      const big = "x".repeat(400_000);
+      const big = "x".repeat(1_000_000);
       const error = await rejection(
         database.write("catches", function* (): Tx<void> {
           yield* run(
@@ -308,12 +309,12 @@ describe("a schema that moves on", () => {
       const database = await folder.open();
       await database.write("tables", createNoteTable);
       folder.shell([
-        "INSERT INTO holdfast_migration (number, name, checksum, schema_hash, applied_at) VALUES (3, 'next', 'x', 'x', 0)",
+        `INSERT INTO holdfast_migration (number, name, checksum, schema_hash, applied_at) VALUES (${schemaNumber + 1}, 'next', 'x', 'x', 0)`,
       ]);
       const error = await rejection(database.write(addNote, { id: "a" }));
       expect(error).toMatchObject({
         code: "SCHEMA_NEWER",
-        details: { found: 3, expected: 2 },
+        details: { found: schemaNumber + 1, expected: schemaNumber },
       });
       expect(
         await rejection(database.write(addNote, { id: "b" })),

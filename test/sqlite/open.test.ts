@@ -14,6 +14,7 @@ import { rejection } from "../conformance/backend.ts";
 import { addNote, createNoteTable, noteHalves } from "../conformance/notes.ts";
 import { openAsNobody } from "./nobody.ts";
 import { driverName, withFolder } from "./place.ts";
+import { migrationNumbers, schemaNumber } from "../fixtures/schema.ts";
 
 describe("opening a file", () => {
   test("creates missing folders, and the file for its owner alone", () =>
@@ -45,10 +46,9 @@ describe("opening a file", () => {
     withFolder(async (folder) => {
       writeFileSync(folder.file(), "");
       await (await folder.open()).close();
-      expect(folder.shell(["SELECT number FROM holdfast_migration"])).toEqual([
-        { number: 1 },
-        { number: 2 },
-      ]);
+      expect(folder.shell(["SELECT number FROM holdfast_migration"])).toEqual(
+        migrationNumbers,
+      );
     }));
 
   test("refuses a directory", () =>
@@ -202,6 +202,7 @@ describe("opening a file", () => {
     ["limits.batchCall", { limits: { batchCall: 5 } }],
     ["queueCallsMax", { queueCallsMax: 0.5 }],
     ["clock", { clock: 5 }],
+    ["clock", { clock: { now: () => 5 } }],
     ["onWarning", { onWarning: "log" }],
     ["durabilty", { durabilty: "full" }],
   ])("refuses a bad option %s by name", async (option, options) => {
@@ -237,7 +238,7 @@ describe("opening a file read-only", () => {
       folder.shell(["CREATE TABLE app_user (id INTEGER)"]);
       expect(await rejection(folder.open({ readOnly: true }))).toMatchObject({
         code: "SCHEMA_OUTDATED",
-        details: { found: 0, expected: 2 },
+        details: { found: 0, expected: schemaNumber },
       });
     }));
 });

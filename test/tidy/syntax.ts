@@ -35,10 +35,15 @@ export class Syntax {
   /** This node and all below it. */
   *all(): Generator<Syntax, void> {
     yield this;
+    for (const child of this.below()) yield* child.all();
+  }
+
+  /** The nodes one step below. */
+  *below(): Generator<Syntax, void> {
     for (const property of Object.keys(this.#raw)) {
       const child = this.child(property);
-      if (child !== undefined) yield* child.all();
-      for (const item of this.children(property)) yield* item.all();
+      if (child !== undefined) yield child;
+      yield* this.children(property);
     }
   }
 

@@ -57,13 +57,17 @@ export class Call {
   }
 }
 
-/** Roughly how much an input adds to a set: the text and bytes at its top level. */
-function inputBytes(input: unknown): number {
+/** How deep texts of any size lie in an input: a payload is in an event, which is in a list. */
+const depthMax = 4;
+
+/** Roughly how much an input adds to a set: the texts and bytes in it. */
+function inputBytes(input: unknown, depth = 0): number {
+  if (typeof input === "string") return input.length;
   if (typeof input !== "object" || input === null) return 0;
+  if (input instanceof Uint8Array) return input.byteLength;
+  if (depth === depthMax) return 0;
   let bytes = 0;
-  for (const value of Object.values(input)) {
-    if (typeof value === "string") bytes += value.length;
-    else if (value instanceof Uint8Array) bytes += value.byteLength;
-  }
+  for (const value of Object.values(input))
+    bytes += inputBytes(value, depth + 1);
   return bytes;
 }

@@ -1,11 +1,14 @@
 import { systemClock } from "../../host/clock.ts";
 import { systemEntropy } from "../../host/entropy.ts";
+import { sha256Hex } from "../../host/hash.ts";
 import { monotonicMs } from "../../host/timers.ts";
 import type { Clock } from "../../model/clock.ts";
 import { durationMs } from "../../model/durations.ts";
 import type { Duration } from "../../model/durations.ts";
+import type { Entropy } from "../../model/entropy.ts";
 import { idSource } from "../../model/id-source.ts";
 import type { OwnerId } from "../../model/prefixed-id.ts";
+import type { Operation } from "../../sql/operation.ts";
 import type {
   CallInput,
   CallOutput,
@@ -60,6 +63,8 @@ const owners = idSource({ clock: systemClock, entropy: systemEntropy });
 
 export class PostgresDatabase implements Database {
   readonly dialect = "postgres";
+  readonly entropy: Entropy = systemEntropy;
+  readonly sha256Hex: (text: string) => string = sha256Hex;
   readonly durability: Durability;
   readonly clock: Clock;
   readonly owner: OwnerId = owners.nextId("Own");
@@ -178,7 +183,11 @@ export class PostgresDatabase implements Database {
   async close(options?: { readonly timeout?: Duration }): Promise<void> {
     if (options !== undefined) refuseUnknown(options, ["timeout"]);
     const timeoutMs = durationMs(options?.timeout ?? closeTimeout, "timeout");
-    await (this.#closing ??= this.#close(timeoutMs));
+    if (this.#closing === undefined) {
+      this.#closing = this.#close(timeoutMs);
+      this.#subscribers.tellClosing();
+    }
+    await this.#closing;
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -195,10 +204,7 @@ export class PostgresDatabase implements Database {
       if (this.#closing !== undefined) throw databaseClosed();
       refuseUnknownWait(options);
       const body = callable(what, how);
-      const many =
-        access === "write" && typeof what !== "string"
-          ? (what.many as ManyForm | undefined)
-          : undefined;
+      const many = access === "write" ? manyFor(what, how) : undefined;
       const call = new Call(body, access, many, how, resolve, reject);
       call.stopWaiting = onGiveUp(
         `${access} "${body.name}"`,
@@ -247,4 +253,11 @@ export class PostgresDatabase implements Database {
     this.#session.discard();
     await ended;
   }
+}
+
+/** The set form of an operation, if it may take this input. */
+function manyFor(what: Callee, input: unknown): ManyForm | undefined {
+  if (typeof what === "string") return undefined;
+  const { manyTakes, many } = what as Operation<unknown, unknown>;
+  return manyTakes?.(input) === false ? undefined : many;
 }

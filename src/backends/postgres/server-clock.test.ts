@@ -39,4 +39,35 @@ describe("the server's clock", () => {
     local.set(11_000);
     expect(clock.now()).toBe(11_000);
   });
+
+  test("wakes by the server's time, also when it turns out to be another", () => {
+    const local = manualClock(10_000);
+    const clock = new ServerClock(() => undefined, local);
+    clock.offsetMs = 500;
+    const woken: number[] = [];
+    clock.wakeAt(11_000, () => woken.push(local.now()));
+    local.advance(499);
+    expect(woken).toEqual([]);
+    // The server is slower than it was thought to be.
+    clock.offsetMs = 200;
+    local.advance(300);
+    expect(woken).toEqual([]);
+    local.advance(1);
+    expect(woken).toEqual([10_800]);
+  });
+
+  test("notices within a minute that the server is ahead, and wakes soon when the instant is over", async () => {
+    const local = manualClock(10_000);
+    const clock = new ServerClock(() => undefined, local);
+    const woken: string[] = [];
+    clock.wakeAt(1_000_000, () => woken.push(`far@${local.now()}`));
+    clock.offsetMs = 2_000_000;
+    local.advance(60_000);
+    expect(woken).toEqual(["far@70000"]);
+    clock.wakeAt(5, () => woken.push("past"));
+    clock.wakeAt(5, () => woken.push("cancelled"))();
+    expect(woken).toEqual(["far@70000"]);
+    await Promise.resolve();
+    expect(woken).toEqual(["far@70000", "past"]);
+  });
 });

@@ -33,6 +33,23 @@ export class ServerClock implements Clock {
     return this.#latest;
   }
 
+  wakeAt(instant: number, run: () => void): () => void {
+    let cancel = (): void => undefined;
+    const sleep = (): void => {
+      const localNow = this.#local.now();
+      const wakeAt =
+        this.now() >= instant
+          ? localNow
+          : // A new measurement may bring the instant nearer.
+            Math.min(instant - this.offsetMs, localNow + measureEveryMs);
+      cancel = this.#local.wakeAt(wakeAt, () =>
+        this.now() < instant ? sleep() : run(),
+      );
+    };
+    sleep();
+    return () => cancel();
+  }
+
   /** Takes the sample with the shortest round trip: it can be wrong by half of that at most. */
   async measure(connection: Connection): Promise<void> {
     let shortestMs = Number.POSITIVE_INFINITY;

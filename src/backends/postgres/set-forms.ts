@@ -69,10 +69,15 @@ export class SetForms {
     );
     this.#running -= 1;
     if (ending.kind === "committed")
-      meters.committed(ending.changes.length, monotonicMs() - startedMs);
+      meters.committed(answers(ending.value), monotonicMs() - startedMs);
     else meters.reruns += 1;
     return { ending, turn, answered };
   }
+}
+
+/** How many inputs a set answered. Its changes may be more: a set form announces topics too. */
+function answers(verdicts: Verdicts): number {
+  return verdicts.filter((verdict) => verdict !== undefined).length;
 }
 
 /** The set form, with a change noted for each input it answered. */

@@ -1,7 +1,10 @@
+import { systemEntropy } from "../../host/entropy.ts";
+import { sha256Hex } from "../../host/hash.ts";
 import { sleep } from "../../host/timers.ts";
 import type { Clock } from "../../model/clock.ts";
 import { durationMs } from "../../model/durations.ts";
 import type { Duration } from "../../model/durations.ts";
+import type { Entropy } from "../../model/entropy.ts";
 import type {
   CallInput,
   CallOutput,
@@ -68,6 +71,8 @@ const closeTimeout: Duration = "10s";
 
 export class OpenSqliteDatabase implements SqliteDatabase {
   readonly dialect = "sqlite";
+  readonly entropy: Entropy = systemEntropy;
+  readonly sha256Hex: (text: string) => string = sha256Hex;
   readonly #parts: SqliteParts;
   readonly #neighbours: Neighbours | undefined;
   readonly #reads = new Set<Promise<unknown>>();
@@ -179,7 +184,11 @@ export class OpenSqliteDatabase implements SqliteDatabase {
   async close(options?: { readonly timeout?: Duration }): Promise<void> {
     if (options !== undefined) refuseUnknown(options, ["timeout"]);
     const timeoutMs = durationMs(options?.timeout ?? closeTimeout, "timeout");
-    await (this.#closing ??= this.#close(timeoutMs));
+    if (this.#closing === undefined) {
+      this.#closing = this.#close(timeoutMs);
+      this.#parts.subscribers.tellClosing();
+    }
+    await this.#closing;
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -1,0 +1,176 @@
+-- One row per execution: where it stands, as a fold over its events and
+-- responses would say. It exists so that "what may run now" is an index lookup.
+CREATE TABLE holdfast_execution (
+  key BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id TEXT COLLATE "C" NOT NULL,
+  parent BIGINT,
+  role TEXT COLLATE "C" NOT NULL,
+  function TEXT COLLATE "C" NOT NULL,
+  input_hash TEXT COLLATE "C" NOT NULL,
+  created_at BIGINT NOT NULL,
+  scheduled_at BIGINT NOT NULL,
+  version BIGINT NOT NULL,
+  state TEXT COLLATE "C" NOT NULL,
+  lifecycle TEXT COLLATE "C" NOT NULL,
+  due_at BIGINT,
+  lease_until BIGINT,
+  finished_at BIGINT,
+  result_kind TEXT COLLATE "C",
+  failures BIGINT NOT NULL,
+  deaths BIGINT NOT NULL,
+  lock_version BIGINT,
+  executor TEXT COLLATE "C",
+  run TEXT COLLATE "C",
+  owner TEXT COLLATE "C",
+  max_retries BIGINT,
+  backoff_ms BIGINT,
+  backoff_max_ms BIGINT,
+  inbox TEXT COLLATE "C",
+  ordinal BIGINT,
+  is_closing BIGINT,
+  seen BIGINT,
+  responses BIGINT NOT NULL,
+  history_from BIGINT NOT NULL,
+  responses_from BIGINT NOT NULL DEFAULT 0,
+  continuations BIGINT NOT NULL DEFAULT 0,
+  code_version TEXT COLLATE "C",
+  concurrency_key TEXT COLLATE "C",
+  deadline_at BIGINT,
+  progress TEXT COLLATE "C",
+  removing_at BIGINT
+)
+-- Room on each page, so that a new version of a row needs no new index entries.
+WITH (fillfactor = 70);
+
+CREATE UNIQUE INDEX holdfast_execution_id ON holdfast_execution (id);
+CREATE INDEX holdfast_execution_pending ON holdfast_execution (function, due_at, id)
+  WHERE state = 'pending' AND lifecycle = 'active';
+CREATE INDEX holdfast_execution_waiting_key ON holdfast_execution (function, concurrency_key, due_at, id)
+  WHERE state = 'pending' AND lifecycle = 'active';
+CREATE INDEX holdfast_execution_expiry ON holdfast_execution (lease_until, id) WHERE state = 'locked';
+CREATE INDEX holdfast_execution_holder ON holdfast_execution (owner, lease_until) WHERE lease_until IS NOT NULL;
+-- What is held of a function: locked, or kept in memory until a lease has passed.
+-- Each is a range of it, so those who sleep on after their lease are not counted one by one.
+CREATE INDEX holdfast_execution_running ON holdfast_execution (function, state, lease_until, concurrency_key)
+  WHERE lease_until IS NOT NULL;
+CREATE INDEX holdfast_execution_deadline ON holdfast_execution (deadline_at, id)
+  WHERE deadline_at IS NOT NULL AND state <> 'finished' AND lifecycle <> 'cancelling';
+CREATE INDEX holdfast_execution_created ON holdfast_execution (created_at, id);
+CREATE INDEX holdfast_execution_top ON holdfast_execution (created_at, id) WHERE parent IS NULL;
+CREATE INDEX holdfast_execution_function ON holdfast_execution (function, created_at, id);
+CREATE INDEX holdfast_execution_parent ON holdfast_execution (parent, created_at, id) WHERE parent IS NOT NULL;
+CREATE INDEX holdfast_execution_open ON holdfast_execution (created_at, id) WHERE state <> 'finished';
+CREATE INDEX holdfast_execution_result ON holdfast_execution (result_kind, created_at, id)
+  WHERE state = 'finished';
+CREATE INDEX holdfast_execution_retention ON holdfast_execution (function, finished_at, id)
+  WHERE state = 'finished' AND parent IS NULL;
+-- Is anything below an execution unfinished? One lookup, however large its tree is.
+CREATE INDEX holdfast_execution_open_child ON holdfast_execution (id)
+  WHERE parent IS NOT NULL AND state <> 'finished';
+CREATE INDEX holdfast_execution_removing ON holdfast_execution (id) WHERE removing_at IS NOT NULL;
+CREATE INDEX holdfast_execution_cancelling ON holdfast_execution (function, id) WHERE lifecycle = 'cancelling';
+
+-- What happened, in order: appended, never changed. `responses` is how many
+-- responses there were, so that both can be read as one story.
+CREATE TABLE holdfast_execution_event (
+  seq BIGINT GENERATED ALWAYS AS IDENTITY,
+  execution BIGINT NOT NULL,
+  version BIGINT NOT NULL,
+  at BIGINT NOT NULL,
+  responses BIGINT NOT NULL,
+  kind TEXT COLLATE "C" NOT NULL,
+  call BIGINT NOT NULL,
+  seen BIGINT NOT NULL,
+  inbox TEXT COLLATE "C",
+  ordinal BIGINT,
+  body TEXT COLLATE "C" NOT NULL,
+  payload TEXT COLLATE "C"
+);
+
+CREATE UNIQUE INDEX holdfast_execution_event_version ON holdfast_execution_event (execution, version);
+-- The n-th question to an inbox (a join set, or a signal) meets its n-th response.
+CREATE UNIQUE INDEX holdfast_execution_event_ordinal ON holdfast_execution_event (execution, inbox, ordinal)
+  WHERE ordinal IS NOT NULL;
+
+-- What reached an execution from elsewhere, numbered in one order. The result
+-- of a child is not copied: it is in the child's log.
+CREATE TABLE holdfast_execution_response (
+  key BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  execution BIGINT NOT NULL,
+  seq BIGINT NOT NULL,
+  at BIGINT NOT NULL,
+  kind TEXT COLLATE "C" NOT NULL,
+  inbox TEXT COLLATE "C" NOT NULL,
+  ordinal BIGINT NOT NULL,
+  source TEXT COLLATE "C" NOT NULL,
+  outcome TEXT COLLATE "C" NOT NULL,
+  child BIGINT,
+  finished_version BIGINT,
+  value_hash TEXT COLLATE "C",
+  payload TEXT COLLATE "C"
+);
+
+CREATE UNIQUE INDEX holdfast_execution_response_seq ON holdfast_execution_response (execution, seq);
+CREATE UNIQUE INDEX holdfast_execution_response_source ON holdfast_execution_response (execution, source);
+CREATE UNIQUE INDEX holdfast_execution_response_ordinal ON holdfast_execution_response (execution, inbox, ordinal);
+-- Differs because the planner counts: where most executions have one response,
+-- it takes any index that begins with the execution, and then each answer to
+-- one with thousands of children reads all of its responses. So it is told that
+-- there are twenty of each.
+ALTER TABLE holdfast_execution_response ALTER COLUMN execution SET (n_distinct = -0.05);
+
+-- Delays that nobody has answered yet.
+CREATE TABLE holdfast_execution_delay (
+  key BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id TEXT COLLATE "C" NOT NULL,
+  execution BIGINT NOT NULL,
+  inbox TEXT COLLATE "C" NOT NULL,
+  expires_at BIGINT NOT NULL,
+  is_paused BIGINT NOT NULL
+);
+
+CREATE UNIQUE INDEX holdfast_execution_delay_id ON holdfast_execution_delay (id);
+CREATE INDEX holdfast_execution_delay_expiry ON holdfast_execution_delay (expires_at, id) WHERE is_paused = 0;
+CREATE INDEX holdfast_execution_delay_execution ON holdfast_execution_delay (execution);
+
+CREATE TABLE holdfast_execution_tag (
+  tag TEXT COLLATE "C" NOT NULL,
+  execution BIGINT NOT NULL,
+  CONSTRAINT holdfast_execution_tag_pkey PRIMARY KEY (tag, execution)
+);
+
+CREATE INDEX holdfast_execution_tag_execution ON holdfast_execution_tag (execution, tag);
+
+-- Lines written by user code and by workers about one execution.
+CREATE TABLE holdfast_execution_log (
+  key BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  execution BIGINT NOT NULL,
+  at BIGINT NOT NULL,
+  run TEXT COLLATE "C",
+  level TEXT COLLATE "C" NOT NULL,
+  message TEXT COLLATE "C" NOT NULL,
+  payload TEXT COLLATE "C"
+);
+
+CREATE INDEX holdfast_execution_log_execution ON holdfast_execution_log (execution, key);
+
+-- Where in the code the events of a range came from; equal texts are kept once.
+CREATE TABLE holdfast_execution_stack (
+  hash TEXT COLLATE "C" NOT NULL CONSTRAINT holdfast_execution_stack_pkey PRIMARY KEY,
+  stack TEXT COLLATE "C" NOT NULL
+);
+
+CREATE TABLE holdfast_execution_backtrace (
+  execution BIGINT NOT NULL,
+  version_from BIGINT NOT NULL,
+  version_to BIGINT NOT NULL,
+  hash TEXT COLLATE "C" NOT NULL,
+  CONSTRAINT holdfast_execution_backtrace_pkey PRIMARY KEY (execution, version_from)
+);
+
+CREATE INDEX holdfast_execution_backtrace_hash ON holdfast_execution_backtrace (hash);
+
+-- A row to hold while the running executions of a function are counted.
+CREATE TABLE holdfast_execution_limit (
+  name TEXT COLLATE "C" NOT NULL CONSTRAINT holdfast_execution_limit_pkey PRIMARY KEY
+);

@@ -1,0 +1,169 @@
+-- One row per execution: where it stands, as a fold over its events and
+-- responses would say. It exists so that "what may run now" is an index lookup.
+CREATE TABLE holdfast_execution (
+  key INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL,
+  parent INTEGER,
+  role TEXT NOT NULL,
+  function TEXT NOT NULL,
+  input_hash TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  scheduled_at INTEGER NOT NULL,
+  version INTEGER NOT NULL,
+  state TEXT NOT NULL,
+  lifecycle TEXT NOT NULL,
+  due_at INTEGER,
+  lease_until INTEGER,
+  finished_at INTEGER,
+  result_kind TEXT,
+  failures INTEGER NOT NULL,
+  deaths INTEGER NOT NULL,
+  lock_version INTEGER,
+  executor TEXT,
+  run TEXT,
+  owner TEXT,
+  max_retries INTEGER,
+  backoff_ms INTEGER,
+  backoff_max_ms INTEGER,
+  inbox TEXT,
+  ordinal INTEGER,
+  is_closing INTEGER,
+  seen INTEGER,
+  responses INTEGER NOT NULL,
+  history_from INTEGER NOT NULL,
+  responses_from INTEGER NOT NULL DEFAULT 0,
+  continuations INTEGER NOT NULL DEFAULT 0,
+  code_version TEXT,
+  concurrency_key TEXT,
+  deadline_at INTEGER,
+  progress TEXT,
+  removing_at INTEGER
+) STRICT;
+
+CREATE UNIQUE INDEX holdfast_execution_id ON holdfast_execution (id);
+CREATE INDEX holdfast_execution_pending ON holdfast_execution (function, due_at, id)
+  WHERE state = 'pending' AND lifecycle = 'active';
+CREATE INDEX holdfast_execution_waiting_key ON holdfast_execution (function, concurrency_key, due_at, id)
+  WHERE state = 'pending' AND lifecycle = 'active';
+CREATE INDEX holdfast_execution_expiry ON holdfast_execution (lease_until, id) WHERE state = 'locked';
+CREATE INDEX holdfast_execution_holder ON holdfast_execution (owner, lease_until) WHERE lease_until IS NOT NULL;
+-- What is held of a function: locked, or kept in memory until a lease has passed.
+-- Each is a range of it, so those who sleep on after their lease are not counted one by one.
+CREATE INDEX holdfast_execution_running ON holdfast_execution (function, state, lease_until, concurrency_key)
+  WHERE lease_until IS NOT NULL;
+CREATE INDEX holdfast_execution_deadline ON holdfast_execution (deadline_at, id)
+  WHERE deadline_at IS NOT NULL AND state <> 'finished' AND lifecycle <> 'cancelling';
+CREATE INDEX holdfast_execution_created ON holdfast_execution (created_at, id);
+CREATE INDEX holdfast_execution_top ON holdfast_execution (created_at, id) WHERE parent IS NULL;
+CREATE INDEX holdfast_execution_function ON holdfast_execution (function, created_at, id);
+CREATE INDEX holdfast_execution_parent ON holdfast_execution (parent, created_at, id) WHERE parent IS NOT NULL;
+CREATE INDEX holdfast_execution_open ON holdfast_execution (created_at, id) WHERE state <> 'finished';
+CREATE INDEX holdfast_execution_result ON holdfast_execution (result_kind, created_at, id)
+  WHERE state = 'finished';
+CREATE INDEX holdfast_execution_retention ON holdfast_execution (function, finished_at, id)
+  WHERE state = 'finished' AND parent IS NULL;
+-- Is anything below an execution unfinished? One lookup, however large its tree is.
+CREATE INDEX holdfast_execution_open_child ON holdfast_execution (id)
+  WHERE parent IS NOT NULL AND state <> 'finished';
+CREATE INDEX holdfast_execution_removing ON holdfast_execution (id) WHERE removing_at IS NOT NULL;
+CREATE INDEX holdfast_execution_cancelling ON holdfast_execution (function, id) WHERE lifecycle = 'cancelling';
+
+-- What happened, in order: appended, never changed. `responses` is how many
+-- responses there were, so that both can be read as one story.
+CREATE TABLE holdfast_execution_event (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  execution INTEGER NOT NULL,
+  version INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  responses INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  call INTEGER NOT NULL,
+  seen INTEGER NOT NULL,
+  inbox TEXT,
+  ordinal INTEGER,
+  body TEXT NOT NULL,
+  payload TEXT
+) STRICT;
+
+CREATE UNIQUE INDEX holdfast_execution_event_version ON holdfast_execution_event (execution, version);
+-- The n-th question to an inbox (a join set, or a signal) meets its n-th response.
+CREATE UNIQUE INDEX holdfast_execution_event_ordinal ON holdfast_execution_event (execution, inbox, ordinal)
+  WHERE ordinal IS NOT NULL;
+
+-- What reached an execution from elsewhere, numbered in one order. The result
+-- of a child is not copied: it is in the child's log.
+CREATE TABLE holdfast_execution_response (
+  key INTEGER PRIMARY KEY AUTOINCREMENT,
+  execution INTEGER NOT NULL,
+  seq INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  inbox TEXT NOT NULL,
+  ordinal INTEGER NOT NULL,
+  source TEXT NOT NULL,
+  outcome TEXT NOT NULL,
+  child INTEGER,
+  finished_version INTEGER,
+  value_hash TEXT,
+  payload TEXT
+) STRICT;
+
+CREATE UNIQUE INDEX holdfast_execution_response_seq ON holdfast_execution_response (execution, seq);
+CREATE UNIQUE INDEX holdfast_execution_response_source ON holdfast_execution_response (execution, source);
+CREATE UNIQUE INDEX holdfast_execution_response_ordinal ON holdfast_execution_response (execution, inbox, ordinal);
+
+-- Delays that nobody has answered yet.
+CREATE TABLE holdfast_execution_delay (
+  key INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL,
+  execution INTEGER NOT NULL,
+  inbox TEXT NOT NULL,
+  expires_at INTEGER NOT NULL,
+  is_paused INTEGER NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX holdfast_execution_delay_id ON holdfast_execution_delay (id);
+CREATE INDEX holdfast_execution_delay_expiry ON holdfast_execution_delay (expires_at, id) WHERE is_paused = 0;
+CREATE INDEX holdfast_execution_delay_execution ON holdfast_execution_delay (execution);
+
+CREATE TABLE holdfast_execution_tag (
+  tag TEXT NOT NULL,
+  execution INTEGER NOT NULL,
+  CONSTRAINT holdfast_execution_tag_pkey PRIMARY KEY (tag, execution)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX holdfast_execution_tag_execution ON holdfast_execution_tag (execution, tag);
+
+-- Lines written by user code and by workers about one execution.
+CREATE TABLE holdfast_execution_log (
+  key INTEGER PRIMARY KEY AUTOINCREMENT,
+  execution INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  run TEXT,
+  level TEXT NOT NULL,
+  message TEXT NOT NULL,
+  payload TEXT
+) STRICT;
+
+CREATE INDEX holdfast_execution_log_execution ON holdfast_execution_log (execution, key);
+
+-- Where in the code the events of a range came from; equal texts are kept once.
+CREATE TABLE holdfast_execution_stack (
+  hash TEXT NOT NULL CONSTRAINT holdfast_execution_stack_pkey PRIMARY KEY,
+  stack TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE holdfast_execution_backtrace (
+  execution INTEGER NOT NULL,
+  version_from INTEGER NOT NULL,
+  version_to INTEGER NOT NULL,
+  hash TEXT NOT NULL,
+  CONSTRAINT holdfast_execution_backtrace_pkey PRIMARY KEY (execution, version_from)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX holdfast_execution_backtrace_hash ON holdfast_execution_backtrace (hash);
+
+-- A row to hold while the running executions of a function are counted.
+CREATE TABLE holdfast_execution_limit (
+  name TEXT NOT NULL CONSTRAINT holdfast_execution_limit_pkey PRIMARY KEY
+) STRICT, WITHOUT ROWID;

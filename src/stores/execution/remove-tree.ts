@@ -1,0 +1,176 @@
+import type { ExecutionId } from "../../model/execution-id.ts";
+import { lockRow, textsOf } from "../../sql/dialect.ts";
+import { operation, row, rows, run } from "../../sql/operation.ts";
+import type { Operation, Tx } from "../../sql/operation.ts";
+import { sql } from "../../sql/statement.ts";
+import type { Statement } from "../../sql/statement.ts";
+import { idsBelow } from "./tree.ts";
+
+export interface RemoveTreeSlice {
+  readonly id: ExecutionId;
+  readonly at: number;
+  readonly rowsMax: number;
+}
+
+export interface RemovedSlice {
+  readonly rows: number;
+  /**
+   * `gone` when nothing of the tree is left, `unfinished` when something of it
+   * has not ended, so that nothing was removed.
+   */
+  readonly left: "gone" | "more" | "unfinished";
+}
+
+/**
+ * Removes at most so many rows of a finished tree. The first slice marks the
+ * root: from then on the tree is as good as gone, and one whose removal was
+ * interrupted is found by the mark. What goes first are descendants before
+ * their ancestors, with events from the oldest on; the root goes last, so that
+ * the id is free only when nothing of the old tree is left under it.
+ *
+ * Nothing can join a tree in which all has finished, since a child is created
+ * under the lock of a parent that has not: so one look is enough.
+ */
+export const removeTreeSlice: Operation<RemoveTreeSlice, RemovedSlice> =
+  operation("removeTreeSlice", {
+    key: (input: RemoveTreeSlice) => input.id,
+    *one({ id, at, rowsMax }) {
+      const root = yield* row<{
+        readonly key: number;
+        readonly state: string;
+        readonly removing_at: number | null;
+      }>(sql`
+        SELECT key, state, removing_at FROM holdfast_execution WHERE id = ${id} ${lockRow}`);
+      if (root === undefined) return { rows: 0, left: "gone" };
+      if (root.removing_at === null) {
+        if (root.state !== "finished" || (yield* hasOpenDescendant(id)))
+          return { rows: 0, left: "unfinished" };
+        yield* run(sql`
+          UPDATE holdfast_execution SET removing_at = ${at} WHERE key = ${root.key}`);
+      }
+      return yield* removeRows(id, root.key, rowsMax);
+    },
+  });
+
+function* hasOpenDescendant(id: ExecutionId): Tx<boolean> {
+  const [low, high] = idsBelow(id);
+  const open = yield* row(sql`
+    SELECT id FROM holdfast_execution
+    WHERE id > ${low} AND id < ${high} AND parent IS NOT NULL AND state <> 'finished' ORDER BY id LIMIT 1`);
+  return open !== undefined;
+}
+
+function* removeRows(
+  id: ExecutionId,
+  root: number,
+  rowsMax: number,
+): Tx<RemovedSlice> {
+  const [low, high] = idsBelow(id);
+  let removed = 0;
+  while (removed < rowsMax) {
+    // Locked before its rows go: whoever adds a line or a backtrace holds it too.
+    const last = yield* row<{ readonly key: number }>(sql`
+      SELECT key FROM holdfast_execution
+      WHERE id > ${low} AND id < ${high} ORDER BY id DESC LIMIT 1 ${lockRow}`);
+    const key = last?.key ?? root;
+    removed += yield* removeRowsOf(key, rowsMax - removed);
+    if (removed >= rowsMax) break;
+    yield* run(sql`DELETE FROM holdfast_execution WHERE key = ${key}`);
+    removed += 1;
+    if (last === undefined) return { rows: removed, left: "gone" };
+  }
+  return { rows: removed, left: "more" };
+}
+
+/** Removes rows that belong to one execution; fewer than asked for means that none is left. */
+function* removeRowsOf(execution: number, rowsMax: number): Tx<number> {
+  let removed = 0;
+  for (const part of parts) {
+    if (removed >= rowsMax) return removed;
+    removed += yield* part(execution, rowsMax - removed);
+  }
+  return removed;
+}
+
+/** Each removes rows of one table, in the order of its index. */
+const parts: readonly ((execution: number, rowsMax: number) => Tx<number>)[] = [
+  removeBacktraces,
+  // No more than a few of them, by the limit on tags.
+  (execution) =>
+    run(sql`DELETE FROM holdfast_execution_tag WHERE execution = ${execution}`),
+  function* delays(execution, rowsMax) {
+    const past = yield* firstPast(
+      sql`SELECT key AS n FROM holdfast_execution_delay WHERE execution = ${execution} ORDER BY key`,
+      rowsMax,
+    );
+    return yield* run(sql`
+      DELETE FROM holdfast_execution_delay WHERE execution = ${execution} AND key < ${past}`);
+  },
+  function* logLines(execution, rowsMax) {
+    const past = yield* firstPast(
+      sql`SELECT key AS n FROM holdfast_execution_log WHERE execution = ${execution} ORDER BY key`,
+      rowsMax,
+    );
+    return yield* run(sql`
+      DELETE FROM holdfast_execution_log WHERE execution = ${execution} AND key < ${past}`);
+  },
+  function* responses(execution, rowsMax) {
+    const past = yield* firstPast(
+      sql`SELECT seq AS n FROM holdfast_execution_response WHERE execution = ${execution} ORDER BY seq`,
+      rowsMax,
+    );
+    return yield* run(sql`
+      DELETE FROM holdfast_execution_response WHERE execution = ${execution} AND seq < ${past}`);
+  },
+  function* events(execution, rowsMax) {
+    const past = yield* firstPast(
+      sql`SELECT version AS n FROM holdfast_execution_event WHERE execution = ${execution} ORDER BY version`,
+      rowsMax,
+    );
+    return yield* run(sql`
+      DELETE FROM holdfast_execution_event WHERE execution = ${execution} AND version < ${past}`);
+  },
+];
+
+/** The first number past so many rows; beyond all of them when there are fewer. */
+function* firstPast(ordered: Statement, rowsMax: number): Tx<number> {
+  const found = yield* row<{ readonly n: number }>(
+    sql`${ordered} LIMIT 1 OFFSET ${rowsMax}`,
+  );
+  return found?.n ?? Number.MAX_SAFE_INTEGER;
+}
+
+function* removeBacktraces(execution: number, rowsMax: number): Tx<number> {
+  let removed = 0;
+  while (removed < rowsMax) {
+    // With each range goes at most one text.
+    const ranges = Math.ceil((rowsMax - removed) / 2);
+    const now = yield* removeRanges(execution, ranges);
+    if (now === 0) break;
+    removed += now;
+  }
+  return removed;
+}
+
+/** Texts go with the last range that uses them. */
+function* removeRanges(execution: number, rangesMax: number): Tx<number> {
+  const ranges = yield* rows<{
+    readonly version_from: number;
+    readonly hash: string;
+  }>(sql`
+    SELECT version_from, hash FROM holdfast_execution_backtrace
+    WHERE execution = ${execution} ORDER BY version_from LIMIT ${rangesMax}`);
+  const last = ranges.at(-1);
+  if (last === undefined) return 0;
+  const removed = yield* run(sql`
+    DELETE FROM holdfast_execution_backtrace
+    WHERE execution = ${execution} AND version_from <= ${last.version_from}`);
+  const hashes = textsOf([...new Set(ranges.map(({ hash }) => hash))]);
+  // Locked by a statement of its own: the next one then sees who uses them now.
+  yield* rows(sql`
+    SELECT hash FROM holdfast_execution_stack WHERE hash IN ${hashes} ORDER BY hash ${lockRow}`);
+  const unused = yield* run(sql`
+    DELETE FROM holdfast_execution_stack WHERE hash IN ${hashes}
+      AND NOT EXISTS (SELECT 1 FROM holdfast_execution_backtrace b WHERE b.hash = holdfast_execution_stack.hash)`);
+  return removed + unused;
+}

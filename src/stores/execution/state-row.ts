@@ -1,0 +1,237 @@
+import { HoldfastError } from "../../model/errors.ts";
+import type {
+  ExecutionRole,
+  Holder,
+  ResultKind,
+} from "../../model/execution-event.ts";
+import {
+  executionNotFound,
+  parentNotFound,
+} from "../../model/execution-errors.ts";
+import type { ExecutionId } from "../../model/execution-id.ts";
+import type {
+  BlockedOn,
+  ExecutionState,
+  Lifecycle,
+  PendingState,
+} from "../../model/execution-state.ts";
+import { lastHolder } from "../../model/execution-state.ts";
+import type { FunctionName } from "../../model/function-name.ts";
+import type { JoinSetId } from "../../model/join-set-id.ts";
+import { lockRow } from "../../sql/dialect.ts";
+import { row, run } from "../../sql/operation.ts";
+import type { Tx } from "../../sql/operation.ts";
+import { sql } from "../../sql/statement.ts";
+import type { Statement } from "../../sql/statement.ts";
+import { isPresent } from "./presence.ts";
+
+/** The columns of `holdfast_execution` that tell its state. */
+export interface StateRow {
+  readonly key: number;
+  readonly id: ExecutionId;
+  readonly parent: number | null;
+  readonly role: ExecutionRole;
+  readonly function: FunctionName;
+  readonly version: number;
+  readonly state: PendingState["kind"];
+  readonly lifecycle: Lifecycle;
+  readonly due_at: number | null;
+  readonly lease_until: number | null;
+  readonly finished_at: number | null;
+  readonly result_kind: ResultKind | null;
+  readonly failures: number;
+  readonly deaths: number;
+  readonly lock_version: number | null;
+  readonly executor: Holder["executor"] | null;
+  readonly run: Holder["run"] | null;
+  readonly owner: Holder["owner"];
+  readonly max_retries: number | null;
+  readonly backoff_ms: number | null;
+  readonly backoff_max_ms: number | null;
+  readonly inbox: JoinSetId | null;
+  readonly ordinal: number | null;
+  readonly is_closing: number | null;
+  readonly seen: number | null;
+  readonly responses: number;
+  readonly history_from: number;
+  readonly responses_from: number;
+  readonly continuations: number;
+  readonly code_version: string | null;
+}
+
+export const stateColumns: Statement = sql`
+  key, id, parent, role, function, version, state, lifecycle, due_at, lease_until, finished_at, result_kind,
+  failures, deaths, lock_version, executor, run, owner, max_retries, backoff_ms, backoff_max_ms,
+  inbox, ordinal, is_closing, seen, responses, history_from, responses_from, continuations, code_version`;
+
+/** An execution with its state, as an operation works on it. */
+export interface ExecutionRecord {
+  readonly key: number;
+  readonly id: ExecutionId;
+  readonly parent: number | null;
+  readonly function: FunctionName;
+  readonly state: ExecutionState;
+}
+
+/** The record of an execution, locked until the transaction ends. @throws HoldfastError `EXECUTION_NOT_FOUND` */
+export function* lockedRecord(
+  id: ExecutionId,
+  as: "execution" | "parent" = "execution",
+): Tx<ExecutionRecord> {
+  const found = yield* row<StateRow>(sql`
+    SELECT ${stateColumns} FROM holdfast_execution WHERE id = ${id} AND ${isPresent(id)} ${lockRow}`);
+  if (found === undefined) throw executionNotFound(id, as);
+  return recordOf(found);
+}
+
+/** The same for the parent of a child. @throws HoldfastError `EXECUTION_NOT_FOUND` with `missing: "parent"` */
+export function* lockedParent(
+  id: ExecutionId,
+  child: ExecutionId,
+): Tx<ExecutionRecord> {
+  const found = yield* row<StateRow>(sql`
+    SELECT ${stateColumns} FROM holdfast_execution WHERE id = ${id} AND ${isPresent(id)} ${lockRow}`);
+  if (found === undefined) throw parentNotFound(id, child);
+  return recordOf(found);
+}
+
+/** @throws HoldfastError `CORRUPT_ROW` when the columns contradict each other. */
+export function recordOf(found: StateRow): ExecutionRecord {
+  const { key, id, parent, function: name } = found;
+  return { key, id, parent, function: name, state: stateOf(found) };
+}
+
+export function stateOf(found: StateRow): ExecutionState {
+  return {
+    role: found.role,
+    version: found.version,
+    pending: pendingOf(found),
+    lifecycle: found.lifecycle,
+    failures: found.failures,
+    deaths: found.deaths,
+    retry:
+      found.backoff_ms === null
+        ? null
+        : {
+            maxRetries: found.max_retries,
+            backoffMs: found.backoff_ms,
+            backoffMaxMs: found.backoff_max_ms ?? found.backoff_ms,
+          },
+    codeVersion: found.code_version,
+    historyFrom: found.history_from,
+    responsesFrom: found.responses_from,
+    continuations: found.continuations,
+    responses: found.responses,
+  };
+}
+
+function pendingOf(found: StateRow): PendingState {
+  const { executor, run: runId, owner, lease_until: leaseUntil } = found;
+  const holder: Holder | null =
+    executor !== null && runId !== null
+      ? { executor, run: runId, owner }
+      : null;
+  switch (found.state) {
+    case "pending":
+      if (found.due_at === null) break;
+      return {
+        kind: "pending",
+        dueAt: found.due_at,
+        leaseUntil,
+        lastLock: holder,
+      };
+    case "locked": {
+      const { lock_version: lockVersion } = found;
+      if (holder === null || leaseUntil === null || lockVersion === null) break;
+      return { kind: "locked", holder, leaseUntil, lockVersion };
+    }
+    case "blocked": {
+      const on = blockedOn(found);
+      if (on === undefined) break;
+      return { kind: "blocked", on, leaseUntil, lastLock: holder };
+    }
+    case "finished": {
+      const { finished_at: finishedAt, result_kind: resultKind } = found;
+      if (finishedAt === null || resultKind === null) break;
+      return { kind: "finished", finishedAt, resultKind };
+    }
+    default:
+  }
+  throw new HoldfastError(
+    "CORRUPT_ROW",
+    `The columns of execution ${found.id} contradict its state "${found.state}", which no operation of Holdfast writes. ` +
+      "Look at the row with a database shell; restore it from a backup or delete it.",
+    { table: "holdfast_execution", key: found.id },
+  );
+}
+
+function blockedOn(found: StateRow): BlockedOn | undefined {
+  const { inbox: joinSet, ordinal } = found;
+  if (joinSet !== null)
+    return ordinal === null
+      ? undefined
+      : {
+          kind: "joinSet",
+          joinSet,
+          ordinal,
+          isClosing: found.is_closing === 1,
+        };
+  return found.seen === null
+    ? { kind: "resolution" }
+    : { kind: "responses", seen: found.seen };
+}
+
+/** The columns that a transition may change. */
+export type StateValues = Omit<
+  StateRow,
+  "key" | "id" | "parent" | "role" | "function"
+>;
+
+export function stateValuesOf(state: ExecutionState): StateValues {
+  const { pending, retry } = state;
+  const holder = lastHolder(pending);
+  const on = pending.kind === "blocked" ? pending.on : undefined;
+  return {
+    version: state.version,
+    state: pending.kind,
+    lifecycle: state.lifecycle,
+    due_at: pending.kind === "pending" ? pending.dueAt : null,
+    lease_until: pending.kind === "finished" ? null : pending.leaseUntil,
+    finished_at: pending.kind === "finished" ? pending.finishedAt : null,
+    result_kind: pending.kind === "finished" ? pending.resultKind : null,
+    failures: state.failures,
+    deaths: state.deaths,
+    lock_version: pending.kind === "locked" ? pending.lockVersion : null,
+    executor: holder?.executor ?? null,
+    run: holder?.run ?? null,
+    owner: holder?.owner ?? null,
+    max_retries: retry?.maxRetries ?? null,
+    backoff_ms: retry?.backoffMs ?? null,
+    backoff_max_ms: retry?.backoffMaxMs ?? null,
+    inbox: on?.kind === "joinSet" ? on.joinSet : null,
+    ordinal: on?.kind === "joinSet" ? on.ordinal : null,
+    is_closing: on?.kind === "joinSet" ? Number(on.isClosing) : null,
+    seen: on?.kind === "responses" ? on.seen : null,
+    responses: state.responses,
+    history_from: state.historyFrom,
+    responses_from: state.responsesFrom,
+    continuations: state.continuations,
+    code_version: state.codeVersion,
+  };
+}
+
+/** Writes what a transition made of a state. */
+export function* writeState(key: number, state: ExecutionState): Tx<void> {
+  const to = stateValuesOf(state);
+  yield* run(sql`
+    UPDATE holdfast_execution SET
+      version = ${to.version}, state = ${to.state}, lifecycle = ${to.lifecycle}, due_at = ${to.due_at},
+      lease_until = ${to.lease_until}, finished_at = ${to.finished_at}, result_kind = ${to.result_kind},
+      failures = ${to.failures}, deaths = ${to.deaths}, lock_version = ${to.lock_version},
+      executor = ${to.executor}, run = ${to.run}, owner = ${to.owner}, max_retries = ${to.max_retries},
+      backoff_ms = ${to.backoff_ms}, backoff_max_ms = ${to.backoff_max_ms}, inbox = ${to.inbox},
+      ordinal = ${to.ordinal}, is_closing = ${to.is_closing}, seen = ${to.seen}, responses = ${to.responses},
+      history_from = ${to.history_from}, responses_from = ${to.responses_from},
+      continuations = ${to.continuations}, code_version = ${to.code_version}
+    WHERE key = ${key}`);
+}

@@ -1,0 +1,154 @@
+import type { Clock } from "../model/clock.ts";
+import { durationMs } from "../model/durations.ts";
+import { HoldfastError } from "../model/errors.ts";
+import type { Change } from "../sql/operation.ts";
+import type { Database, WaitOptions } from "./database.ts";
+
+/** What a look at the database found. */
+type Look<T> =
+  | { readonly isThere: true; readonly value: T }
+  /** Not yet. `again` is when to look even if nobody says that something has changed. */
+  | { readonly isThere: false; readonly again?: number | undefined };
+
+export interface Awaited<T> {
+  /** Named in errors, such as "the result of execution order-42". */
+  readonly what: string;
+  /** Whether a look could find something new after this change. */
+  readonly isRelevant: (change: Change) => boolean;
+  readonly look: () => Promise<Look<T>>;
+  /** On which instants and the timeout are counted; the database's unless told. */
+  readonly clock?: Clock;
+}
+
+/**
+ * Waits until a look finds what is awaited. Listens first and then looks, so
+ * that nothing can happen unnoticed in between; looks again after a relevant
+ * change, after anything that cannot be told exactly, and at the instant that
+ * the last look named. One look at a time: whatever is heard during one makes
+ * one more. Between looks nothing runs, and afterwards nothing is left.
+ *
+ * Looks at least once, so what is there already is found with a timeout of 0
+ * too. An abort ends the wait at once; a timeout only after a last look, since
+ * what that finds is worth more than the error.
+ *
+ * @throws HoldfastError `ABORTED`, `DEADLINE_EXCEEDED`, `DATABASE_CLOSED`, and
+ *   whatever a look throws: retrying that is for whoever knows why it failed.
+ */
+export async function waitUntil<T>(
+  database: Database,
+  awaited: Awaited<T>,
+  options: WaitOptions = {},
+): Promise<T> {
+  const { what, isRelevant, clock = database.clock } = awaited;
+  const { signal } = options;
+  const deadline = deadlineOf(clock, options);
+  if (signal?.aborted === true) throw aborted(what, signal);
+  const bell = new Bell(clock);
+  // A closing database rings too: the look that follows is refused with the
+  // reason, so closing needs no case of its own here.
+  const unsubscribe = database.subscribe((hint) => {
+    if (hint.kind !== "change" || isRelevant(hint)) bell.ring();
+  });
+  let stopListening = (): void => undefined;
+  try {
+    return await new Promise<T>((resolve, reject) => {
+      if (signal !== undefined) {
+        const onAbort = (): void => {
+          reject(aborted(what, signal));
+          // Ends the sleep, and with it the loop and its timer.
+          bell.ring();
+        };
+        signal.addEventListener("abort", onAbort, { once: true });
+        stopListening = () => signal.removeEventListener("abort", onAbort);
+      }
+      lookUntilThere(awaited, bell, deadline, signal).then(resolve, reject);
+    });
+  } finally {
+    unsubscribe();
+    stopListening();
+  }
+}
+
+async function lookUntilThere<T>(
+  { what, look }: Awaited<T>,
+  bell: Bell,
+  deadline: Deadline,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  for (;;) {
+    bell.hush();
+    const found = await look();
+    if (found.isThere) return found.value;
+    if (signal?.aborted === true) throw aborted(what, signal);
+    if (deadline.isOver()) throw deadlineExceeded(what, deadline.timeoutMs);
+    await bell.rung(Math.min(found.again ?? never, deadline.instant));
+  }
+}
+
+const never = Number.POSITIVE_INFINITY;
+
+interface Deadline {
+  readonly instant: number;
+  readonly timeoutMs: number;
+  readonly isOver: () => boolean;
+}
+
+function deadlineOf(clock: Clock, { timeout }: WaitOptions): Deadline {
+  const timeoutMs =
+    timeout === undefined ? never : durationMs(timeout, "timeout");
+  const instant = clock.now() + timeoutMs;
+  return { instant, timeoutMs, isOver: () => clock.now() >= instant };
+}
+
+/** Wakes the one who sleeps until it rings, and remembers a ring that found nobody asleep. */
+class Bell {
+  readonly #clock: Clock;
+  #hasRung = false;
+  #wake: (() => void) | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  ring(): void {
+    this.#hasRung = true;
+    this.#wake?.();
+  }
+
+  /** Forgets the rings so far: what they told of will be seen by the look that follows. */
+  hush(): void {
+    this.#hasRung = false;
+  }
+
+  /** Resolves when it rings or has rung, or the instant has come. */
+  rung(instant: number): Promise<void> {
+    if (this.#hasRung) return Promise.resolve();
+    return new Promise((resolve) => {
+      let cancelTimer = (): void => undefined;
+      this.#wake = () => {
+        this.#wake = undefined;
+        cancelTimer();
+        resolve();
+      };
+      if (instant !== never)
+        cancelTimer = this.#clock.wakeAt(instant, this.#wake);
+    });
+  }
+}
+
+function aborted(what: string, signal: AbortSignal): HoldfastError {
+  return new HoldfastError(
+    "ABORTED",
+    `The signal aborted the wait for ${what}; nothing was changed by it.`,
+    {},
+    { cause: signal.reason },
+  );
+}
+
+function deadlineExceeded(what: string, timeoutMs: number): HoldfastError {
+  return new HoldfastError(
+    "DEADLINE_EXCEEDED",
+    `Waited ${timeoutMs} ms for ${what} in vain; it may still come. Wait again, or allow more time.`,
+    { timeoutMs },
+  );
+}

@@ -1,0 +1,256 @@
+import { delayId } from "../../src/model/delay-id.ts";
+import type { ExecutionEvent } from "../../src/model/execution-event.ts";
+import { splitToParts } from "../../src/model/execution-id.ts";
+import type { JoinSetId } from "../../src/model/join-set-id.ts";
+import type { OwnerId } from "../../src/model/prefixed-id.ts";
+import { operation, rows } from "../../src/sql/operation.ts";
+import type { Operation, Tx } from "../../src/sql/operation.ts";
+import { sql } from "../../src/sql/statement.ts";
+import type { Database } from "../../src/stores/database.ts";
+import { appendEvents } from "../../src/stores/execution/append.ts";
+import type { AppendEvents } from "../../src/stores/execution/append.ts";
+import { createExecution } from "../../src/stores/execution/create.ts";
+import {
+  finished,
+  holder,
+  idOf,
+  joinNext,
+  lockedEvent,
+  makeExecution,
+  newExecutionOf,
+  otherHolder,
+  step,
+} from "../fixtures/execution-world.ts";
+import { storedUnder } from "./execution-tables.ts";
+
+/** The same meaning without the set form. */
+function alone<I, O>({ name, key, one }: Operation<I, O>): Operation<I, O> {
+  return operation(`${name} alone`, { key, one });
+}
+const appendAlone = alone(appendEvents);
+const createAlone = alone(createExecution);
+
+/** What there is before the first round. Ids are given behind a prefix of the run. */
+const population: readonly (readonly [
+  string,
+  { readonly role?: "activity"; readonly isPaused?: true },
+  (id: string) => readonly ExecutionEvent[],
+])[] = [
+  ["top1", {}, () => [lockedEvent()]],
+  ["top2", {}, () => [lockedEvent(), ownerDied, lockedEvent()]],
+  ["top3", {}, (id) => [lockedEvent(), delay(id, 1)]],
+  ["task", { role: "activity" }, () => [lockedEvent()]],
+  ["paused", { isPaused: true }, () => []],
+  [
+    "cancelling",
+    {},
+    () => [
+      lockedEvent(),
+      { kind: "cancellationRequested", reason: null, cause: "request" },
+    ],
+  ],
+  ["over", {}, () => [lockedEvent(), finished()]],
+  ["joining", {}, () => [lockedEvent(), joinNext("n:js")]],
+  ["joining.n:js_1", { role: "activity" }, () => [lockedEvent()]],
+  ["joining.n:js_2", { role: "activity" }, () => [lockedEvent()]],
+  ["joining.n:other_1", {}, () => [lockedEvent()]],
+  [
+    "waiting",
+    {},
+    () => [
+      lockedEvent(),
+      { kind: "waiting", call: 1, seen: 0, runExpiresAt: 500 },
+    ],
+  ],
+  ["waiting.o:1_1", { role: "activity" }, () => [lockedEvent()]],
+  ["waiting.o:1_2", { role: "activity" }, () => [lockedEvent(), finished()]],
+];
+export const populationIds: readonly string[] = population.map(([id]) => id);
+
+const ownerDied: ExecutionEvent = {
+  kind: "ownerDied",
+  owner: "Own_01ARZ3NDEKTSV4RRFFQ69G5FAV" as OwnerId,
+  dueAt: 1_000,
+  counts: "death",
+};
+
+function delay(id: string, index: number): ExecutionEvent {
+  const joinSet = "o:9" as JoinSetId;
+  return {
+    kind: "delayRequested",
+    call: 1,
+    seen: 0,
+    joinSet,
+    delay: delayId(idOf(id), joinSet, index),
+    expiresAt: 9_000,
+    startAt: { in: "1 hour" },
+  } as unknown as ExecutionEvent;
+}
+
+export type Events = "step" | "steps" | "delay" | "poison" | "finished";
+
+export type Asked =
+  | {
+      readonly kind: "append";
+      readonly id: string;
+      readonly events: Events;
+      readonly versionOff: number;
+      readonly fence: "none" | "right" | "wrong";
+      readonly key: "none" | "right" | "wrong";
+      readonly respondTo: "none" | "parent" | "wrong";
+    }
+  | {
+      readonly kind: "create";
+      readonly id: string;
+      readonly function: string;
+      readonly input: number;
+      readonly role: "workflow" | "external";
+      readonly isPaused: boolean;
+      readonly isTagged: boolean;
+    };
+
+/** A population in a database, and calls to it: together, or one after the other. */
+export class World {
+  readonly database: Database;
+  readonly #told = new Set<string>();
+  readonly prefix: string;
+  readonly #isAlone: boolean;
+
+  static async make(
+    database: Database,
+    prefix: string,
+    isAlone: boolean,
+  ): Promise<World> {
+    await database.write("populate", function* () {
+      for (const [id, given, events] of population)
+        yield* makeExecution(
+          newExecutionOf(prefix + id, given),
+          events(prefix + id),
+        );
+    });
+    return new World(database, prefix, isAlone);
+  }
+
+  private constructor(database: Database, prefix: string, isAlone: boolean) {
+    this.database = database;
+    this.prefix = prefix;
+    this.#isAlone = isAlone;
+  }
+
+  /** What callers and subscribers were told, in one round. */
+  async ask(round: readonly Asked[]): Promise<object> {
+    this.#told.clear();
+    const calls = await this.#calls(round);
+    const stop = this.database.subscribe((hint) => {
+      if (hint.kind === "change" && hint.operation.startsWith("execution."))
+        this.#told.add(`${hint.operation} ${hint.key}`);
+    });
+    const results: PromiseSettledResult<object>[] = [];
+    if (this.#isAlone)
+      for (const call of calls)
+        results.push(...(await Promise.allSettled([call()])));
+    else
+      results.push(
+        ...(await Promise.allSettled(calls.map(async (call) => call()))),
+      );
+    stop();
+    return { told: [...this.#told].toSorted(), answers: results.map(answerOf) };
+  }
+
+  stored(): Promise<object> {
+    return storedUnder(this.database, this.prefix);
+  }
+
+  async #calls(
+    round: readonly Asked[],
+  ): Promise<readonly (() => Promise<object>)[]> {
+    const known = await this.database.read("versions", () =>
+      versionsUnder(`${this.prefix}%`),
+    );
+    return round.map((asked, index) => {
+      const at = 5_000 + index;
+      const { database } = this;
+      const id = this.prefix + asked.id;
+      if (asked.kind === "create") {
+        const { isTagged, ...given } = asked;
+        const input = newExecutionOf(id, {
+          ...given,
+          at,
+          ...(isTagged && { tags: ["red"] }),
+        });
+        const form = this.#isAlone ? createAlone : createExecution;
+        return () => database.write(form, input);
+      }
+      const input = appendOf(asked, id, at, known.get(id));
+      const form = this.#isAlone ? appendAlone : appendEvents;
+      return () => database.write(form, input);
+    });
+  }
+}
+
+interface Known {
+  readonly key: number;
+  readonly version: number;
+}
+
+function* versionsUnder(like: string): Tx<ReadonlyMap<string, Known>> {
+  const found = yield* rows<Known & { readonly id: string }>(sql`
+    SELECT id, key, version FROM holdfast_execution WHERE id LIKE ${like}`);
+  return new Map(found.map((each) => [each.id, each]));
+}
+
+function appendOf(
+  asked: Extract<Asked, { readonly kind: "append" }>,
+  id: string,
+  at: number,
+  known: Known = { key: 0, version: 0 },
+): AppendEvents {
+  const respondTo =
+    asked.respondTo === "parent" ? splitToParts(idOf(id))?.parent : "nobody";
+  return {
+    id: idOf(id),
+    version: known.version + 1 + asked.versionOff,
+    at,
+    events: eventsOf(asked.events, id, known.version),
+    ...(asked.fence !== "none" && {
+      fence: asked.fence === "right" ? holder : otherHolder,
+    }),
+    ...(asked.key !== "none" && {
+      key: known.key + (asked.key === "right" ? 0 : 1_000_000),
+    }),
+    ...(asked.respondTo !== "none" &&
+      respondTo !== undefined && { respondTo: idOf(respondTo) }),
+  };
+}
+
+function eventsOf(
+  events: Events,
+  id: string,
+  version: number,
+): readonly ExecutionEvent[] {
+  switch (events) {
+    case "step":
+      return [step("charge")];
+    case "steps":
+      return [
+        step("charge"),
+        { kind: "patched", call: 2, seen: 0, patch: "p" },
+      ];
+    case "delay":
+      return [delay(id, version + 2)];
+    case "poison":
+      return [step("a\0b")];
+    default:
+      return [finished()];
+  }
+}
+
+/** What a caller was told, without generated keys. */
+function answerOf(result: PromiseSettledResult<object>): unknown {
+  if (result.status === "fulfilled") return { ...result.value, key: undefined };
+  const { code, details } = result.reason as {
+    readonly code: string;
+    readonly details: object;
+  };
+  return { code, details };
+}

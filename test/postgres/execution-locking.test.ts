@@ -1,0 +1,68 @@
+import { expect, test } from "vitest";
+import { manualClock } from "../../src/model/clock.ts";
+import type { FunctionName } from "../../src/model/function-name.ts";
+import { executions } from "../../src/stores/execution/index.ts";
+import { lockPending } from "../../src/stores/execution/lock-pending.ts";
+import { holder } from "../fixtures/execution-world.ts";
+import { Barrier } from "./barrier.ts";
+import { withPlace } from "./place.ts";
+
+const names = ["f1", "f2", "f3", "f4", "f5"];
+const terms = { holder, lease: 1_000 };
+
+test("a lock keeps from others only what it takes, however many functions it serves", () =>
+  withPlace(async (place) => {
+    const database = await place.open();
+    const clock = manualClock(1_000);
+    const store = executions(database, { clock });
+    for (let n = 0; n < 20; n += 1)
+      await store.create({
+        id: `e${n + 10}`,
+        function: names[n % names.length] ?? "",
+      });
+    const barrier = await Barrier.raise(place);
+    const first = database.write("first", function* () {
+      const outcome = yield* lockPending.one({
+        at: 1_000,
+        holder: { ...holder, owner: database.owner },
+        leaseUntil: 2_000,
+        codeVersion: null,
+        functions: names.map((name) => ({ name: name as FunctionName })),
+        dueBy: 1_000,
+        limit: 4,
+      });
+      yield* barrier.stop();
+      return outcome.locked.map(({ id }) => id);
+    });
+    await barrier.stopped(1);
+    const lock = async () =>
+      (
+        await store.lockPending({ ...terms, functions: names, limit: 4 })
+      ).locked.map(({ id }) => id);
+    expect(await lock()).toEqual(["e14", "e15", "e16", "e17"]);
+    expect(await lock()).toEqual(["e18", "e19", "e20", "e21"]);
+    await barrier.lift();
+    expect(await first).toEqual(["e10", "e11", "e12", "e13"]);
+  }));
+
+test("workers that name limited functions in different orders never wait for each other in a circle", () =>
+  withPlace(async (place) => {
+    const database = await place.open();
+    const store = executions(database);
+    const there = names.map((name) => ({ name, concurrencyMax: 5 }));
+    const rounds = [there, there.toReversed(), there, there.toReversed()];
+    await Promise.all(
+      rounds.map(async (functions, worker) => {
+        const run = `Run_01ARZ3NDEKTSV4RRFFQ69G5FA${worker}`;
+        const executor = `Exr_01ARZ3NDEKTSV4RRFFQ69G5FA${worker}`;
+        for (let call = 0; call < 20; call += 1)
+          await store.lockPending({
+            functions,
+            holder: { executor, run } as typeof holder,
+            lease: 1_000,
+            limit: 1,
+          });
+      }),
+    );
+    expect(database.stats().reruns).toBe(0);
+  }));

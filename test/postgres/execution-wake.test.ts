@@ -1,0 +1,20 @@
+import { expect, test } from "vitest";
+import { awaitLine } from "../conformance/await-line.ts";
+import { wakeRounds } from "../conformance/wake-rounds.ts";
+import { isDeep } from "../depth.ts";
+import { withPlace } from "./place.ts";
+
+const rounds = isDeep ? 1_000 : 100;
+
+test(`a wait on one database is woken by a commit on another, ${rounds} times without a loss or a poll`, () =>
+  withPlace(async (place) => {
+    // Nothing but a notification can tell.
+    const options = { pollInterval: "20 days" } as const;
+    const mine = await place.open(options);
+    const theirs = await place.open(options);
+    await wakeRounds(mine, rounds, (line) => ({
+      begun: Promise.resolve(),
+      found: awaitLine(theirs, line),
+    }));
+    expect(theirs.stats().polls).toBe(0);
+  }));
