@@ -118,8 +118,8 @@ describe("a server that crashes and recovers under load", () => {
 describe("on a server of its own", () => {
   test("the poll stays quiet while notifications tell everything, and fsync = off is reported", () =>
     withOwnServer(async (place) => {
-      const mine = await place.open({ pollInterval: 10 });
-      const theirs = await place.open({ pollInterval: 10 });
+      const mine = await place.open({ pollInterval: 250 });
+      const theirs = await place.open({ pollInterval: 250 });
       await createHeads(mine, 0);
       await listen(mine);
       const heard = await listen(theirs);
