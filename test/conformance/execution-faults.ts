@@ -170,11 +170,12 @@ function leases({ events }: Story): readonly string[] {
   });
 }
 
-/** Open are those that were asked for and not answered, until the end. */
+/** Open are those that the run asked for and was not answered, until it ends or starts anew. */
 function openDelays(story: Story): readonly string[] {
   const { row, events, responses, delays } = story;
   const answered = new Set(responses.map(({ source }) => source));
   const expected = events
+    .filter(({ version }) => version > row.history_from)
     .map((event) => eventOf(event).event)
     .flatMap((event) =>
       event.kind === "delayRequested" && row.state !== "finished"
