@@ -21,7 +21,6 @@ const seed = process.env["HOLDFAST_TEST_SEED"] ?? String(randomInt(1, 2 ** 31));
 const sqliteSuites = [
   "test/backends/sqlite-memory.test.ts",
   "test/backends/sqlite-file.test.ts",
-  "test/sqlite/backup.test.ts",
   "test/sqlite/batches.test.ts",
   "test/sqlite/due-plans.test.ts",
   "test/sqlite/execution-plans.test.ts",
@@ -32,9 +31,7 @@ const sqliteSuites = [
   "test/sqlite/owners.test.ts",
   "test/sqlite/settling.test.ts",
   "test/sqlite/traces.test.ts",
-  "test/crash/backup.test.ts",
   "test/crash/busy.test.ts",
-  "test/crash/churn.test.ts",
   "test/crash/execution-wake.test.ts",
   "test/crash/execution-kill.test.ts",
   "test/crash/execution-races.test.ts",
@@ -43,13 +40,16 @@ const sqliteSuites = [
   "test/crash/kill.test.ts",
   "test/crash/neighbours.test.ts",
   "test/crash/stopped-peers.test.ts",
-  "test/crash/sustained.test.ts",
 ];
 const requiredSuites = [
   ...sqliteSuites,
-  // Once is enough: many processes take their time, and the driver's part
-  // in liveness and turns is in test/crash/neighbours.test.ts.
+  // Once is enough: they take their time, a backup is a process of its own, and
+  // the driver's part in the rest is in the suites above.
+  "test/crash/backup.test.ts",
+  "test/crash/churn.test.ts",
   "test/crash/crowd.test.ts",
+  "test/crash/sustained.test.ts",
+  "test/sqlite/backup.test.ts",
   "test/backends/postgres.test.ts",
 ];
 
