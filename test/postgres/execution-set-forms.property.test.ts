@@ -64,8 +64,9 @@ function inAnyOrder(round: readonly Asked[]): readonly Asked[] {
   );
   const taken = new Map<string, string>();
   return round.filter(({ kind, id }) => {
-    if (kind === "create") return true;
     const family = topLevelOf(idOf(id));
+    // A child cannot be created once its parent has ended.
+    if (kind === "create" && family === id) return true;
     const who = isPoisoned || family === id ? id : "children";
     if (!taken.has(family)) taken.set(family, who);
     return taken.get(family) === who;
