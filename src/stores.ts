@@ -127,12 +127,6 @@ export type {
   LockTerms,
   LockedExecution,
 } from "./stores/execution/lock.ts";
-export { lockPending } from "./stores/execution/lock-pending.ts";
-export type {
-  LockPending,
-  LockPendingOutcome,
-  ServedFunction,
-} from "./stores/execution/lock-pending.ts";
 export { resolveExternal } from "./stores/execution/resolve.ts";
 export type { ResolveExternal } from "./stores/execution/resolve.ts";
 export { receiveSignal, sendSignal } from "./stores/execution/signals.ts";
@@ -189,7 +183,6 @@ export type {
   FunctionLimits,
   LimitedFunction,
 } from "./stores/execution/places.ts";
-export type { KeyWalks } from "./stores/execution/candidates.ts";
 export type { StartAt } from "./model/schedule.ts";
 export type {
   ListLogs,

@@ -9,6 +9,7 @@ import { createExecution } from "../../src/stores/execution/create.ts";
 import { addResponse } from "../../src/stores/execution/respond.ts";
 import { lockedRecord } from "../../src/stores/execution/state-row.ts";
 import type { Tx } from "../../src/sql/operation.ts";
+import { newExecutionOf } from "../fixtures/execution-world.ts";
 
 /** Executions as the tests of waits and timers need them. */
 
@@ -32,25 +33,14 @@ export async function create(
   id: string,
   fields: Partial<Created> = {},
 ): Promise<void> {
-  await database.write(createExecution, {
-    id: executionId(id),
+  const execution = newExecutionOf(id, {
     at: 0,
-    created: {
-      kind: "created",
-      role: "workflow",
-      function: mail,
-      input: '"input"' as Encoded,
-      inputHash: "hash of input",
-      scheduledAt: 0,
-      deadlineAt: null,
-      concurrencyKey: null,
-      codeVersion: null,
-      isPaused: false,
-      scheduledBy: null,
-      forkedFrom: null,
-      metadata: {},
-      ...fields,
-    },
+    function: mail,
+    input: "input",
+  });
+  await database.write(createExecution, {
+    ...execution,
+    created: { ...execution.created, ...fields },
   });
 }
 

@@ -10,11 +10,8 @@ import { isPresent } from "./presence.ts";
 
 /** What the waits of wait.ts look at: few rows, since they look often. */
 
-interface ById {
+interface AfterCursor {
   readonly id: ExecutionId;
-}
-
-interface AfterCursor extends ById {
   readonly after: number;
 }
 

@@ -24,13 +24,14 @@ import type { FunctionLimits } from "./places.ts";
 import { newExecution } from "./new-execution.ts";
 import type { CreateOptions } from "./new-execution.ts";
 import type { CreateOutcome } from "./create.ts";
+import type { Damaged } from "./damaged.ts";
 import type { Surroundings } from "./environment.ts";
 import { appendEvents } from "./append.ts";
 import type { AppendOutcome } from "./append.ts";
 import { createAndLock, extendLock, lockExecution } from "./lock.ts";
 import type { Extended, LockedExecution, LockTerms } from "./lock.ts";
 import { lockPending } from "./lock-pending.ts";
-import type { LockPendingOutcome, ServedFunction } from "./lock-pending.ts";
+import type { ServedFunction } from "./lock-pending.ts";
 
 /** A locked execution with its values read. */
 export interface Locked extends Omit<
@@ -79,7 +80,7 @@ export interface ExecutionLocks {
    */
   lockPending(options: LockPendingOptions): Promise<{
     readonly locked: readonly Locked[];
-    readonly damaged: LockPendingOutcome["damaged"];
+    readonly damaged: readonly Damaged[];
     /** True when a limit of its function or key kept something due from being locked. */
     readonly isLimited: boolean;
   }>;

@@ -92,45 +92,50 @@ function* removeRowsOf(execution: number, rowsMax: number): Tx<number> {
   return removed;
 }
 
+type RemovePart = (execution: number, rowsMax: number) => Tx<number>;
+
 /** Each removes rows of one table, in the order of its index. */
-const parts: readonly ((execution: number, rowsMax: number) => Tx<number>)[] = [
+const parts: readonly RemovePart[] = [
   removeBacktraces,
   // No more than a few of them, by the limit on tags.
   (execution) =>
     run(sql`DELETE FROM holdfast_execution_tag WHERE execution = ${execution}`),
-  function* delays(execution, rowsMax) {
-    const past = yield* firstPast(
-      sql`SELECT key AS n FROM holdfast_execution_delay WHERE execution = ${execution} ORDER BY key`,
-      rowsMax,
-    );
-    return yield* run(sql`
-      DELETE FROM holdfast_execution_delay WHERE execution = ${execution} AND key < ${past}`);
-  },
-  function* logLines(execution, rowsMax) {
-    const past = yield* firstPast(
-      sql`SELECT key AS n FROM holdfast_execution_log WHERE execution = ${execution} ORDER BY key`,
-      rowsMax,
-    );
-    return yield* run(sql`
-      DELETE FROM holdfast_execution_log WHERE execution = ${execution} AND key < ${past}`);
-  },
-  function* responses(execution, rowsMax) {
-    const past = yield* firstPast(
-      sql`SELECT seq AS n FROM holdfast_execution_response WHERE execution = ${execution} ORDER BY seq`,
-      rowsMax,
-    );
-    return yield* run(sql`
-      DELETE FROM holdfast_execution_response WHERE execution = ${execution} AND seq < ${past}`);
-  },
-  function* events(execution, rowsMax) {
-    const past = yield* firstPast(
-      sql`SELECT version AS n FROM holdfast_execution_event WHERE execution = ${execution} ORDER BY version`,
-      rowsMax,
-    );
-    return yield* run(sql`
-      DELETE FROM holdfast_execution_event WHERE execution = ${execution} AND version < ${past}`);
-  },
+  inOrder(
+    (of) =>
+      sql`SELECT key AS n FROM holdfast_execution_delay WHERE execution = ${of} ORDER BY key`,
+    (of, past) =>
+      sql`DELETE FROM holdfast_execution_delay WHERE execution = ${of} AND key < ${past}`,
+  ),
+  inOrder(
+    (of) =>
+      sql`SELECT key AS n FROM holdfast_execution_log WHERE execution = ${of} ORDER BY key`,
+    (of, past) =>
+      sql`DELETE FROM holdfast_execution_log WHERE execution = ${of} AND key < ${past}`,
+  ),
+  inOrder(
+    (of) =>
+      sql`SELECT seq AS n FROM holdfast_execution_response WHERE execution = ${of} ORDER BY seq`,
+    (of, past) =>
+      sql`DELETE FROM holdfast_execution_response WHERE execution = ${of} AND seq < ${past}`,
+  ),
+  inOrder(
+    (of) =>
+      sql`SELECT version AS n FROM holdfast_execution_event WHERE execution = ${of} ORDER BY version`,
+    (of, past) =>
+      sql`DELETE FROM holdfast_execution_event WHERE execution = ${of} AND version < ${past}`,
+  ),
 ];
+
+/** Removes rows from the smallest number on, up to the first that would be too many. */
+function inOrder(
+  numbersOf: (execution: number) => Statement,
+  removalOf: (execution: number, past: number) => Statement,
+): RemovePart {
+  return function* removeInOrder(execution, rowsMax) {
+    const past = yield* firstPast(numbersOf(execution), rowsMax);
+    return yield* run(removalOf(execution, past));
+  };
+}
 
 /** The first number past so many rows; beyond all of them when there are fewer. */
 function* firstPast(ordered: Statement, rowsMax: number): Tx<number> {

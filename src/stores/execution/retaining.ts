@@ -96,7 +96,7 @@ function checkedPolicy({
   };
 }
 
-/** One call of `retain`. */
+/** One call of `removeFinished`. */
 class Removal {
   readonly #around: Surroundings;
   readonly #policy: CheckedPolicy;
