@@ -5,7 +5,7 @@ const sqliteFiles = [
   "test/{crash,simulation,sqlite}/**/*.test.ts",
 ];
 const postgresFiles = [
-  "test/backends/postgres.test.ts",
+  "test/backends/postgres-*.test.ts",
   "test/postgres/**/*.test.ts",
 ];
 
@@ -38,13 +38,20 @@ export default defineConfig({
           ],
         },
       },
-      { extends: true, test: { name: "sqlite", include: sqliteFiles } },
+      {
+        extends: true,
+        test: {
+          name: "sqlite",
+          include: sqliteFiles,
+          globalSetup: ["test/compile-children.ts"],
+        },
+      },
       {
         extends: true,
         test: {
           name: "postgres",
           include: postgresFiles,
-          globalSetup: ["test/global-setup.ts"],
+          globalSetup: ["test/compile-children.ts", "test/global-setup.ts"],
         },
       },
     ],

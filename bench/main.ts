@@ -4,12 +4,14 @@ import {
 } from "./executions/all.ts";
 import { kernelBenchmarks } from "./kernel/all.ts";
 import { processBenchmarks } from "./processes/all.ts";
+import { sessionBenchmarks } from "./sessions/all.ts";
 
 /** `npm run bench` runs all, `npm run bench -- kernel` a group, `-- kernel.lag` one. Each prints one JSON line. */
 const groups: Readonly<Record<string, () => Promise<object>>> = {
   ...kernelBenchmarks,
   ...processBenchmarks,
   ...executionBenchmarks,
+  ...sessionBenchmarks,
 };
 const everything = { ...groups, ...executionBenchmarksOnDemand };
 

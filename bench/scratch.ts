@@ -40,3 +40,12 @@ export function compared(
     rounds: values.length,
   };
 }
+
+/** Processor time of all threads of this process since it was made, in microseconds. */
+export function cpuMeter(): () => number {
+  const before = process.cpuUsage();
+  return () => {
+    const { user, system } = process.cpuUsage(before);
+    return user + system;
+  };
+}

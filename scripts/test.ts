@@ -19,8 +19,10 @@ const seed = process.env["HOLDFAST_TEST_SEED"] ?? String(randomInt(1, 2 ** 31));
 
 /** A missing suite fails the run: it must never pass by not being there. */
 const sqliteSuites = [
-  "test/backends/sqlite-memory.test.ts",
-  "test/backends/sqlite-file.test.ts",
+  "test/backends/sqlite-memory-kernel.test.ts",
+  "test/backends/sqlite-memory-executions.test.ts",
+  "test/backends/sqlite-memory-sessions.test.ts",
+  "test/backends/sqlite-file-kernel.test.ts",
   "test/sqlite/batches.test.ts",
   "test/sqlite/due-plans.test.ts",
   "test/sqlite/execution-plans.test.ts",
@@ -32,25 +34,33 @@ const sqliteSuites = [
   "test/sqlite/settling.test.ts",
   "test/sqlite/traces.test.ts",
   "test/crash/busy.test.ts",
-  "test/crash/execution-wake.test.ts",
-  "test/crash/execution-kill.test.ts",
-  "test/crash/execution-races.test.ts",
-  "test/crash/hearing.test.ts",
   "test/crash/held-back.test.ts",
   "test/crash/kill.test.ts",
-  "test/crash/neighbours.test.ts",
-  "test/crash/stopped-peers.test.ts",
 ];
 const requiredSuites = [
   ...sqliteSuites,
   // Once is enough: they take their time, a backup is a process of its own, and
-  // the driver's part in the rest is in the suites above.
+  // the driver's part in the rest is in the suites above. The stores speak to a
+  // file as they speak to memory; what a file adds is in the kernel's suites.
+  "test/backends/sqlite-file-executions.test.ts",
+  "test/backends/sqlite-file-sessions.test.ts",
   "test/crash/backup.test.ts",
+  "test/crash/execution-kill.test.ts",
+  "test/crash/execution-races.test.ts",
+  "test/crash/execution-wake.test.ts",
+  "test/crash/hearing.test.ts",
+  "test/crash/neighbours.test.ts",
+  "test/crash/stopped-peers.test.ts",
   "test/crash/churn.test.ts",
+  "test/crash/attachments.test.ts",
   "test/crash/crowd.test.ts",
+  "test/crash/lease.test.ts",
   "test/crash/sustained.test.ts",
+  "test/crash/turns.test.ts",
   "test/sqlite/backup.test.ts",
-  "test/backends/postgres.test.ts",
+  "test/backends/postgres-kernel.test.ts",
+  "test/backends/postgres-executions.test.ts",
+  "test/backends/postgres-sessions.test.ts",
 ];
 
 const reports = mkdtempSync(path.join(tmpdir(), "holdfast-test-"));

@@ -175,6 +175,240 @@ export {
 export type { JoinSetId } from "./model/join-set-id.ts";
 export type { PayloadCodec } from "./model/payload-codec.ts";
 export type { ExecutorId, RunId } from "./model/prefixed-id.ts";
+export { leases } from "./stores/lease/index.ts";
+export type {
+  LeaseClaimant,
+  LeaseEnvironment,
+  LeaseKeepOptions,
+  LeaseOptions,
+  Leases,
+} from "./stores/lease/index.ts";
+export type { LeaseKeeper } from "./stores/lease/keeper.ts";
+export { acquireLease, reclaimLease } from "./stores/lease/acquire.ts";
+export type {
+  AcquireLease,
+  Lease,
+  LeaseOutcome,
+  ReclaimLease,
+} from "./stores/lease/acquire.ts";
+export {
+  readLease,
+  releaseHeldLease,
+  renewLease,
+} from "./stores/lease/renew.ts";
+export type {
+  Renewal,
+  RenewLease,
+  ReadLease,
+  ReleaseHeld,
+} from "./stores/lease/renew.ts";
+export { assertFence, releaseLease } from "./stores/lease/fence.ts";
+export type { Now } from "./model/clock.ts";
+export type {
+  LeaseFence,
+  LeaseHolder,
+  LeaseOwner,
+  ProvenDeath,
+  LeaseLoss,
+} from "./model/lease.ts";
+export { queue } from "./stores/queue/index.ts";
+export type { Queue } from "./stores/queue/index.ts";
+export type {
+  ClaimKey,
+  QueueClaimOptions,
+  QueueClaims,
+} from "./stores/queue/claiming.ts";
+export type { QueueEnvironment } from "./stores/queue/environment.ts";
+export type {
+  BatchDraft,
+  ListQueueOptions,
+  PurgeQueueOptions,
+  QueueContents,
+} from "./stores/queue/queuing.ts";
+export { abandonClaim, claimWork } from "./stores/queue/claim.ts";
+export type {
+  ClaimedWork,
+  ClaimWork,
+  QueueClaimRef,
+  WantedWork,
+  AbandonClaim,
+} from "./stores/queue/claim.ts";
+export { cancelBatch } from "./stores/queue/cancel.ts";
+export type { CancelBatch } from "./stores/queue/cancel.ts";
+export {
+  completeClaims,
+  completeWithoutCommit,
+} from "./stores/queue/complete.ts";
+export type { CompleteWithoutCommit } from "./stores/queue/complete.ts";
+export { enqueueBatch } from "./stores/queue/enqueue.ts";
+export type { EnqueueBatch, EnqueueOutcome } from "./stores/queue/enqueue.ts";
+export { listQueue } from "./stores/queue/read.ts";
+export type { ListedBatch, QueuePage, ListQueue } from "./stores/queue/read.ts";
+export type {
+  QueueBatch,
+  QueueItem,
+  QueueSource,
+  WakeSource,
+} from "./stores/queue/batch-row.ts";
+export type {
+  Boundary,
+  Delivery,
+  QueueItemDraft,
+  QueuePolicy,
+  Slot,
+  WorkClass,
+} from "./model/queue.ts";
+export type { SessionName } from "./stores/session/session-name.ts";
+export { blobs } from "./stores/blob/index.ts";
+export type { Blobs, LoadedBlob } from "./stores/blob/index.ts";
+export type {
+  BlobEnvironment,
+  BlobPutOptions,
+} from "./stores/blob/environment.ts";
+export {
+  exchangeBlobs,
+  holdBlobs,
+  putBlob,
+  putBlobs,
+} from "./stores/blob/put.ts";
+export type { BlobExchange } from "./stores/blob/put.ts";
+export { readBlob, readBlobs } from "./stores/blob/read.ts";
+export { blobKinds, prepareBlob, verifiedBlob } from "./model/blob.ts";
+export type {
+  BlobEncoding,
+  BlobKind,
+  BlobProfile,
+  NewBlob,
+  StoredBlob,
+} from "./model/blob.ts";
+export type { ByteHash, ByteTools } from "./model/byte-tools.ts";
+export { artifacts } from "./stores/artifact/index.ts";
+export type {
+  Artifacts,
+  ListArtifactsOptions,
+} from "./stores/artifact/index.ts";
+export { putArtifact, removeArtifact } from "./stores/artifact/pointer.ts";
+export type {
+  ArtifactName,
+  ArtifactPage,
+  ListedArtifact,
+  NewArtifact,
+} from "./stores/artifact/pointer.ts";
+export { attachments } from "./stores/attachment/index.ts";
+export type {
+  AttachmentPage,
+  Attachments,
+  ListAttachmentsOptions,
+} from "./stores/attachment/index.ts";
+export type { ByteStore } from "./stores/attachment/byte-store.ts";
+export type { AttachmentEnvironment } from "./stores/attachment/environment.ts";
+export { forgetAttachments } from "./stores/attachment/forget.ts";
+export { attachmentsInDatabase } from "./stores/attachment/in-database.ts";
+export type {
+  Attachment,
+  AttachmentDescription,
+} from "./stores/attachment/manifest.ts";
+export type { SessionAttachments } from "./stores/attachment/session-attachments.ts";
+export { shareAttachments } from "./stores/attachment/share.ts";
+export { stampAttachments } from "./stores/attachment/stamp.ts";
+export type {
+  SweepAttachmentsOptions,
+  SweepReport,
+} from "./stores/attachment/sweep.ts";
+export type { LoadedAttachment } from "./stores/attachment/transfer.ts";
+export { maintenance } from "./stores/maintenance/index.ts";
+export type {
+  Maintenance,
+  MaintenanceEnvironment,
+} from "./stores/maintenance/index.ts";
+export type {
+  CollectReport,
+  MaintenanceCollectOptions,
+} from "./stores/maintenance/collect.ts";
+export type {
+  MaintenanceSizesOptions,
+  SizeReport,
+} from "./stores/maintenance/sizes.ts";
+export { removeLeft, removeUnused } from "./stores/maintenance/roots.ts";
+export { sessions } from "./stores/session/index.ts";
+export type { Sessions } from "./stores/session/index.ts";
+export type {
+  ListSessionsOptions,
+  NewSessionMeta,
+  SessionCommands,
+  SessionForkOptions,
+  SessionPage,
+} from "./stores/session/commands.ts";
+export type {
+  CommitListener,
+  SessionEnvironment,
+} from "./stores/session/environment.ts";
+export type { SessionSummary } from "./stores/session/list.ts";
+export type {
+  LoadedSession,
+  SessionComponents,
+  SessionGraphOptions,
+  SessionGraphPage,
+  SessionHead,
+  SessionPath,
+  SessionPathOptions,
+  SessionReads,
+} from "./stores/session/reading.ts";
+export type {
+  RemovalReport,
+  SessionEraseOptions,
+  SessionRemovalOptions,
+  SessionRemovals,
+  SessionSizes,
+  VacuumReport,
+} from "./stores/session/removing.ts";
+export type { SessionTurns } from "./stores/session/turns.ts";
+export { sessionCodec } from "./stores/session/session-codec.ts";
+export type { SessionCodec } from "./stores/session/session-codec.ts";
+export type { Turn } from "./stores/session/turn-prepared.ts";
+export { createSession, openSession } from "./stores/session/create.ts";
+export type {
+  CreatedSession,
+  NewSession,
+  StoredMeta,
+} from "./stores/session/create.ts";
+export { commitTurn } from "./stores/session/commit-turn.ts";
+export type {
+  CommitTurn,
+  TurnOutcome,
+  TurnResult,
+} from "./stores/session/commit-turn.ts";
+export { deleteSession } from "./stores/session/delete.ts";
+export type { DeleteSession, DeletedSession } from "./stores/session/delete.ts";
+export { forkSession } from "./stores/session/fork.ts";
+export type { ForkSession } from "./stores/session/fork.ts";
+export { livingSession, lockedSession } from "./stores/session/session-row.ts";
+export type { SessionRef, SessionRoot } from "./stores/session/session-row.ts";
+export { parseSessionId } from "./model/session-id.ts";
+export type { SessionId } from "./model/session-id.ts";
+export type {
+  NewComponent,
+  NewFrame,
+  NewNode,
+  NodeChoice,
+  TurnClaim,
+  TurnContent,
+  NodePlace,
+  TurnIdentity,
+  TurnPart,
+  TurnPartHashes,
+} from "./model/session-turn.ts";
+export type {
+  SessionComponent,
+  SessionFrame,
+  SessionHandle,
+  SessionMeta,
+  SessionNode,
+  SessionRelation,
+  TokenUsage,
+  NewUsage,
+  UsageEntry,
+} from "./model/session.ts";
 export type { Entropy } from "./model/entropy.ts";
 export type { GivenEvent } from "./model/given-event.ts";
 export type { ValueLimits } from "./model/value-limits.ts";
@@ -207,3 +441,18 @@ export type { TreePage } from "./stores/execution/tree.ts";
 export type { ExecutionDetails } from "./stores/execution/read.ts";
 export type { Encoded } from "./model/encoded.ts";
 export type { StoredError } from "./model/stored-error.ts";
+export type { BlobRoot } from "./stores/blob/roots.ts";
+export type { BlobSizes } from "./stores/blob/scan.ts";
+export type { AttachmentSizes } from "./stores/attachment/sizes.ts";
+export type {
+  BlobRemoval,
+  LockedBlob,
+  RemovedBlobs,
+} from "./stores/blob/remove.ts";
+export type { SmallParts, Sized } from "./stores/session/sizes.ts";
+export type { PreparedNode } from "./stores/session/turn-nodes.ts";
+export type {
+  PreparedComponent,
+  Manifest,
+} from "./stores/session/turn-components.ts";
+export type { PreparedFrame } from "./stores/session/turn-frames.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { openSqlite } from "../../src/sqlite.ts";
 import { executions } from "../../src/stores/execution/index.ts";
 import type { Executions } from "../../src/stores/execution/index.ts";
-import { compared, inScratch, median, rounded } from "../scratch.ts";
+import { compared, cpuMeter, inScratch, median, rounded } from "../scratch.ts";
 import { handWrittenAppends } from "./ceiling.ts";
 import { appendSteps, lockedTargets, throughStore } from "./load.ts";
 import type { Target } from "./load.ts";
@@ -71,15 +71,6 @@ async function ceilingIn(path: string): Promise<readonly Target[]> {
   const targets = await lockedTargets(executions(database), callers);
   await database.close();
   return targets;
-}
-
-/** Processor time of all threads of this process since it was made, in microseconds. */
-function cpuMeter(): () => number {
-  const before = process.cpuUsage();
-  return () => {
-    const { user, system } = process.cpuUsage(before);
-    return user + system;
-  };
 }
 
 /** With a log that is never restarted, so that its length is what was written. */

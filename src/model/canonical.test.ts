@@ -1,6 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { canonicalText, hashInput } from "./canonical.ts";
+import { defaultValueLimits } from "./value-limits.ts";
+import { writeValue } from "./value-writer.ts";
 import { decodeValue, encodeValue } from "./values.ts";
 
 describe("the canonical text", () => {
@@ -86,6 +88,30 @@ describe("the canonical text", () => {
       }),
     );
   });
+});
+
+test("plain JSON is written as the writer of all values writes it", () => {
+  const key = fc.oneof(
+    fc.string(),
+    fc.constantFrom("__proto__", "10", "9", "01", "a", "b", "$holdfast"),
+  );
+  const { value } = fc.letrec((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 4 },
+      fc.jsonValue({ maxDepth: 0 }),
+      fc.array(tie("value"), { maxLength: 4 }),
+      fc
+        .array(fc.tuple(key, tie("value")), { maxLength: 5 })
+        .map((entries) => Object.fromEntries(entries)),
+    ),
+  }));
+  fc.assert(
+    fc.property(value, (given) => {
+      expect(canonicalText(given)).toBe(
+        writeValue(given, "canonical", defaultValueLimits),
+      );
+    }),
+  );
 });
 
 test("the text to hash names its domain and version", () => {

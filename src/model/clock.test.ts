@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { manualClock } from "./clock.ts";
+import { instantOf, manualClock } from "./clock.ts";
 
 test("a manual clock stands still until it is moved", () => {
   const clock = manualClock();
@@ -121,4 +121,22 @@ describe("waking on a manual clock", () => {
     clock.advance(0);
     expect(seen).toEqual(["a@10"]);
   });
+});
+
+describe("what a clock says", () => {
+  test.each([0, -1, 1_700_000_000_000, 2 ** 53 - 1])("%d counts", (instant) => {
+    expect(instantOf(() => instant)).toBe(instant);
+  });
+
+  test.each([2 ** 53, -(2 ** 53), 0.5, Number.NaN, Infinity])(
+    "%d cannot be an instant",
+    (instant) => {
+      expect(() => instantOf(() => instant)).toThrow(
+        expect.objectContaining({
+          code: "OPTION_INVALID",
+          details: { option: "clock" },
+        }),
+      );
+    },
+  );
 });

@@ -12,6 +12,27 @@ export interface Clock {
   wakeAt(instant: number, run: () => void): () => void;
 }
 
+/**
+ * Tells the time inside a transaction, once what it is judged against is
+ * locked: waiting for others may take longer than a lease lasts. A body that
+ * runs again asks again.
+ */
+export type Now = () => number;
+
+/**
+ * What a clock says, unless no instant is like that: a lease must not be judged
+ * by it. @throws HoldfastError `OPTION_INVALID`
+ */
+export function instantOf(now: Now): number {
+  const instant = now();
+  if (Number.isSafeInteger(instant)) return instant;
+  throw new HoldfastError(
+    "OPTION_INVALID",
+    `A clock tells whole milliseconds since 1970, below 2^53; this one says ${instant}. Nothing was changed. Mend the clock that was given.`,
+    { option: "clock" },
+  );
+}
+
 /** A clock that stands still until told; for tests and simulations. */
 export interface ManualClock extends Clock {
   /** Moves forward by `ms`. What is due by then is called on the way, each at its instant. */

@@ -1,5 +1,6 @@
 import { HoldfastError } from "./errors.ts";
 import { excerpt } from "./excerpt.ts";
+import { spokenKind } from "./spoken-kind.ts";
 
 const unitMs = {
   ms: 1,
@@ -48,13 +49,19 @@ export function durationMs(
 ): number {
   const ms = typeof value === "string" ? textMs(value) : numberMs(value);
   if (ms !== undefined && ms <= Number.MAX_SAFE_INTEGER) return ms;
-  const got = typeof value === "string" ? excerpt(value) : String(value);
+  const got = spoken(value);
   throw new HoldfastError(
     "DURATION_INVALID",
     `Expected ${what} as milliseconds (a number from 0 to 2^53 - 1) or as an amount with one unit ` +
       `(ms, s, min, h, d, w or their long names), such as "500ms", "30s", "1.5 h" or "2 days"; got ${got}.`,
     { what, got },
   );
+}
+
+/** Texts come from configuration files, so they are shown; of other things only what they are. */
+function spoken(value: unknown): string {
+  if (typeof value === "string") return excerpt(value);
+  return typeof value === "number" ? String(value) : spokenKind(value);
 }
 
 function numberMs(value: number): number | undefined {

@@ -88,6 +88,31 @@ const retryability = {
   TEXT_INVALID: "final",
   CURSOR_INVALID: "final",
 
+  // Sessions, their leases and their queue.
+  SESSION_NOT_FOUND: "final",
+  SESSION_DELETED: "final",
+  SESSION_MISMATCH: "final",
+  REVISION_CONFLICT: "retryable",
+  TURN_CONFLICT: "final",
+  TURN_INVALID: "final",
+  NODE_NOT_FOUND: "final",
+  NODE_EXISTS: "final",
+  NODE_PARENT_UNKNOWN: "final",
+  USAGE_OVERFLOW: "final",
+  SESSION_FILE_INVALID: "final",
+  LEASE_LOST: "retryable",
+  CLAIM_LOST: "retryable",
+  BATCH_INVALID: "final",
+  SESSION_EXISTS: "final",
+
+  // Blobs and attachments.
+  BLOB_NOT_FOUND: "final",
+  ARTIFACT_NOT_FOUND: "final",
+  ATTACHMENT_NOT_FOUND: "final",
+  ATTACHMENT_FAILED: "retryable",
+  ATTACHMENT_FOLDER_WRONG: "final",
+  ATTACHMENT_COMMITTED: "final",
+
   // Heavy reads.
   TABLE_UNKNOWN: "final",
   TARGET_INVALID: "final",

@@ -1,5 +1,6 @@
 import { HoldfastError } from "./errors.ts";
 import { excerpt } from "./excerpt.ts";
+import { spokenKind } from "./spoken-kind.ts";
 
 const reasons = {
   prefix: "the prefix is another one",
@@ -15,15 +16,17 @@ const reasons = {
 /** Why a text is not an id; found in `details.reason`. */
 export type IdFault = keyof typeof reasons;
 
-/** The error for text that is not the expected id. */
+/** The error for what is not the expected id, text or not. */
 export function malformedId(
   expected: string,
-  text: string,
+  text: unknown,
   reason: IdFault,
 ): HoldfastError {
   return new HoldfastError(
     "ID_MALFORMED",
-    `Expected ${expected}, got ${excerpt(text)}: ${reasons[reason]}.`,
-    { reason, text: text.slice(0, 80) },
+    typeof text === "string"
+      ? `Expected ${expected}, got ${excerpt(text)}: ${reasons[reason]}.`
+      : `Expected ${expected}, got ${spokenKind(text)}.`,
+    { reason, ...(typeof text === "string" && { text: text.slice(0, 80) }) },
   );
 }

@@ -34,7 +34,7 @@ export function parseDeploymentId(text: string): DeploymentId {
 
 function parsePrefixed(text: string, prefix: string, what: string): string {
   const expected = `${what} such as "${prefix}_01ARZ3NDEKTSV4RRFFQ69G5FAV"`;
-  if (!text.startsWith(`${prefix}_`)) {
+  if (typeof text !== "string" || !text.startsWith(`${prefix}_`)) {
     throw malformedId(expected, text, "prefix");
   }
   if (!isUlid(text.slice(prefix.length + 1))) {

@@ -14,6 +14,12 @@ export const lockRow: Statement = spelled({
   postgres: "FOR NO KEY UPDATE",
 });
 
+/** Locks rows that others may lock in the same way and nobody may change or remove. */
+export const lockShared: Statement = spelled({
+  sqlite: "",
+  postgres: "FOR SHARE",
+});
+
 /** Locks rows for a claim and passes over those another worker is claiming. */
 export const skipLocked: Statement = spelled({
   sqlite: "",
@@ -101,13 +107,59 @@ const itemsEnd: Statement = spelled({
 
 /**
  * A list of integers, for `key IN ${integersOf(keys)}`: one statement for any
- * number of them. Each database takes JSON apart in its own way.
+ * number of them. Each database takes JSON apart in its own way. A single one,
+ * the usual case, is bound as it is: 0.9 µs for a lookup on SQLite, 2.7 by JSON.
  */
 export function integersOf(items: readonly number[]): Statement {
+  const [only] = items;
+  if (only !== undefined && items.length === 1) return sql`(${only})`;
   return sql`(SELECT CAST(value AS BIGINT) FROM ${itemsStart}${JSON.stringify(items)}${itemsEnd})`;
 }
 
 /** The same for texts. */
 export function textsOf(items: readonly string[]): Statement {
+  const [only] = items;
+  if (only !== undefined && items.length === 1) return sql`(${only})`;
+  return textRows(items);
+}
+
+/** Texts as rows of one column `value`, for FROM. */
+export function textRows(items: readonly string[]): Statement {
   return sql`(SELECT value FROM ${itemsStart}${JSON.stringify(items)}${itemsEnd})`;
+}
+
+const keysOwner: Statement = spelled({
+  sqlite: "session = ",
+  postgres: "(session, key) > (",
+});
+const keysAfter: Statement = spelled({
+  sqlite: " AND key > ",
+  postgres: ", ",
+});
+const keysBetween: Statement = spelled({
+  sqlite: " AND session = ",
+  postgres: ") AND (session, key) <= (",
+});
+const keysUntil: Statement = spelled({
+  sqlite: " AND key <= ",
+  postgres: ", ",
+});
+const keysEnd: Statement = spelled({ sqlite: ")", postgres: "))" });
+
+/**
+ * The rows of one session after a key, up to and with another, by an index on
+ * (session, key): `WHERE ${keysOf(session, after)} ORDER BY session, key LIMIT
+ * n`. Given `session = …`, Postgres rather walks along the primary key and so
+ * over all other sessions' rows (300 ms beside 300,000 of them); it is held to
+ * the index by comparing both columns together, and told by the range how few
+ * rows these are, also when it plans for any parameters. SQLite would then
+ * search by the session alone, and walk over all keys before the first.
+ */
+export function keysOf(
+  session: number,
+  after: number,
+  until: number = Number.MAX_SAFE_INTEGER,
+): Statement {
+  return sql`(session >= ${session} AND session <= ${session}
+    AND ${keysOwner}${session}${keysAfter}${after}${keysBetween}${session}${keysUntil}${until}${keysEnd}`;
 }

@@ -1,3 +1,4 @@
+import type { ByteTools } from "../model/byte-tools.ts";
 import type { Clock } from "../model/clock.ts";
 import type { Duration } from "../model/durations.ts";
 import type { Entropy } from "../model/entropy.ts";
@@ -122,6 +123,8 @@ export interface Database {
   /** The machine's randomness, and its hash: for stores, which have none of their own. */
   readonly entropy: Entropy;
   readonly sha256Hex: (text: string) => string;
+  /** The same for bytes, and how to make them smaller. */
+  readonly bytes: ByteTools;
 
   /**
    * Runs an operation in a transaction and resolves once its result is
@@ -152,6 +155,9 @@ export interface Database {
 
   /** Resolves when the queue has room: await it between writes you do not await. */
   writable(options?: WaitOptions): Promise<void>;
+
+  /** Lets the rest of the process run: between the slices of long work, which would else keep it waiting. */
+  pause(): Promise<void>;
 
   /** Calls the listener after each durable change; returns the way to stop. */
   subscribe(listener: (hint: ChangeHint) => void): () => void;

@@ -3,6 +3,7 @@ import { durationMs } from "../model/durations.ts";
 import { HoldfastError } from "../model/errors.ts";
 import type { Change } from "../sql/operation.ts";
 import type { Database, WaitOptions } from "./database.ts";
+import { givenSignal } from "./given.ts";
 
 /** What a look at the database found. */
 type Look<T> =
@@ -41,6 +42,7 @@ export async function waitUntil<T>(
 ): Promise<T> {
   const { what, isRelevant, clock = database.clock } = awaited;
   const { signal } = options;
+  givenSignal(signal);
   const deadline = deadlineOf(clock, options);
   if (signal?.aborted === true) throw aborted(what, signal);
   const bell = new Bell(clock);

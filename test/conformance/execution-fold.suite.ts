@@ -8,7 +8,7 @@ import { runAtOnce, runSequence, Tally } from "./execution-sequence.ts";
 import { eventKinds, stepNames, steps } from "./execution-steps.ts";
 
 /** Deep runs prove; short ones find what is broken for everybody. */
-const sequences = isDeep ? 1_000 : 60;
+const sequences = isDeep ? 1_000 : 30;
 
 const groupSize = 5;
 

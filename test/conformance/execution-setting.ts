@@ -3,7 +3,7 @@ import type { ManualClock } from "../../src/model/clock.ts";
 import { parseExecutorId, parseRunId } from "../../src/model/prefixed-id.ts";
 import type { Holder } from "../../src/model/execution-event.ts";
 import type { ExecutionState } from "../../src/model/execution-state.ts";
-import { row, rows, run } from "../../src/sql/operation.ts";
+import { row, rows } from "../../src/sql/operation.ts";
 import type { Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Statement } from "../../src/sql/statement.ts";
@@ -13,7 +13,7 @@ import type { Executions } from "../../src/stores/execution/index.ts";
 import type { LockOptions } from "../../src/stores/execution/locking.ts";
 import { stateColumns, stateOf } from "../../src/stores/execution/state-row.ts";
 import type { StateRow } from "../../src/stores/execution/state-row.ts";
-import { rejection } from "./backend.ts";
+import { rejection, withPlace } from "./backend.ts";
 import type { Backend, Place } from "./backend.ts";
 
 /** The instant at which every test of the execution log begins. */
@@ -45,55 +45,19 @@ export interface Setting {
   readonly store: Executions;
 }
 
-/**
- * A test body with an execution log that has nothing in it. All tests of a
- * backend share one database, which is emptied before each: opening one takes
- * longer than most of them.
- */
+/** A test body with an execution log that has nothing in it. */
 export function onExecutions(
   backend: Backend,
   body: (setting: Setting) => Promise<void>,
 ): () => Promise<void> {
-  return async () => {
-    const opened = shared.get(backend) ?? opening(backend);
-    shared.set(backend, opened);
-    const { place, database } = await opened;
-    await database.write("empty", function* () {
-      for (const table of emptied) yield* run(table);
+  return () =>
+    withPlace(backend, async (place) => {
+      const database = await place.open();
+      const clock = manualClock(T0);
+      const store = executions(database, { clock, entropy: allZero });
+      await body({ database, place, clock, store });
     });
-    const clock = manualClock(T0);
-    const store = executions(database, { clock, entropy: allZero });
-    await body({ database, place, clock, store });
-  };
 }
-
-type Opened = Pick<Setting, "database" | "place">;
-
-const shared = new WeakMap<Backend, Promise<Opened>>();
-
-async function opening(backend: Backend): Promise<Opened> {
-  const place = await backend.place();
-  return { place, database: await place.open() };
-}
-
-/** Closes and removes what the tests of a backend have shared. */
-export async function disposeExecutions(backend: Backend): Promise<void> {
-  const opened = await shared.get(backend);
-  shared.delete(backend);
-  await opened?.place.dispose();
-}
-
-const emptied: readonly Statement[] = [
-  sql`DELETE FROM holdfast_execution`,
-  sql`DELETE FROM holdfast_execution_event`,
-  sql`DELETE FROM holdfast_execution_response`,
-  sql`DELETE FROM holdfast_execution_delay`,
-  sql`DELETE FROM holdfast_execution_tag`,
-  sql`DELETE FROM holdfast_execution_log`,
-  sql`DELETE FROM holdfast_execution_backtrace`,
-  sql`DELETE FROM holdfast_execution_stack`,
-  sql`DELETE FROM holdfast_execution_limit`,
-];
 
 /** No retry is spread: a pause is as long as its policy says. Ids still differ, since they count up. */
 const allZero = { bytes: (length: number) => new Uint8Array(length) };

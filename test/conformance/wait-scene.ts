@@ -37,11 +37,11 @@ export function waitScene(backend: Backend): InScene {
 }
 
 /** A manual clock that knows how many sleep on it. */
-interface CountingClock extends ManualClock {
+export interface CountingClock extends ManualClock {
   readonly sleepers: number;
 }
 
-function countingClock(start: number): CountingClock {
+export function countingClock(start: number): CountingClock {
   const clock = manualClock(start);
   const asleep = new Set<object>();
   return {

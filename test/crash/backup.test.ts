@@ -7,6 +7,7 @@ import { operation, rows, run } from "../../src/sql/operation.ts";
 import type { Operation } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Database } from "../../src/stores/database.ts";
+import { compiled } from "../compile-children.ts";
 import { addNote, createNoteTable, noteCount } from "../conformance/notes.ts";
 import { isDeep, seed, seededRandom } from "../depth.ts";
 import { fill, heavyReads, remains } from "../sqlite/heavy.ts";
@@ -28,11 +29,7 @@ const addEntry: Operation<Entry, void> = operation("addEntry", {
   },
 });
 
-const runner = [
-  "--import",
-  "tsx",
-  join(import.meta.dirname, "backup-runner.ts"),
-];
+const runner = [compiled("crash/backup-runner.ts")];
 
 async function filled(folder: Folder, kilobytes: number): Promise<void> {
   const database = await folder.open();

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
-import { join } from "node:path";
+import { compiled } from "../compile-children.ts";
 
 /** A process of ours whose lines of output the test collects as they come. */
 export class Child {
@@ -19,13 +19,7 @@ export class Child {
     const [command, ...before] = [...under, process.execPath];
     this.process = spawn(
       command,
-      [
-        ...before,
-        "--import",
-        "tsx",
-        join(import.meta.dirname, script),
-        ...args.map(String),
-      ],
+      [...before, compiled(`crash/${script}`), ...args.map(String)],
       { stdio: ["pipe", "pipe", "pipe"] },
     );
     let rest = "";

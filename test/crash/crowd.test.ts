@@ -27,7 +27,7 @@ describe("many processes on one file", () => {
       }
     }));
 
-  const many = isDeep ? 16 : 8;
+  const many = isDeep ? 16 : 6;
 
   test(`${many} of them starting and dying together: every survivor hears of every death`, () =>
     withFile(async (folder, start) => {

@@ -34,17 +34,65 @@ export class Barrier {
 
   /** Resolves when so many transactions wait. */
   stopped(count: number): Promise<void> {
-    return until(async () => {
-      const shell = this.#shell;
-      const waiting = await shell`
-        SELECT 1 FROM pg_locks
-        WHERE locktype = 'advisory' AND objid = ${this.#number}::int8::oid AND NOT granted`;
-      return waiting.length >= count;
-    });
+    return until(async () => (await this.#waiting()) >= count);
+  }
+
+  /** Resolves when so many transactions wait, for the barrier or for a row of another. */
+  settled(count: number, place: Place): Promise<void> {
+    return until(
+      async () =>
+        (await this.#waiting()) + (await blockedIn(this.#shell, place)) >=
+        count,
+    );
+  }
+
+  /** How many transactions wait for the barrier now. */
+  async #waiting(): Promise<number> {
+    const shell = this.#shell;
+    const waiting = await shell`
+      SELECT 1 FROM pg_locks
+      WHERE locktype = 'advisory' AND objid = ${this.#number}::int8::oid AND NOT granted`;
+    return waiting.length;
   }
 
   async lift(): Promise<void> {
     const shell = this.#shell;
     await shell`SELECT pg_advisory_unlock(${this.#number}::int8)`;
   }
+}
+
+/** Resolves when a transaction of ours waits for a row of another one. */
+export async function blocked({
+  place,
+}: {
+  readonly place: Place;
+}): Promise<void> {
+  const shell = place.shell();
+  await until(async () => (await blockedIn(shell, place)) > 0);
+}
+
+async function blockedIn(shell: Shell, place: Place): Promise<number> {
+  const waiting = await shell`
+    SELECT 1 FROM pg_stat_activity
+    WHERE application_name = ${place.app} AND wait_event IN ('transactionid', 'tuple')`;
+  return waiting.length;
+}
+
+/** Runs a transaction, and stops it at a barrier before the first statement with these words. */
+export function* driveUntil<T>(
+  barrier: Barrier,
+  words: string,
+  tx: Tx<T>,
+): Tx<T> {
+  let isPast = false;
+  let step = tx.next();
+  while (step.done !== true) {
+    const text = step.value.statement?.template.postgres ?? "";
+    if (!isPast && text.includes(words)) {
+      isPast = true;
+      yield* barrier.stop();
+    }
+    step = tx.next(yield step.value);
+  }
+  return step.value;
 }

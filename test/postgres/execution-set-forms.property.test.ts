@@ -142,7 +142,7 @@ describe("a set form of the execution log", () => {
             expect(await many.stored()).toEqual(await one.stored());
           }),
           {
-            numRuns: isDeep ? 300 : 25,
+            numRuns: isDeep ? 300 : 12,
             seed,
             examples,
           },

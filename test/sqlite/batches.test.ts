@@ -47,6 +47,23 @@ describe("a batch", () => {
       expect(database.stats().batchSize.max).toBe(1);
     }));
 
+  test("starts while the last one is being flushed when it will be full too", () =>
+    withFolder(async (folder) => {
+      const database = await folder.open(
+        { limits: { batchBytes: 1_000 } },
+        { flush: { place: "thread", faults: { delayMs: 50 } } },
+      );
+      await database.write("tables", createNoteTable);
+      const before = database.stats().commits;
+      const body = "x".repeat(600);
+      const [first, ...others] = ids(20).map((id) =>
+        database.write(addNote, { id, body }),
+      );
+      await first;
+      expect(database.stats().commits - before).toBe(2);
+      await Promise.all(others);
+    }));
+
   test("is run again with savepoints when a call fails after it wrote, and only then", () =>
     withFolder(async (folder) => {
       const database = await folder.open();

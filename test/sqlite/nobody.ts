@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { join } from "node:path";
+import { compiled } from "../compile-children.ts";
 import { driverName } from "./place.ts";
 
 /** Only root may become somebody else. */
@@ -9,13 +9,7 @@ export const isRoot: boolean = process.getuid?.() === 0;
 export function openAsNobody(path: string, gid = 65_534): string {
   const child = spawnSync(
     process.execPath,
-    [
-      "--import",
-      "tsx",
-      join(import.meta.dirname, "open-and-report.ts"),
-      path,
-      driverName,
-    ],
+    [compiled("sqlite/open-and-report.ts"), path, driverName],
     { encoding: "utf8", ...(isRoot && { uid: 65_534, gid }) },
   );
   return child.stdout + child.stderr;

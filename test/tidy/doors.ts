@@ -1,6 +1,7 @@
 import path from "node:path";
 import { parse } from "./syntax.ts";
 import type { Syntax } from "./syntax.ts";
+import { isDoor } from "./tree.ts";
 import type { Tree } from "./tree.ts";
 
 /** A name of a file: `src/model/clock.ts#Clock`. */
@@ -17,9 +18,7 @@ const opaque: ReadonlySet<Place> = new Set([
  * A helper that its own module keeps to itself is looked through.
  */
 export function unexportedTypes(tree: Tree): readonly string[] {
-  const doors = [...tree.keys()].filter((file) =>
-    /^src\/[^/]+\.ts$/.test(file),
-  );
+  const doors = [...tree.keys()].filter(isDoor);
   const handedOut = new Map<Place, string>();
   for (const door of doors)
     for (const place of reExports(door, parse(door, tree.get(door) ?? "")))

@@ -1,6 +1,6 @@
 import { parse } from "./syntax.ts";
 import type { Syntax } from "./syntax.ts";
-import { isCode, isGenerated, isTest } from "./tree.ts";
+import { isCode, isDoor, isGenerated, isTest } from "./tree.ts";
 import type { Tree } from "./tree.ts";
 
 const fileLinesMax = 400;
@@ -9,7 +9,7 @@ const functionLinesMax = 70;
 export function longFiles(tree: Tree): readonly string[] {
   const problems: string[] = [];
   for (const [file, text] of tree) {
-    if (!isCode(file) || isGenerated(file)) continue;
+    if (!isCode(file) || isGenerated(file) || isDoor(file)) continue;
     const lines = text.trimEnd().split("\n").length;
     if (lines > fileLinesMax)
       problems.push(

@@ -38,6 +38,11 @@ export function isTest(file: string): boolean {
   return file.startsWith("test/") || file.endsWith(".test.ts");
 }
 
+/** A list of names, one per subpath of the package: it holds no ideas. */
+export function isDoor(file: string): boolean {
+  return /^src\/[^/]+\.ts$/.test(file);
+}
+
 export function isGenerated(file: string): boolean {
   return file.endsWith(".generated.ts");
 }

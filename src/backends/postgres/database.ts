@@ -1,7 +1,9 @@
 import { systemClock } from "../../host/clock.ts";
+import { byteTools } from "../../host/bytes.ts";
 import { systemEntropy } from "../../host/entropy.ts";
 import { sha256Hex } from "../../host/hash.ts";
-import { monotonicMs } from "../../host/timers.ts";
+import { monotonicMs, soon } from "../../host/timers.ts";
+import type { ByteTools } from "../../model/byte-tools.ts";
 import type { Clock } from "../../model/clock.ts";
 import { durationMs } from "../../model/durations.ts";
 import type { Duration } from "../../model/durations.ts";
@@ -65,6 +67,7 @@ export class PostgresDatabase implements Database {
   readonly dialect = "postgres";
   readonly entropy: Entropy = systemEntropy;
   readonly sha256Hex: (text: string) => string = sha256Hex;
+  readonly bytes: ByteTools = byteTools;
   readonly durability: Durability;
   readonly clock: Clock;
   readonly owner: OwnerId = owners.nextId("Own");
@@ -145,6 +148,10 @@ export class PostgresDatabase implements Database {
     if (this.#closing !== undefined) throw databaseClosed();
     refuseUnknownWait(options);
     return orGiveUp("writable()", options, () => this.#dispatcher.room());
+  }
+
+  pause(): Promise<void> {
+    return new Promise(soon);
   }
 
   subscribe(listener: (hint: ChangeHint) => void): () => void {

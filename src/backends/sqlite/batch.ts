@@ -29,6 +29,8 @@ export type BatchResult =
       readonly kind: "committed";
       readonly calls: readonly Call[];
       readonly outcomes: readonly Outcome[];
+      /** True when a limit ended it, and not the end of the queue. */
+      readonly isFull: boolean;
     }
   /** A lock is held elsewhere: nothing happened, the calls go back. */
   | { readonly kind: "busy"; readonly calls: readonly Call[] }
@@ -58,10 +60,11 @@ export function runBatch(
   const calls: Call[] = [];
   const outcomes: Outcome[] = [];
   const startedMs = monotonicMs();
+  let isFull = false;
   connection.boundBytes = 0;
   try {
     connection.control("BEGIN IMMEDIATE");
-    while (calls.length < limits.batchCalls) {
+    while (!isFull) {
       const call = next();
       if (call === undefined) break;
       calls.push(call);
@@ -73,11 +76,10 @@ export function runBatch(
         return { kind: "spoiled", calls };
       }
       outcomes.push(outcome);
-      if (
+      isFull =
+        calls.length >= limits.batchCalls ||
         connection.boundBytes >= limits.batchBytes ||
-        monotonicMs() - startedMs >= limits.batchMs
-      )
-        break;
+        monotonicMs() - startedMs >= limits.batchMs;
     }
     assertInTransaction(connection);
     connection.control("COMMIT");
@@ -86,7 +88,7 @@ export function runBatch(
     if (error instanceof Busy || isBusy(error)) return { kind: "busy", calls };
     return { kind: "lost", calls, error: lostBatch(connection, error) };
   }
-  return { kind: "committed", calls, outcomes };
+  return { kind: "committed", calls, outcomes, isFull };
 }
 
 /** Undefined when the call left a trace that must be undone. */

@@ -1,6 +1,8 @@
+import { byteTools } from "../../host/bytes.ts";
 import { systemEntropy } from "../../host/entropy.ts";
 import { sha256Hex } from "../../host/hash.ts";
-import { sleep } from "../../host/timers.ts";
+import { sleep, soon } from "../../host/timers.ts";
+import type { ByteTools } from "../../model/byte-tools.ts";
 import type { Clock } from "../../model/clock.ts";
 import { durationMs } from "../../model/durations.ts";
 import type { Duration } from "../../model/durations.ts";
@@ -73,6 +75,7 @@ export class OpenSqliteDatabase implements SqliteDatabase {
   readonly dialect = "sqlite";
   readonly entropy: Entropy = systemEntropy;
   readonly sha256Hex: (text: string) => string = sha256Hex;
+  readonly bytes: ByteTools = byteTools;
   readonly #parts: SqliteParts;
   readonly #neighbours: Neighbours | undefined;
   readonly #reads = new Set<Promise<unknown>>();
@@ -127,6 +130,10 @@ export class OpenSqliteDatabase implements SqliteDatabase {
     if (writes === undefined) throw readOnlyDatabase();
     refuseUnknownWait(options);
     return orGiveUp("writable()", options, () => writes.room());
+  }
+
+  pause(): Promise<void> {
+    return new Promise(soon);
   }
 
   subscribe(listener: (hint: ChangeHint) => void): () => void {

@@ -47,11 +47,15 @@ export function prepareFile(
   path: string,
   options: {
     readonly readOnly: boolean;
+    readonly mustExist?: boolean | undefined;
     readonly warn: (warning: Warning) => void;
     readonly probe?: FileSystemProbe;
   },
 ): string {
-  const scheme = /^([a-z][a-z0-9+.-]+):/i.exec(path)?.[1];
+  const scheme =
+    typeof path === "string"
+      ? /^([a-z][a-z0-9+.-]+):/i.exec(path)?.[1]
+      : undefined;
   // A URL may hold a password, so it is not shown.
   if (scheme !== undefined)
     throw new HoldfastError(
@@ -67,7 +71,7 @@ export function prepareFile(
     );
   const absolute = resolve(path);
   if (!existsSync(absolute)) {
-    if (options.readOnly) throw notFound(path);
+    if (options.readOnly || options.mustExist === true) throw notFound(path);
     createFile(absolute, path);
   }
   const real = realpathSync(absolute);
@@ -108,12 +112,7 @@ function judgeFileSystem(
 /** New files are the owner's alone; SQLite gives its -wal and -shm the same mode. */
 function createFile(absolute: string, path: string): void {
   try {
-    const firstCreated = mkdirSync(dirname(absolute), {
-      recursive: true,
-      mode: 0o700,
-    });
-    if (firstCreated !== undefined)
-      syncCreated(firstCreated, dirname(absolute));
+    makeFolder(dirname(absolute));
     closeSync(openSync(absolute, "wx", 0o600));
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
@@ -126,6 +125,12 @@ function createFile(absolute: string, path: string): void {
       { cause: error },
     );
   }
+}
+
+/** A folder of its owner's alone, and those it is in, unless they are there. */
+export function makeFolder(folder: string): void {
+  const firstCreated = mkdirSync(folder, { recursive: true, mode: 0o700 });
+  if (firstCreated !== undefined) syncCreated(firstCreated, folder);
 }
 
 /** Each new folder, from the outermost to the one of the file. */
@@ -149,7 +154,7 @@ function syncFolder(folder: string): void {
 function notFound(path: string): HoldfastError {
   return new HoldfastError(
     "DATABASE_NOT_FOUND",
-    `There is no database at "${path}", and a read-only open creates none. Check the path.`,
+    `There is no database at "${path}", and this open creates none. Check the path.`,
     { path },
   );
 }

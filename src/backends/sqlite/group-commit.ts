@@ -52,6 +52,8 @@ export class GroupCommit {
   #unflushed = 0;
   #holds = 0;
   #careful = 0;
+  /** How many calls fill a batch: as many as filled the last one that a limit ended. */
+  #fullCalls: number;
   /** Another process waited for our last commit. */
   #othersWait = false;
   /** Ends the wait for a lock at once. */
@@ -70,6 +72,7 @@ export class GroupCommit {
     this.#flusher = flusher;
     this.#meters = meters;
     this.#options = options;
+    this.#fullCalls = options.limits.batchCalls;
   }
 
   get queueDepth(): number {
@@ -155,10 +158,7 @@ export class GroupCommit {
   #schedule(): void {
     if (this.#scheduled || this.#holds > 0 || this.#busySinceMs !== undefined)
       return;
-    if (
-      this.#queue.length <
-      (this.#unflushed === 0 ? 1 : this.#options.limits.batchCalls)
-    )
+    if (this.#queue.length < (this.#unflushed === 0 ? 1 : this.#fullCalls))
       return;
     // One commit may wait for its flush while another is being flushed, not more.
     // When another process waits it gets the time of a flush to take its turn.
@@ -178,6 +178,9 @@ export class GroupCommit {
     switch (result.kind) {
       case "committed":
         if (this.#careful > 0) this.#careful -= 1;
+        this.#fullCalls = result.isFull
+          ? result.calls.length
+          : this.#options.limits.batchCalls;
         this.#measured(result, startedMs);
         this.#othersWait = this.#options.afterCommit(
           this.#connection.statements,

@@ -101,6 +101,7 @@ export class Opening {
     const { readOnly, warn, clock, durability } = this.#settings;
     const real = prepareFile(this.#path, {
       readOnly,
+      mustExist: seams.mustExist,
       warn,
       ...(seams.fileSystem && { probe: seams.fileSystem }),
     });

@@ -42,8 +42,10 @@ export interface SqliteOptions {
   readonly onWarning?: (warning: Warning) => void;
 }
 
-/** What tests put in place of the disk. */
+/** What tests put in place of the disk, and who opens a file for others. */
 export interface SqliteSeams {
+  /** A file that is not there is refused with `DATABASE_NOT_FOUND`, not made. */
+  readonly mustExist?: boolean;
   readonly flush?: FlushTuning;
   readonly fileSystem?: FileSystemProbe;
   /** Where the folder of peers' sockets is made; the system's temporary folder otherwise. */

@@ -84,14 +84,26 @@ export function checkedCount(
   if (Number.isSafeInteger(count) && count >= min && count <= max) return count;
   throw new HoldfastError(
     "OPTION_INVALID",
-    `Option ${what} is ${typeof count === "number" ? count : typeof count}; expected a whole number from ${min} to ${max}.`,
+    `Option ${what} is a whole number from ${min} to ${max}; got ${kindOfCount(count, min)}.`,
     { option: what },
   );
+}
+
+/** What is wrong with it, without the number: it may be a user's. */
+function kindOfCount(count: unknown, min: number): string {
+  if (typeof count !== "number") return typeof count;
+  if (!Number.isSafeInteger(count)) return "a number that is not such";
+  return count < min ? "a smaller one" : "a larger one";
 }
 
 /** A version is a place in a log, from 0 on. */
 export function checkedVersion(version: number): number {
   return checkedCount("version", version);
+}
+
+/** An instant: whole milliseconds since 1970 that a Date can show. */
+export function checkedInstant(what: string, instant: number): number {
+  return checkedCount(what, instant, { min: 0, max: 8.64e15 });
 }
 
 export function checkedMetadata(

@@ -6,7 +6,7 @@ import type { FunctionName } from "../../model/function-name.ts";
 import { parseJoinSetId } from "../../model/join-set-id.ts";
 import type { JoinSetId } from "../../model/join-set-id.ts";
 import type { RetryPolicy } from "../../model/retry-policy.ts";
-import { textsOf } from "../../sql/dialect.ts";
+import { textRows } from "../../sql/dialect.ts";
 import { operation, row, rows } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
@@ -45,7 +45,7 @@ export const earliestDue: Operation<OfFunctions, EarliestDue> = operation(
           (SELECT due_at FROM holdfast_execution
            WHERE function = asked.value AND state = 'pending' AND lifecycle = 'active'
            ORDER BY due_at, id LIMIT 1) AS due_at
-        FROM ${textsOf(functions)} AS asked`);
+        FROM ${textRows(functions)} AS asked`);
       const byFunction = new Map<FunctionName, number>();
       for (const { name, due_at: dueAt } of found)
         if (dueAt !== null) byFunction.set(name, dueAt);

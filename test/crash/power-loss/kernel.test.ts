@@ -1,5 +1,5 @@
 // Promise 1 on simulated disks: what the kernel acknowledged, or let a read see, is there after power loss.
-import { fileURLToPath } from "node:url";
+import { compiled } from "../../compile-children.ts";
 import { describe, expect, test } from "vitest";
 import { isDeep, seed, seededRandom } from "../../depth.ts";
 import { chooseCrashPoints } from "./images.ts";
@@ -10,9 +10,9 @@ import type { Recording } from "./recording.ts";
 import { surveyCrashes } from "./verify.ts";
 import type { Connection, SurveyResult } from "./verify.ts";
 
-const script = fileURLToPath(new URL("./kernel-process.ts", import.meta.url));
+const script = compiled("crash/power-loss/kernel-process.ts");
 const notes = isDeep ? 120 : 40;
-const crashPoints = isDeep ? 300 : 30;
+const crashPoints = isDeep ? 300 : 15;
 const timeoutMs = isDeep ? 600_000 : 60_000;
 
 type Durability = "full" | "normal";

@@ -1,9 +1,9 @@
 import { openSqlite } from "../../src/sqlite.ts";
 import type { Database } from "../../src/stores/database.ts";
-import { conformance } from "../conformance/all.ts";
+import type { Backend } from "../conformance/backend.ts";
 import { driverName } from "../sqlite/place.ts";
 
-conformance({
+export const sqliteMemory: Backend = {
   name: `SQLite in memory (${driverName})`,
   survives: false,
   place() {
@@ -24,4 +24,4 @@ conformance({
         void (await Promise.all(opened.map((database) => database.close()))),
     });
   },
-});
+};

@@ -1,6 +1,3 @@
-import type { Backend } from "./backend.ts";
-import { changesSuite } from "./changes.suite.ts";
-import { closeSuite } from "./close.suite.ts";
 import { executionAnswersSuite } from "./execution-answers.suite.ts";
 import { executionAppendSuite } from "./execution-append.suite.ts";
 import { executionAtomicitySuite } from "./execution-atomicity.suite.ts";
@@ -32,34 +29,20 @@ import { executionRemovalSuite } from "./execution-removal.suite.ts";
 import { executionRepeatSuite } from "./execution-repeat.suite.ts";
 import { executionResponsesSuite } from "./execution-responses.suite.ts";
 import { executionRetentionSuite } from "./execution-retention.suite.ts";
-import { disposeExecutions } from "./execution-setting.ts";
 import { executionSignalsSuite } from "./execution-signals.suite.ts";
 import { executionSweepsSuite } from "./execution-sweeps.suite.ts";
 import { executionTextsSuite } from "./execution-texts.suite.ts";
 import { executionTimersSuite } from "./execution-timers.suite.ts";
 import { executionUnlockSuite } from "./execution-unlock.suite.ts";
 import { executionWaitsSuite } from "./execution-waits.suite.ts";
-import { mistakesSuite } from "./mistakes.suite.ts";
-import { openSuite } from "./open.suite.ts";
-import { statementsSuite } from "./statements.suite.ts";
-import { valuesSuite } from "./values.suite.ts";
-import { waitUntilSuite } from "./wait-until.suite.ts";
-import { waitsSuite } from "./waits.suite.ts";
-import { writeSuite } from "./write.suite.ts";
-import { afterAll, describe } from "vitest";
+import type { Backend } from "./backend.ts";
+import { sharingPlaces } from "./shared-places.ts";
+import { describe } from "vitest";
 
-/** The whole contract of a database, for one backend. */
-export function conformance(backend: Backend): void {
-  describe(`on ${backend.name}`, () => {
-    afterAll(() => disposeExecutions(backend));
-    openSuite(backend);
-    writeSuite(backend);
-    mistakesSuite(backend);
-    statementsSuite(backend);
-    valuesSuite(backend);
-    waitsSuite(backend);
-    changesSuite(backend);
-    closeSuite(backend);
+/** The contract of the execution log, for one backend. */
+export function executionConformance(each: Backend): void {
+  describe(`on ${each.name}`, () => {
+    const backend = sharingPlaces(each);
     executionCreateSuite(backend);
     executionAppendSuite(backend);
     executionEventsSuite(backend);
@@ -86,7 +69,6 @@ export function conformance(backend: Backend): void {
     executionAtomicitySuite(backend);
     executionBorderSuite(backend);
     executionTextsSuite(backend);
-    waitUntilSuite(backend);
     executionRetentionSuite(backend);
     executionRemovalSuite(backend);
     executionTimersSuite(backend);

@@ -2,11 +2,11 @@ import { randomBytes } from "node:crypto";
 import postgres from "postgres";
 import { openPostgres } from "../../src/postgres.ts";
 import type { Database } from "../../src/stores/database.ts";
-import { conformance } from "../conformance/all.ts";
+import type { Backend } from "../conformance/backend.ts";
 
 const url = process.env["HOLDFAST_TEST_POSTGRES_URL"] ?? "";
 
-conformance({
+export const postgresSchema: Backend = {
   name: "Postgres",
   survives: true,
   place() {
@@ -31,7 +31,7 @@ conformance({
       },
     });
   },
-});
+};
 
 /** Another client, with the schema first on its path, as an app would have it. */
 async function shell(

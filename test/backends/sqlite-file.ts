@@ -1,7 +1,7 @@
-import { conformance } from "../conformance/all.ts";
+import type { Backend } from "../conformance/backend.ts";
 import { Folder, driverName } from "../sqlite/place.ts";
 
-conformance({
+export const sqliteFile: Backend = {
   name: `a SQLite file (${driverName})`,
   survives: true,
   place() {
@@ -16,4 +16,4 @@ conformance({
       dispose: () => folder.dispose(),
     });
   },
-});
+};

@@ -1,0 +1,32 @@
+import { createHash } from "node:crypto";
+import { deflateSync, inflateSync } from "node:zlib";
+import type { ByteTools } from "../model/byte-tools.ts";
+import { sha256Hex } from "./hash.ts";
+
+export const byteTools: ByteTools = {
+  sha256Hex,
+  sha256() {
+    const hash = createHash("sha256");
+    return {
+      add: (bytes) => void hash.update(bytes),
+      hex: () => hash.digest("hex"),
+    };
+  },
+  deflate: (bytes) => plain(deflateSync(bytes)),
+  inflate(bytes, sizeMax) {
+    try {
+      // Node takes no bound of 0; one byte too many is noticed below.
+      const inflated = inflateSync(bytes, {
+        maxOutputLength: Math.max(1, sizeMax),
+      });
+      return inflated.length <= sizeMax ? plain(inflated) : undefined;
+    } catch {
+      return undefined;
+    }
+  },
+};
+
+/** Without the methods of Buffer, whose `slice` shares memory. */
+function plain(buffer: Buffer): Uint8Array {
+  return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength);
+}

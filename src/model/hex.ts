@@ -1,0 +1,6 @@
+/** Bytes as two lower-case hexadecimal digits each. */
+export function hexOf(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join(
+    "",
+  );
+}

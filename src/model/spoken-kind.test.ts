@@ -1,0 +1,24 @@
+import { expect, test } from "vitest";
+import { isRecord, spokenKind } from "./spoken-kind.ts";
+
+test("every value has a kind, and none is repeated", () => {
+  const kinds = [
+    [null, "null"],
+    [undefined, "nothing"],
+    [["secret"], "a list"],
+    ["secret", "a text"],
+    [{ secret: 1 }, "an object"],
+    [Object.create(null), "an object"],
+    [5, "a number"],
+    [true, "a boolean"],
+    [5n, "a bigint"],
+    [Symbol("secret"), "a symbol"],
+    [() => "secret", "a function"],
+  ] as const;
+  for (const [value, kind] of kinds) expect(spokenKind(value)).toBe(kind);
+});
+
+test("only objects with fields are records", () => {
+  expect([{}, Object.create(null)].every(isRecord)).toBe(true);
+  expect([null, undefined, [], "x", 5, () => 1].some(isRecord)).toBe(false);
+});

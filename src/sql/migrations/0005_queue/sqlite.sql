@@ -1,0 +1,89 @@
+-- Who may work on a session. The row stays when nobody does, with the last
+-- fence: a number that was given out is never given out again. `given_back`
+-- has a bit for each of the leases before it, the last one lowest.
+CREATE TABLE holdfast_session_lease (
+  session INTEGER NOT NULL CONSTRAINT holdfast_session_lease_pkey PRIMARY KEY,
+  fence INTEGER NOT NULL,
+  given_back INTEGER NOT NULL,
+  owner TEXT,
+  incarnation TEXT,
+  process TEXT,
+  token TEXT,
+  claimed_at INTEGER,
+  renewed_at INTEGER,
+  expires_at INTEGER
+) STRICT;
+
+-- What waits for a session's next turn, in the order of keys. A claim counts
+-- as long as the session's lease has its fence. `claim_size` is how many
+-- batches it took, so that it can only be completed as a whole.
+CREATE TABLE holdfast_queue_batch (
+  key INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL,
+  session INTEGER NOT NULL,
+  source_key TEXT,
+  process TEXT,
+  sequence INTEGER,
+  dedupe_key TEXT,
+  class TEXT NOT NULL,
+  delivery TEXT NOT NULL,
+  slot TEXT NOT NULL,
+  merge_key TEXT,
+  available_at INTEGER NOT NULL,
+  enqueued_at INTEGER NOT NULL,
+  claim TEXT,
+  claim_fence INTEGER,
+  claim_size INTEGER
+) STRICT;
+
+CREATE UNIQUE INDEX holdfast_queue_batch_id ON holdfast_queue_batch (session, id);
+CREATE INDEX holdfast_queue_batch_order ON holdfast_queue_batch (session, key);
+CREATE UNIQUE INDEX holdfast_queue_batch_source ON holdfast_queue_batch (session, source_key)
+  WHERE source_key IS NOT NULL;
+CREATE UNIQUE INDEX holdfast_queue_batch_wake ON holdfast_queue_batch (session, process, sequence)
+  WHERE process IS NOT NULL;
+CREATE INDEX holdfast_queue_batch_claim ON holdfast_queue_batch (session, claim_fence, claim, key)
+  WHERE claim IS NOT NULL;
+CREATE INDEX holdfast_queue_batch_later ON holdfast_queue_batch (session, available_at) WHERE available_at > 0;
+
+CREATE TABLE holdfast_queue_item (
+  key INTEGER PRIMARY KEY AUTOINCREMENT,
+  batch INTEGER NOT NULL,
+  ordinal INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  payload TEXT NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX holdfast_queue_item_batch ON holdfast_queue_item (batch, ordinal);
+
+-- Source keys of batches that have left the queue, remembered for a while, so
+-- that a repeated enqueue is not delivered again.
+CREATE TABLE holdfast_queue_consumed (
+  session INTEGER NOT NULL,
+  source_key TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  CONSTRAINT holdfast_queue_consumed_pkey PRIMARY KEY (session, source_key)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX holdfast_queue_consumed_age ON holdfast_queue_consumed (at);
+
+-- The same for wakes, which come from a process in the order of their numbers:
+-- the last one says it for all before it.
+CREATE TABLE holdfast_queue_wake_mark (
+  session INTEGER NOT NULL,
+  process TEXT NOT NULL,
+  sequence INTEGER NOT NULL,
+  CONSTRAINT holdfast_queue_wake_mark_pkey PRIMARY KEY (session, process)
+) STRICT, WITHOUT ROWID;
+
+-- The last claims of a session that were completed outside of a commit, under
+-- the lease of that time, so that a repetition is told from a claim that does
+-- not count. `batches` is the sorted ids it took.
+CREATE TABLE holdfast_queue_completed (
+  session INTEGER NOT NULL,
+  number INTEGER NOT NULL,
+  fence INTEGER NOT NULL,
+  claim TEXT NOT NULL,
+  batches TEXT NOT NULL,
+  CONSTRAINT holdfast_queue_completed_pkey PRIMARY KEY (session, number)
+) STRICT, WITHOUT ROWID;

@@ -1,0 +1,79 @@
+-- Content by its own hash: the SHA-256 of the bytes before compression, which
+-- every read verifies. What refers to it are columns of other tables.
+CREATE TABLE holdfast_blob (
+  key BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  hash TEXT COLLATE "C" NOT NULL,
+  kind TEXT COLLATE "C" NOT NULL,
+  encoding TEXT COLLATE "C" NOT NULL,
+  size BIGINT NOT NULL,
+  put_at BIGINT NOT NULL,
+  content BYTEA NOT NULL
+);
+
+CREATE UNIQUE INDEX holdfast_blob_hash ON holdfast_blob (hash);
+
+-- When a blob was last put on its own, by somebody who is about to refer to it:
+-- until the grace period is over nobody else removes it. Beside the blobs, so
+-- that putting one again does not write its content again.
+CREATE TABLE holdfast_blob_put (
+  hash TEXT COLLATE "C" NOT NULL,
+  at BIGINT NOT NULL,
+  CONSTRAINT holdfast_blob_put_pkey PRIMARY KEY (hash)
+);
+
+-- Names for blobs. Each keeps the blob it points to.
+CREATE TABLE holdfast_artifact (
+  namespace TEXT COLLATE "C" NOT NULL,
+  name TEXT COLLATE "C" NOT NULL,
+  blob TEXT COLLATE "C" NOT NULL,
+  put_at BIGINT NOT NULL,
+  CONSTRAINT holdfast_artifact_pkey PRIMARY KEY (namespace, name)
+);
+
+CREATE INDEX holdfast_artifact_blob ON holdfast_artifact (blob);
+
+-- Which session has which attachment. Written before the bytes are: a row that
+-- no commit has stamped tells what to clean up after a crash.
+CREATE TABLE holdfast_attachment (
+  session BIGINT NOT NULL,
+  id TEXT COLLATE "C" NOT NULL,
+  intent_at BIGINT NOT NULL,
+  committed_at BIGINT,
+  size BIGINT NOT NULL,
+  media_type TEXT COLLATE "C" NOT NULL,
+  width BIGINT,
+  height BIGINT,
+  label TEXT COLLATE "C",
+  CONSTRAINT holdfast_attachment_pkey PRIMARY KEY (session, id)
+);
+
+CREATE INDEX holdfast_attachment_id ON holdfast_attachment (id);
+CREATE INDEX holdfast_attachment_uncommitted ON holdfast_attachment (intent_at, session, id)
+  WHERE committed_at IS NULL;
+
+-- Where the bytes of attachments are. A name is used for one put and never
+-- again, so removing an old one cannot hit bytes that were put since.
+-- `condemned_for` is the session that was the last to have them, if one was.
+CREATE TABLE holdfast_attachment_copy (
+  name TEXT COLLATE "C" NOT NULL,
+  id TEXT COLLATE "C" NOT NULL,
+  store TEXT COLLATE "C" NOT NULL,
+  state TEXT COLLATE "C" NOT NULL,
+  size BIGINT NOT NULL,
+  made_at BIGINT NOT NULL,
+  condemned_for BIGINT,
+  CONSTRAINT holdfast_attachment_copy_pkey PRIMARY KEY (name)
+);
+
+CREATE INDEX holdfast_attachment_copy_id ON holdfast_attachment_copy (id);
+CREATE INDEX holdfast_attachment_copy_unfinished ON holdfast_attachment_copy (made_at)
+  WHERE state = 'writing';
+CREATE INDEX holdfast_attachment_copy_condemned ON holdfast_attachment_copy (store, name)
+  WHERE state = 'condemned';
+
+-- The bytes themselves, unless they are kept in files.
+CREATE TABLE holdfast_attachment_bytes (
+  name TEXT COLLATE "C" NOT NULL,
+  content BYTEA NOT NULL,
+  CONSTRAINT holdfast_attachment_bytes_pkey PRIMARY KEY (name)
+);

@@ -1,0 +1,76 @@
+import { lockRow } from "../../sql/dialect.ts";
+import { operation, row, run } from "../../sql/operation.ts";
+import type { Operation } from "../../sql/operation.ts";
+import { sql } from "../../sql/statement.ts";
+import type { Database } from "../database.ts";
+import { checkedCount } from "../execution/checks.ts";
+import { attachmentFailed } from "./byte-store.ts";
+import type { ByteStore } from "./byte-store.ts";
+import { hashed } from "./hashing.ts";
+
+interface NewBytes {
+  readonly name: string;
+  readonly content: Uint8Array;
+}
+
+/** Only for a put that nobody has given up: nothing would remove them later. */
+const putBytes: Operation<NewBytes, void> = operation("putAttachmentBytes", {
+  key: (input: NewBytes) => input.name,
+  *one({ name, content }) {
+    const copy = yield* row<{ id: string; state: string }>(sql`
+      SELECT id, state FROM holdfast_attachment_copy WHERE name = ${name} ${lockRow}`);
+    if (copy?.state !== "writing")
+      throw attachmentFailed(
+        copy?.id ?? name,
+        "a sweep has given the put up meanwhile",
+      );
+    yield* run(sql`
+      INSERT INTO holdfast_attachment_bytes (name, content) VALUES (${name}, ${content})
+      ON CONFLICT (name) DO NOTHING`);
+  },
+});
+
+const getBytes: Operation<{ readonly name: string }, Uint8Array | undefined> =
+  operation("getAttachmentBytes", {
+    key: (input: { readonly name: string }) => input.name,
+    *one({ name }) {
+      const found = yield* row<{ readonly content: Uint8Array }>(sql`
+        SELECT content FROM holdfast_attachment_bytes WHERE name = ${name}`);
+      return found?.content;
+    },
+  });
+
+const removeBytes: Operation<{ readonly name: string }, void> = operation(
+  "removeAttachmentBytes",
+  {
+    key: (input: { readonly name: string }) => input.name,
+    *one({ name }) {
+      yield* run(sql`
+        DELETE FROM holdfast_attachment_bytes WHERE name = ${name}`);
+    },
+  },
+);
+
+/** Bytes in a table, beside everything else: one file to back up. For attachments of some megabytes. */
+export function attachmentsInDatabase(
+  database: Database,
+  options: {
+    /** 16 MiB unless told. */
+    readonly bytesMax?: number;
+  } = {},
+): ByteStore {
+  return {
+    kind: "database",
+    isDurable: database.durability !== "memory",
+    bytesMax: checkedCount("bytesMax", options.bytesMax ?? 16_777_216, {
+      min: 1,
+      max: 268_435_456,
+    }),
+    async put(name, content) {
+      await database.write(putBytes, { name, content });
+      return hashed(database, content);
+    },
+    get: (name) => database.read(getBytes, { name }),
+    remove: (name) => database.write(removeBytes, { name }),
+  };
+}

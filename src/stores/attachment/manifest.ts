@@ -1,0 +1,255 @@
+import { lockRow, textsOf } from "../../sql/dialect.ts";
+import { operation, row, rows, run } from "../../sql/operation.ts";
+import type { Operation, Tx } from "../../sql/operation.ts";
+import { sql } from "../../sql/statement.ts";
+import { livingSession, lockedSession } from "../session/session-row.ts";
+import type { SessionRef } from "../session/session-row.ts";
+
+/** What the bytes are; told by whoever put them. */
+export interface AttachmentDescription {
+  readonly mediaType: string;
+  readonly width?: number;
+  readonly height?: number;
+  readonly label?: string;
+}
+
+/** An attachment of a session. Its id is the SHA-256 of its bytes. */
+export interface Attachment extends AttachmentDescription {
+  readonly id: string;
+  readonly size: number;
+  readonly intentAt: number;
+  /** When a commit first referred to it. */
+  readonly committedAt: number | undefined;
+}
+
+interface ManifestRow {
+  readonly id: string;
+  readonly size: number;
+  readonly intent_at: number;
+  readonly committed_at: number | null;
+  readonly media_type: string;
+  readonly width: number | null;
+  readonly height: number | null;
+  readonly label: string | null;
+}
+
+function attachmentOf(found: ManifestRow): Attachment {
+  const { width, height, label } = found;
+  return {
+    id: found.id,
+    size: found.size,
+    intentAt: found.intent_at,
+    committedAt: found.committed_at ?? undefined,
+    mediaType: found.media_type,
+    ...(width !== null && { width }),
+    ...(height !== null && { height }),
+    ...(label !== null && { label }),
+  };
+}
+
+export interface Intent {
+  readonly session: SessionRef;
+  readonly id: string;
+  readonly size: number;
+  readonly description: AttachmentDescription;
+  readonly at: number;
+  /** Where the bytes will be, unless they are somewhere already. */
+  readonly store: string;
+  readonly name: string;
+  /** Copies that were found to be lost: they do not count as stored. */
+  readonly lost?: readonly string[];
+}
+
+export interface Intended {
+  readonly attachment: Attachment;
+  /** A copy of the bytes that is stored already; without one they are to be written under the new name. */
+  readonly stored: string | undefined;
+}
+
+/**
+ * Records that a session is about to have an attachment, before its bytes are
+ * written. Of bytes that are stored already the copy is locked first: a sweep
+ * that would remove it either sees the intent, or has condemned it before and
+ * the bytes are written anew under another name.
+ *
+ * Intending again begins the time to commit anew; what a commit refers to
+ * stays described as it was.
+ *
+ * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
+ */
+export const recordIntent: Operation<Intent, Intended> = operation(
+  "recordIntent",
+  {
+    key: (input: Intent) => input.session.id,
+    *one(intent) {
+      const { id, store, name, size, at, lost = [] } = intent;
+      const { key: session } = yield* lockedSession(intent.session);
+      const copies = yield* rows<{ readonly name: string }>(sql`
+        SELECT name FROM holdfast_attachment_copy
+        WHERE id = ${id} AND store = ${store} AND state = 'stored' ORDER BY name ${lockRow}`);
+      const stored = copies.find((copy) => !lost.includes(copy.name));
+      if (stored === undefined)
+        yield* run(sql`
+          INSERT INTO holdfast_attachment_copy (name, id, store, state, size, made_at)
+          VALUES (${name}, ${id}, ${store}, 'writing', ${size}, ${at})`);
+      return {
+        attachment: yield* writeManifest(session, intent),
+        stored: stored?.name,
+      };
+    },
+  },
+);
+
+function* writeManifest(
+  session: number,
+  { id, size, at, description }: Intent,
+): Tx<Attachment> {
+  const { mediaType, width, height, label } = description;
+  yield* run(sql`
+    INSERT INTO holdfast_attachment (session, id, intent_at, committed_at, size, media_type, width, height, label)
+    VALUES (${session}, ${id}, ${at}, NULL, ${size}, ${mediaType}, ${width ?? null}, ${height ?? null}, ${label ?? null})
+    ON CONFLICT (session, id) DO UPDATE SET intent_at = excluded.intent_at, media_type = excluded.media_type,
+      width = excluded.width, height = excluded.height, label = excluded.label
+      WHERE holdfast_attachment.committed_at IS NULL`);
+  const found = yield* manifestRow(session, id);
+  if (found === undefined) throw new Error("An intent vanished while locked.");
+  return attachmentOf(found);
+}
+
+function* manifestRow(
+  session: number,
+  id: string,
+): Tx<ManifestRow | undefined> {
+  return yield* row<ManifestRow>(sql`
+    SELECT id, size, intent_at, committed_at, media_type, width, height, label
+    FROM holdfast_attachment WHERE session = ${session} AND id = ${id}`);
+}
+
+interface StoredCopy {
+  readonly name: string;
+  /** Copies that it replaces. */
+  readonly lost?: readonly string[];
+}
+
+interface Copy {
+  readonly name: string;
+  readonly id: string;
+  readonly store: string;
+  readonly state: string;
+}
+
+/**
+ * Records that the bytes of a copy are stored. False when a sweep has given
+ * the put up meanwhile: then they are to be removed and put again. Of two
+ * copies of the same bytes the later one is condemned at once. All are locked,
+ * in the order of their names, and then read anew: who has waited for a lock
+ * would know nothing of copies that came meanwhile, and who comes after waits
+ * for this one. Copies that were lost are condemned only now, so that what a
+ * commit refers to never is without one.
+ */
+export const recordStored: Operation<StoredCopy, boolean> = operation(
+  "recordStored",
+  {
+    key: (input: StoredCopy) => input.name,
+    *one({ name, lost = [] }) {
+      const put = yield* row<{ readonly id: string }>(sql`
+        SELECT id FROM holdfast_attachment_copy WHERE name = ${name}`);
+      if (put === undefined) return false;
+      yield* rows(sql`
+        SELECT name FROM holdfast_attachment_copy WHERE id = ${put.id} ORDER BY name ${lockRow}`);
+      const copies = yield* rows<Copy>(sql`
+        SELECT name, id, store, state FROM holdfast_attachment_copy WHERE id = ${put.id} ORDER BY name`);
+      const own = copies.find((copy) => copy.name === name);
+      if (own?.state !== "writing") return false;
+      const isThere = copies.some(
+        (copy) =>
+          copy.store === own.store &&
+          copy.state === "stored" &&
+          !lost.includes(copy.name),
+      );
+      if (lost.length > 0)
+        yield* run(sql`
+          UPDATE holdfast_attachment_copy SET state = 'condemned'
+          WHERE name IN ${textsOf(lost)} AND id = ${own.id} AND state = 'stored'`);
+      yield* run(sql`
+        UPDATE holdfast_attachment_copy SET state = ${isThere ? "condemned" : "stored"} WHERE name = ${name}`);
+      return true;
+    },
+  },
+);
+
+export interface Located {
+  readonly attachment: Attachment;
+  /** Undefined when no copy of the bytes is complete. */
+  readonly name: string | undefined;
+}
+
+interface Locate {
+  readonly session: SessionRef;
+  readonly id: string;
+  readonly store: string;
+}
+
+/** An attachment and where its bytes are; undefined when the session has none of that id. */
+export const locateAttachment: Operation<Locate, Located | undefined> =
+  operation("locateAttachment", {
+    key: (input: Locate) => input.session.id,
+    *one({ session, id, store }) {
+      const { key } = yield* livingSession(session);
+      const found = yield* manifestRow(key, id);
+      if (found === undefined) return undefined;
+      const copy = yield* row<{ readonly name: string }>(sql`
+        SELECT name FROM holdfast_attachment_copy
+        WHERE id = ${id} AND store = ${store} AND state = 'stored' ORDER BY name LIMIT 1`);
+      return { attachment: attachmentOf(found), name: copy?.name };
+    },
+  });
+
+interface ListOf {
+  readonly session: SessionRef;
+  readonly after: string;
+  readonly limit: number;
+}
+
+/** The attachments of a session, in the order of their ids. */
+export const listOfSession: Operation<ListOf, readonly Attachment[]> =
+  operation("listOfSession", {
+    key: (input: ListOf) => input.session.id,
+    *one({ session, after, limit }) {
+      const { key } = yield* livingSession(session);
+      const found = yield* rows<ManifestRow>(sql`
+        SELECT id, size, intent_at, committed_at, media_type, width, height, label
+        FROM holdfast_attachment WHERE session = ${key} AND id > ${after} ORDER BY id LIMIT ${limit}`);
+      return found.map(attachmentOf);
+    },
+  });
+
+export interface UncommittedPlace {
+  readonly intentAt: number;
+  readonly id: string;
+}
+
+interface ListUncommitted {
+  readonly session: SessionRef;
+  /** Where the page before ended. */
+  readonly after: UncommittedPlace | undefined;
+  readonly until: number;
+  readonly limit: number;
+}
+
+/** Intents of a session up to an instant that no commit has made good, oldest first. */
+export const listUncommitted: Operation<
+  ListUncommitted,
+  readonly Attachment[]
+> = operation("listUncommitted", {
+  key: (input: ListUncommitted) => input.session.id,
+  *one({ session, after, until, limit }) {
+    const { key } = yield* livingSession(session);
+    const { intentAt, id } = after ?? { intentAt: -1, id: "" };
+    const found = yield* rows<ManifestRow>(sql`
+      SELECT id, size, intent_at, committed_at, media_type, width, height, label FROM holdfast_attachment
+      WHERE session = ${key} AND committed_at IS NULL AND intent_at <= ${until}
+        AND (intent_at, id) > (${intentAt}, ${id}) ORDER BY intent_at, id LIMIT ${limit}`);
+    return found.map(attachmentOf);
+  },
+});

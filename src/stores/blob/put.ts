@@ -1,0 +1,110 @@
+import type { NewBlob } from "../../model/blob.ts";
+import { HoldfastError } from "../../model/errors.ts";
+import { lockShared, textsOf } from "../../sql/dialect.ts";
+import { operation, rows, run } from "../../sql/operation.ts";
+import type { Operation, Tx } from "../../sql/operation.ts";
+import { sql } from "../../sql/statement.ts";
+import { missingBlobs } from "./read.ts";
+import { lockedBlobs } from "./remove.ts";
+import type { LockedBlob } from "./remove.ts";
+
+/** What a transaction does with blobs. */
+export interface BlobExchange {
+  /** Those that its rows are going to refer to. */
+  readonly puts: readonly NewBlob[];
+  /** Hashes that its rows refer to and will not any longer. */
+  readonly leaving: readonly string[];
+}
+
+/**
+ * Stores blobs that rows of the same transaction are going to refer to, or
+ * keeps those of the same content in the form they have. They are locked until
+ * the transaction ends, so that whoever collects garbage meanwhile passes them
+ * over; others may refer to them at the same time.
+ *
+ * Those that it leaves are locked for `removeLocked`, which comes when its rows
+ * are written. All are touched in the order of their hashes, so that two who
+ * exchange the same ones wait and do not deadlock.
+ */
+export function* exchangeBlobs({
+  puts,
+  leaving,
+}: BlobExchange): Tx<readonly LockedBlob[]> {
+  const wanted = new Map(puts.map((blob) => [blob.hash, blob]));
+  const hashes = new Set([...wanted.keys(), ...leaving]);
+  const missing = new Set(
+    wanted.size === 0 ? [] : yield* missingBlobs([...wanted.keys()]),
+  );
+  const left: LockedBlob[] = [];
+  for (const hash of [...hashes].toSorted()) {
+    const blob = wanted.get(hash);
+    if (blob === undefined) left.push(...(yield* lockedBlobs([hash], "wait")));
+    else yield* putOne(blob, !missing.has(hash));
+  }
+  return left;
+}
+
+/** Those that rows of the same transaction are going to refer to. */
+export function* putBlobs(blobs: readonly NewBlob[]): Tx<void> {
+  yield* exchangeBlobs({ puts: blobs, leaving: [] });
+}
+
+/** One of them. Several go into one `putBlobs`. */
+export function* putBlob(blob: NewBlob): Tx<void> {
+  yield* putBlobs([blob]);
+}
+
+/** Somebody else may store it first, and it may be collected before it is locked. */
+function* putOne(blob: NewBlob, isKnown: boolean): Tx<void> {
+  for (let isThere = isKnown; ; isThere = !isThere) {
+    if (isThere && (yield* shared([blob.hash])).has(blob.hash)) return;
+    if (!isThere && (yield* insertBlob(blob)) > 0) return;
+  }
+}
+
+function* insertBlob(blob: NewBlob): Tx<number> {
+  const { hash, kind, encoding, size, at, content } = blob;
+  return yield* run(sql`
+    INSERT INTO holdfast_blob (hash, kind, encoding, size, put_at, content)
+    VALUES (${hash}, ${kind}, ${encoding}, ${size}, ${at}, ${content})
+    ON CONFLICT (hash) DO NOTHING`);
+}
+
+/** Those of some hashes that are there, and stay until the transaction ends. */
+function* shared(hashes: readonly string[]): Tx<ReadonlySet<string>> {
+  if (hashes.length === 0) return new Set();
+  const held = yield* rows<{ readonly hash: string }>(sql`
+    SELECT hash FROM holdfast_blob WHERE hash IN ${textsOf(hashes)} ORDER BY hash ${lockShared}`);
+  return new Set(held.map(({ hash }) => hash));
+}
+
+/**
+ * Locks blobs that a row of the same transaction is going to refer to: they
+ * are there, and nobody collects them before the row is visible.
+ *
+ * @throws HoldfastError `BLOB_NOT_FOUND`
+ */
+export function* holdBlobs(hashes: readonly string[]): Tx<void> {
+  const there = yield* shared(hashes);
+  const hash = hashes.find((wanted) => !there.has(wanted));
+  if (hash === undefined) return;
+  throw new HoldfastError(
+    "BLOB_NOT_FOUND",
+    `There is no blob ${hash}. Put its bytes first, and refer to it within the grace period.`,
+    { hash },
+  );
+}
+
+/**
+ * A blob on its own, as callers put it before anything refers to it: its grace
+ * period begins anew. A put that came later by another clock keeps its time.
+ */
+export const storeBlob: Operation<NewBlob, void> = operation("storeBlob", {
+  key: (input: NewBlob) => input.hash,
+  *one(input) {
+    yield* putBlob(input);
+    yield* run(sql`
+      INSERT INTO holdfast_blob_put (hash, at) VALUES (${input.hash}, ${input.at})
+      ON CONFLICT (hash) DO UPDATE SET at = excluded.at WHERE holdfast_blob_put.at < excluded.at`);
+  },
+});

@@ -1,0 +1,70 @@
+import type { Clock, Now } from "../../model/clock.ts";
+import { isHoldfastError } from "../../model/errors.ts";
+import { lossOf } from "../../model/lease.ts";
+import type { LeaseFence } from "../../model/lease.ts";
+import { announce, operation } from "../../sql/operation.ts";
+import type { Operation } from "../../sql/operation.ts";
+import type { Database } from "../database.ts";
+import { lockedSession } from "../session/session-row.ts";
+import type { SessionRef } from "../session/session-row.ts";
+import { expireLease, leaseState } from "./lease-row.ts";
+import { leaseChanged } from "./topics.ts";
+
+interface ShownLease {
+  readonly session: SessionRef;
+  readonly fence: LeaseFence | undefined;
+}
+
+interface JudgedLease extends ShownLease {
+  /** When it was found to have run out. */
+  readonly at: number;
+}
+
+/** Records that a lease had run out at an instant; false when it had not, or somebody else has it. */
+const endExpiredLease: Operation<JudgedLease, boolean> = operation(
+  "endExpiredLease",
+  {
+    key: (input: JudgedLease) => input.session.id,
+    *one({ session: ref, fence, at }) {
+      const session = yield* lockedSession(ref);
+      const state = yield* leaseState(session);
+      if (state.kind === "free" || lossOf(state, fence, at) !== "expired")
+        return false;
+      yield* expireLease(session.key, at);
+      yield* announce(leaseChanged, session.id);
+      return true;
+    },
+  },
+);
+
+/**
+ * What a call answers that shows a lease. When it is refused because the lease
+ * has run out, that is recorded before its caller learns of it: the refused
+ * call has rolled back, and without a record a clock that is set back would
+ * let the same lease pass later.
+ */
+export async function endingExpired<T>(
+  { database, clock }: { readonly database: Database; readonly clock: Clock },
+  shown: ShownLease,
+  call: (now: Now) => Promise<T>,
+): Promise<T> {
+  let at = 0;
+  try {
+    return await call(() => (at = clock.now()));
+  } catch (error) {
+    const hasExpired =
+      isHoldfastError(error) &&
+      error.code === "LEASE_LOST" &&
+      error.details["reason"] === "expired";
+    if (hasExpired)
+      // Its failure must not hide why the call was refused.
+      await database
+        .write(endExpiredLease, {
+          session: shown.session,
+          fence: shown.fence,
+          at,
+        })
+        .catch(() => undefined);
+    throw error;
+  }
+}

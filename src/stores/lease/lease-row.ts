@@ -1,0 +1,116 @@
+import { HoldfastError } from "../../model/errors.ts";
+import type { HeldLease, LeaseState } from "../../model/lease.ts";
+import type { OwnerId } from "../../model/prefixed-id.ts";
+import { integersOf } from "../../sql/dialect.ts";
+import { row, run } from "../../sql/operation.ts";
+import type { Tx } from "../../sql/operation.ts";
+import { sql } from "../../sql/statement.ts";
+import { generationKeys } from "../session/generations.ts";
+import type { SessionRoot } from "../session/session-row.ts";
+
+interface LeaseRow {
+  readonly fence: number;
+  readonly given_back: number;
+  readonly owner: string | null;
+  readonly incarnation: string | null;
+  readonly process: OwnerId | null;
+  readonly token: string | null;
+  readonly claimed_at: number | null;
+  readonly renewed_at: number | null;
+  readonly expires_at: number | null;
+}
+
+/** Who holds the lease of a session. Whoever changes it has locked the session before. */
+export function* leaseState(session: SessionRoot): Tx<LeaseState> {
+  const found = yield* row<LeaseRow>(sql`
+    SELECT fence, given_back, owner, incarnation, process, token, claimed_at, renewed_at, expires_at
+    FROM holdfast_session_lease WHERE session = ${session.key}`);
+  if (found === undefined)
+    return {
+      kind: "free",
+      fence: yield* fenceOfEarlierGenerations(session),
+      givenBack: 0,
+    };
+  return stateOf(session, found);
+}
+
+/** A session that is created again goes on counting where the deleted one ended. */
+function* fenceOfEarlierGenerations(session: SessionRoot): Tx<number> {
+  const keys = yield* generationKeys(session.id);
+  const found = yield* row<{ readonly fence: number | null }>(sql`
+    SELECT max(fence) AS fence FROM holdfast_session_lease WHERE session IN ${integersOf(keys)}`);
+  return found?.fence ?? 0;
+}
+
+function stateOf(session: SessionRoot, found: LeaseRow): LeaseState {
+  const { fence, given_back: givenBack, token } = found;
+  if (token === null) return { kind: "free", fence, givenBack };
+  const { owner, incarnation, process } = found;
+  const {
+    claimed_at: claimedAt,
+    renewed_at: renewedAt,
+    expires_at: expiresAt,
+  } = found;
+  if (
+    owner === null ||
+    incarnation === null ||
+    claimedAt === null ||
+    renewedAt === null ||
+    expiresAt === null
+  )
+    throw new HoldfastError(
+      "CORRUPT_ROW",
+      `The lease of session "${session.id}" has a token but lacks other parts, which no operation of Holdfast writes. ` +
+        "Look at the row with a database shell; setting its token to NULL frees the lease.",
+      { table: "holdfast_session_lease", key: String(session.key) },
+    );
+  return {
+    kind: "held",
+    lease: {
+      fence,
+      givenBack,
+      token,
+      owner,
+      incarnation,
+      process,
+      claimedAt,
+      renewedAt,
+      expiresAt,
+    },
+  };
+}
+
+export function* writeLease(session: SessionRoot, lease: HeldLease): Tx<void> {
+  const { fence, givenBack, owner, incarnation, process, token } = lease;
+  const { claimedAt, renewedAt, expiresAt } = lease;
+  yield* run(sql`
+    INSERT INTO holdfast_session_lease
+      (session, fence, given_back, owner, incarnation, process, token, claimed_at, renewed_at, expires_at)
+    VALUES (${session.key}, ${fence}, ${givenBack}, ${owner}, ${incarnation}, ${process}, ${token},
+      ${claimedAt}, ${renewedAt}, ${expiresAt})
+    ON CONFLICT (session) DO UPDATE SET
+      fence = excluded.fence, given_back = excluded.given_back, owner = excluded.owner, incarnation = excluded.incarnation,
+      process = excluded.process, token = excluded.token, claimed_at = excluded.claimed_at,
+      renewed_at = excluded.renewed_at, expires_at = excluded.expires_at`);
+}
+
+/** Leaves the fence of a lease that was held elsewhere. */
+export function* beginFenceAfter(sessionKey: number, fence: number): Tx<void> {
+  yield* run(sql`
+    INSERT INTO holdfast_session_lease (session, fence, given_back) VALUES (${sessionKey}, ${fence}, 0)`);
+}
+
+/** Leaves nothing of a lease but its fence, and how those before it ended. */
+export function* clearLease(sessionKey: number): Tx<number> {
+  return yield* run(sql`
+    UPDATE holdfast_session_lease SET owner = NULL, incarnation = NULL, process = NULL, token = NULL,
+      claimed_at = NULL, renewed_at = NULL, expires_at = NULL
+    WHERE session = ${sessionKey} AND token IS NOT NULL`);
+}
+
+/** Records when a lease was found to have run out: from then on it is over, also for a clock that is set back. */
+export function* expireLease(sessionKey: number, now: number): Tx<number> {
+  return yield* run(sql`
+    UPDATE holdfast_session_lease SET renewed_at = ${now}
+    WHERE session = ${sessionKey} AND token IS NOT NULL AND renewed_at < ${now}`);
+}

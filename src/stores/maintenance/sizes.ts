@@ -1,0 +1,84 @@
+import { attachmentSizesAfter } from "../attachment/sizes.ts";
+import type { AttachmentSizes, CopiesPage } from "../attachment/sizes.ts";
+import { blobSizesAfter } from "../blob/scan.ts";
+import type { BlobSizes, SizesPage } from "../blob/scan.ts";
+import type { Database } from "../database.ts";
+
+export interface SizeReport {
+  /** By kind, in the order of their names. */
+  readonly kinds: readonly BlobSizes[];
+  readonly attachments: AttachmentSizes;
+  readonly total: { readonly size: number; readonly stored: number };
+}
+
+export interface MaintenanceSizesOptions {
+  readonly signal?: AbortSignal | undefined;
+}
+
+const rowsPerPage = 1_000;
+
+/** What blobs and attachments of all sessions take, page by page: no picture of one moment under load. */
+export async function measureSizes(
+  database: Database,
+  { signal }: MaintenanceSizesOptions,
+): Promise<SizeReport> {
+  const sum = new Sum();
+  let blob: number | undefined = 0;
+  while (blob !== undefined) {
+    const found: SizesPage = await database.read(
+      blobSizesAfter,
+      { after: blob, limit: rowsPerPage },
+      { signal },
+    );
+    for (const sizes of found.sizes) sum.addBlobs(sizes);
+    blob = found.last;
+    await database.pause();
+  }
+  let copy: string | undefined = "";
+  while (copy !== undefined) {
+    const found: CopiesPage = await database.read(
+      attachmentSizesAfter,
+      { after: copy, limit: rowsPerPage },
+      { signal },
+    );
+    sum.addAttachments(found.sizes);
+    copy = found.next;
+    await database.pause();
+  }
+  return sum.report;
+}
+
+class Sum {
+  readonly #kinds = new Map<string, BlobSizes>();
+  #attachments: AttachmentSizes = { attachments: 0, size: 0 };
+
+  addBlobs({ kind, blobs, size, stored }: BlobSizes): void {
+    const before = this.#kinds.get(kind);
+    this.#kinds.set(kind, {
+      kind,
+      blobs: blobs + (before?.blobs ?? 0),
+      size: size + (before?.size ?? 0),
+      stored: stored + (before?.stored ?? 0),
+    });
+  }
+
+  addAttachments({ attachments, size }: AttachmentSizes): void {
+    this.#attachments = {
+      attachments: this.#attachments.attachments + attachments,
+      size: this.#attachments.size + size,
+    };
+  }
+
+  get report(): SizeReport {
+    const kinds = [...this.#kinds.values()].toSorted((a, b) =>
+      a.kind < b.kind ? -1 : 1,
+    );
+    const attachments = this.#attachments;
+    const total = { size: attachments.size, stored: attachments.size };
+    for (const { size, stored } of kinds) {
+      total.size += size;
+      total.stored += stored;
+    }
+    return { kinds, attachments, total };
+  }
+}

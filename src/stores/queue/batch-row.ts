@@ -1,0 +1,127 @@
+import type { Encoded } from "../../model/encoded.ts";
+import { HoldfastError } from "../../model/errors.ts";
+import { isPolicy } from "../../model/queue.ts";
+import type {
+  Delivery,
+  QueuePolicy,
+  Slot,
+  WorkClass,
+} from "../../model/queue.ts";
+import { integersOf } from "../../sql/dialect.ts";
+import { rows } from "../../sql/operation.ts";
+import type { Tx } from "../../sql/operation.ts";
+import { sql } from "../../sql/statement.ts";
+import type { Statement } from "../../sql/statement.ts";
+
+/** A wake comes from a process; its number in that process names it. */
+export interface WakeSource {
+  readonly process: string;
+  readonly sequence: number;
+}
+
+/** What names a batch for the one who enqueues it, so that enqueuing twice is enqueuing once. */
+export type QueueSource = string | WakeSource;
+
+export interface QueueItem<P = Encoded> {
+  readonly id: string;
+  readonly kind: string;
+  readonly payload: P;
+}
+
+/** Items that were enqueued together, and are taken and consumed together. */
+export interface QueueBatch<P = Encoded> extends QueuePolicy {
+  readonly id: string;
+  /** Its place in the queue: only compares with others of the same session. */
+  readonly order: number;
+  readonly source: QueueSource | null;
+  readonly availableAt: number;
+  readonly enqueuedAt: number;
+  readonly items: readonly QueueItem<P>[];
+}
+
+/** The columns of `holdfast_queue_batch` that operations read. */
+export interface BatchRow {
+  readonly key: number;
+  readonly id: string;
+  readonly source_key: string | null;
+  readonly process: string | null;
+  readonly sequence: number | null;
+  readonly class: WorkClass;
+  readonly delivery: Delivery;
+  readonly slot: Slot;
+  readonly merge_key: string | null;
+  readonly available_at: number;
+  readonly enqueued_at: number;
+  readonly claim: string | null;
+  readonly claim_fence: number | null;
+  readonly claim_size: number | null;
+}
+
+export const batchColumns: Statement = sql`
+  key, id, source_key, process, sequence, class, delivery, slot, merge_key, available_at, enqueued_at,
+  claim, claim_fence, claim_size`;
+
+/** True while a claim counts, given the fence of the session's lease (0 when nobody holds it). */
+export function isClaimed(
+  batch: Pick<BatchRow, "claim" | "claim_fence">,
+  liveFence: number,
+): boolean {
+  return batch.claim !== null && batch.claim_fence === liveFence;
+}
+
+/** @throws HoldfastError `CORRUPT_ROW` */
+export function policyOf(batch: BatchRow): QueuePolicy {
+  if (!isPolicy(batch))
+    throw new HoldfastError(
+      "CORRUPT_ROW",
+      `The class, delivery or slot of batch ${batch.id} is none that Holdfast writes. ` +
+        "Cancel the batch, or mend the row with a database shell.",
+      { table: "holdfast_queue_batch", key: batch.id },
+    );
+  const { delivery, slot, merge_key: mergeKey } = batch;
+  return { class: batch.class, delivery, slot, mergeKey };
+}
+
+/** Batches with their items, in the order given. Their policies are taken as they are. */
+export function* withItems(
+  batches: readonly BatchRow[],
+): Tx<readonly QueueBatch[]> {
+  if (batches.length === 0) return [];
+  const found = yield* rows<{
+    readonly batch: number;
+    readonly ordinal: number;
+    readonly kind: string;
+    readonly payload: Encoded;
+  }>(sql`
+    SELECT batch, ordinal, kind, payload FROM holdfast_queue_item
+    WHERE batch IN ${integersOf(batches.map(({ key }) => key))} ORDER BY batch, ordinal`);
+  const itemsOf = new Map(batches.map(({ key }) => [key, [] as QueueItem[]]));
+  const idOf = new Map(batches.map(({ key, id }) => [key, id]));
+  for (const { batch, ordinal, kind, payload } of found)
+    itemsOf
+      .get(batch)
+      ?.push({ id: itemId(idOf.get(batch) ?? "", ordinal), kind, payload });
+  return batches.map((batch) => ({
+    id: batch.id,
+    order: batch.key,
+    source: sourceOf(batch),
+    class: batch.class,
+    delivery: batch.delivery,
+    slot: batch.slot,
+    mergeKey: batch.merge_key,
+    availableAt: batch.available_at,
+    enqueuedAt: batch.enqueued_at,
+    items: itemsOf.get(batch.key) ?? [],
+  }));
+}
+
+export function itemId(batch: string, ordinal: number): string {
+  return `${batch}.${ordinal}`;
+}
+
+function sourceOf(batch: BatchRow): QueueSource | null {
+  const { source_key: sourceKey, process, sequence } = batch;
+  return process !== null && sequence !== null
+    ? { process, sequence }
+    : sourceKey;
+}

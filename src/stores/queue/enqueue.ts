@@ -1,0 +1,104 @@
+import type { Encoded } from "../../model/encoded.ts";
+import type { QueuePolicy } from "../../model/queue.ts";
+import { announce, operation, row, run } from "../../sql/operation.ts";
+import type { Operation, Tx } from "../../sql/operation.ts";
+import { sql } from "../../sql/statement.ts";
+import { lockedSession } from "../session/session-row.ts";
+import type { SessionRef } from "../session/session-row.ts";
+import { batchColumns, itemId, withItems } from "./batch-row.ts";
+import type { BatchRow, QueueBatch, QueueSource } from "./batch-row.ts";
+import { wasConsumed } from "./consumed.ts";
+import { queueWork } from "./topics.ts";
+
+export interface EnqueueBatch {
+  readonly session: SessionRef;
+  readonly id: string;
+  readonly source: QueueSource | null;
+  /** Already checked; see `classOf` and `checkedPolicy`. */
+  readonly policy: QueuePolicy;
+  /** Not to be taken before; 0 for at once. */
+  readonly availableAt: number;
+  readonly items: readonly {
+    readonly kind: string;
+    readonly payload: Encoded;
+  }[];
+  readonly now: number;
+  /** Source keys that were consumed at this instant or before are forgotten. */
+  readonly forgottenUntil: number;
+}
+
+export type EnqueueOutcome<P = Encoded> =
+  | { readonly kind: "queued"; readonly batch: QueueBatch<P> }
+  /** Its source has a batch in the queue: that one stays as it is. */
+  | { readonly kind: "duplicate"; readonly batch: QueueBatch<P> }
+  /** Its source had a batch, which has left the queue. */
+  | { readonly kind: "consumed" };
+
+/**
+ * Puts a batch at the end of a session's queue, once for each source. Needs no
+ * lease: anybody may give a session something to do.
+ *
+ * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
+ */
+export const enqueueBatch: Operation<EnqueueBatch, EnqueueOutcome> = operation(
+  "enqueueBatch",
+  {
+    key: (input: EnqueueBatch) => input.session.id,
+    *one(input) {
+      const session = yield* lockedSession(input.session);
+      const { source } = input;
+      if (source !== null) {
+        const [batch] = yield* withItems(
+          yield* queuedFrom(session.key, source),
+        );
+        if (batch !== undefined) return { kind: "duplicate", batch };
+        if (yield* wasConsumed(session.key, source, input.forgottenUntil))
+          return { kind: "consumed" };
+      }
+      const batch = yield* insertBatch(session.key, input);
+      yield* announce(queueWork, session.id);
+      return { kind: "queued", batch };
+    },
+  },
+);
+
+function* queuedFrom(
+  session: number,
+  source: QueueSource,
+): Tx<readonly BatchRow[]> {
+  const found =
+    typeof source === "string"
+      ? yield* row<BatchRow>(sql`
+          SELECT ${batchColumns} FROM holdfast_queue_batch
+          WHERE session = ${session} AND source_key = ${source}`)
+      : yield* row<BatchRow>(sql`
+          SELECT ${batchColumns} FROM holdfast_queue_batch
+          WHERE session = ${session} AND process = ${source.process} AND sequence = ${source.sequence}`);
+  return found === undefined ? [] : [found];
+}
+
+function* insertBatch(session: number, input: EnqueueBatch): Tx<QueueBatch> {
+  const { id, source, policy, availableAt, items, now } = input;
+  const wake = typeof source === "object" ? source : null;
+  const inserted = yield* row<{ readonly key: number }>(sql`
+    INSERT INTO holdfast_queue_batch
+      (id, session, source_key, process, sequence, class, delivery, slot, merge_key, available_at, enqueued_at)
+    VALUES (${id}, ${session}, ${typeof source === "string" ? source : null},
+      ${wake?.process ?? null}, ${wake?.sequence ?? null},
+      ${policy.class}, ${policy.delivery}, ${policy.slot}, ${policy.mergeKey}, ${availableAt}, ${now})
+    RETURNING key`);
+  const order = inserted?.key ?? 0;
+  for (const [ordinal, { kind, payload }] of items.entries())
+    yield* run(sql`
+      INSERT INTO holdfast_queue_item (batch, ordinal, kind, payload)
+      VALUES (${order}, ${ordinal}, ${kind}, ${payload})`);
+  return {
+    ...policy,
+    id,
+    order,
+    source,
+    availableAt,
+    enqueuedAt: now,
+    items: items.map((item, ordinal) => ({ id: itemId(id, ordinal), ...item })),
+  };
+}

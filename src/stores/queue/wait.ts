@@ -1,0 +1,130 @@
+import type { Clock } from "../../model/clock.ts";
+import { isLive } from "../../model/lease.ts";
+import type { OwnerId } from "../../model/prefixed-id.ts";
+import { mayStartWith } from "../../model/queue.ts";
+import type { Boundary } from "../../model/queue.ts";
+import { operation, row } from "../../sql/operation.ts";
+import type { Operation, Tx } from "../../sql/operation.ts";
+import { sql } from "../../sql/statement.ts";
+import type { Database, WaitOptions } from "../database.ts";
+import { leaseState } from "../lease/lease-row.ts";
+import { leaseChanged } from "../lease/topics.ts";
+import { livingSession } from "../session/session-row.ts";
+import type { SessionRef } from "../session/session-row.ts";
+import { waitUntil } from "../wait-until.ts";
+import { policyOf } from "./batch-row.ts";
+import { claimable } from "./claim.ts";
+import { queueWork } from "./topics.ts";
+
+interface AskAhead {
+  readonly session: SessionRef;
+  readonly boundary: Boundary;
+  readonly now: number;
+}
+
+type WorkAhead =
+  | { readonly kind: "ready" }
+  | {
+      readonly kind: "nothing";
+      /** When to look again even if nothing is heard. */
+      readonly again: number | undefined;
+      /** The process under whose lease batches are claimed. */
+      readonly claimedBy: OwnerId | null;
+    };
+
+/** Whether something can be claimed at the front of a queue, or when that may change. */
+export const workAhead: Operation<AskAhead, WorkAhead> = operation(
+  "workAhead",
+  {
+    key: (input: AskAhead) => input.session.id,
+    *one({ session: ref, boundary, now }) {
+      const session = yield* livingSession(ref);
+      const state = yield* leaseState(session);
+      const lease =
+        state.kind === "held" && isLive(state.lease, now)
+          ? state.lease
+          : undefined;
+      const fence = lease?.fence ?? 0;
+      const [head] = yield* claimable(session.key, fence, now, 1);
+      // With no turn running a command can be claimed as well as turn work.
+      if (
+        head !== undefined &&
+        (boundary === "idle" || mayStartWith(policyOf(head), boundary))
+      )
+        return { kind: "ready" };
+      const later = yield* earliestAfter(session.key, now);
+      const isHeldUp =
+        lease !== undefined && (yield* hasClaims(session.key, fence));
+      return {
+        kind: "nothing",
+        again: earlier(later, isHeldUp ? lease.expiresAt : undefined),
+        claimedBy: isHeldUp ? lease.process : null,
+      };
+    },
+  },
+);
+
+/** When the next batch becomes available that is not yet. */
+function* earliestAfter(session: number, now: number): Tx<number | undefined> {
+  const found = yield* row<{ readonly available_at: number }>(sql`
+    SELECT available_at FROM holdfast_queue_batch
+    WHERE session = ${session} AND available_at > 0 AND available_at > ${now}
+    ORDER BY available_at LIMIT 1`);
+  return found?.available_at;
+}
+
+function* hasClaims(session: number, fence: number): Tx<boolean> {
+  const found = yield* row(sql`
+    SELECT key FROM holdfast_queue_batch
+    WHERE session = ${session} AND claim IS NOT NULL AND claim_fence = ${fence} LIMIT 1`);
+  return found !== undefined;
+}
+
+function earlier(
+  a: number | undefined,
+  b: number | undefined,
+): number | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  return Math.min(a, b);
+}
+
+/**
+ * Resolves when a session has something that can be claimed at a boundary:
+ * enqueued by anybody, available by now, given back, or left by a process
+ * that died. Somebody else may be faster: claim, and wait again.
+ *
+ * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, and those of
+ *   `waitUntil`.
+ */
+export function waitForWork(
+  { database, clock }: { readonly database: Database; readonly clock: Clock },
+  session: SessionRef,
+  boundary: Boundary,
+  options?: WaitOptions,
+): Promise<void> {
+  return waitUntil<void>(
+    database,
+    {
+      what: `work for session "${session.id}"`,
+      clock,
+      isRelevant: ({ operation: topic, key }) =>
+        key === session.id && (topic === queueWork || topic === leaseChanged),
+      async look() {
+        const now = clock.now();
+        const ahead = await database.read(workAhead, {
+          session,
+          boundary,
+          now,
+        });
+        const isThere =
+          ahead.kind === "ready" ||
+          (ahead.claimedBy !== null &&
+            (await database.liveness(ahead.claimedBy)) === "dead");
+        return isThere
+          ? { isThere, value: undefined }
+          : { isThere: false, again: ahead.again };
+      },
+    },
+    options,
+  );
+}

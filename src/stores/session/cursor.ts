@@ -1,0 +1,50 @@
+import { decodeBase64, encodeBase64 } from "../../model/base64.ts";
+import { HoldfastError } from "../../model/errors.ts";
+
+/**
+ * Cursors of lists and graphs: opaque to their users, so that what they are
+ * made of can change. Each knows what it belongs to, since a place in one list
+ * means nothing in another.
+ */
+export function cursorText(owner: string, place: readonly unknown[]): string {
+  const text = JSON.stringify([format, owner, ...place]);
+  return encodeBase64(new TextEncoder().encode(text))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replaceAll("=", "");
+}
+
+/** A change of what cursors hold takes the next number. */
+const format = 1;
+
+/** The place that `cursorText` wrote. @throws HoldfastError `CURSOR_INVALID` */
+export function cursorPlace(owner: string, text: string): readonly unknown[] {
+  const fields = parsed(text);
+  if (fields?.[0] !== format) throw cursorInvalid("malformed");
+  if (fields[1] !== owner) throw cursorInvalid("filter");
+  return fields.slice(2);
+}
+
+export function cursorInvalid(reason: "malformed" | "filter"): HoldfastError {
+  return new HoldfastError(
+    "CURSOR_INVALID",
+    `The cursor ${reason === "filter" ? "was made for another list" : "is not one that Holdfast gave out"}. ` +
+      "Give back the text as you got it, with the same filters, or begin again without one.",
+    { reason },
+  );
+}
+
+function parsed(text: string): readonly unknown[] | undefined {
+  if (typeof text !== "string") return undefined;
+  const standard = text.replaceAll("-", "+").replaceAll("_", "/");
+  const bytes = decodeBase64(
+    standard.padEnd(Math.ceil(standard.length / 4) * 4, "="),
+  );
+  if (bytes === undefined) return undefined;
+  try {
+    const fields: unknown = JSON.parse(new TextDecoder().decode(bytes));
+    return Array.isArray(fields) ? (fields as unknown[]) : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,38 @@
+import type { Database, Durability } from "../database.ts";
+import { optionsOf } from "../given.ts";
+import { sessionCommands } from "./commands.ts";
+import type { SessionCommands } from "./commands.ts";
+import { sessionSurroundings } from "./environment.ts";
+import type { SessionEnvironment } from "./environment.ts";
+import { sessionReads } from "./reading.ts";
+import type { SessionReads } from "./reading.ts";
+import { sessionRemovals } from "./removing.ts";
+import type { SessionRemovals } from "./removing.ts";
+import { sessionTurns } from "./turns.ts";
+import type { SessionTurns } from "./turns.ts";
+
+/** The conversations of a database. */
+export interface Sessions
+  extends SessionCommands, SessionTurns, SessionReads, SessionRemovals {
+  /** What an acknowledgement promises: that of the database. */
+  readonly durability: Durability;
+}
+
+/**
+ * Conversations of agents: a graph of nodes, a checkpoint in parts, a ledger
+ * of usage, all of it changed by turn commits. Holds nothing, so there may be
+ * any number of these over one database.
+ */
+export function sessions(
+  database: Database,
+  environment?: SessionEnvironment,
+): Sessions {
+  const around = sessionSurroundings(database, optionsOf(environment));
+  return {
+    durability: database.durability,
+    ...sessionCommands(around),
+    ...sessionTurns(around),
+    ...sessionReads(around),
+    ...sessionRemovals(around),
+  };
+}

@@ -1,0 +1,195 @@
+import { integersOf, keysOf, lockRow } from "../../sql/dialect.ts";
+import { operation, row, rows, run } from "../../sql/operation.ts";
+import type { Operation, Tx } from "../../sql/operation.ts";
+import { sql } from "../../sql/statement.ts";
+import { forgetWithBytes } from "../attachment/removed-bytes.ts";
+import { forgetLease } from "../lease/forget.ts";
+import { forgetQueue } from "../queue/forget.ts";
+import { removeUnused } from "../maintenance/roots.ts";
+import { importIdleMs } from "./delete.ts";
+import { removeRowsOf } from "./reclaim-rows.ts";
+
+export interface ReclaimSlice {
+  /** The key of a deleted session. */
+  readonly session: number;
+  readonly at: number;
+  readonly rowsMax: number;
+  /** Blobs that somebody put on their own later stay. */
+  readonly putUntil: number;
+  /** Nodes from this key on were looked at before. */
+  readonly before: number | undefined;
+}
+
+export interface ReclaimedSlice {
+  readonly rows: number;
+  readonly blobs: number;
+  readonly attachments: number;
+  /** Nodes that stay because forks share them. */
+  readonly shared: number;
+  /** Where to go on; undefined when this session is done. */
+  readonly before: number | undefined;
+  /** A deleted session that kept nodes for this one, and may not need to any longer. */
+  readonly alsoReclaim: number | undefined;
+}
+
+const nothing: ReclaimedSlice = {
+  rows: 0,
+  blobs: 0,
+  attachments: 0,
+  shared: 0,
+  before: undefined,
+  alsoReclaim: undefined,
+};
+
+/**
+ * Removes at most about so many rows of a deleted session. Its nodes go from
+ * the newest on, and one that a fork shares stays with all before it, until
+ * the fork is gone too.
+ */
+export const reclaimSlice: Operation<ReclaimSlice, ReclaimedSlice> = operation(
+  "reclaimSessionSlice",
+  {
+    key: (input: ReclaimSlice) => String(input.session),
+    *one(input) {
+      const { session, at, rowsMax, putUntil } = input;
+      const root = yield* lockedTombstone(session, at);
+      if (root === undefined) return nothing;
+      const nodes = yield* peelNodes(
+        session,
+        input.before ?? Number.MAX_SAFE_INTEGER,
+        rowsMax,
+      );
+      const slice = {
+        ...nothing,
+        rows: nodes.removed,
+        shared: nodes.shared,
+        before: nodes.before,
+      };
+      if (nodes.before !== undefined) return slice;
+      const others = yield* removeOthers(session, rowsMax, putUntil);
+      const rowsRemoved = slice.rows + others.rows;
+      // 0 is below every key: all nodes have been looked at.
+      if (!others.isDone)
+        return { ...slice, ...others, rows: rowsRemoved, before: 0 };
+      const kept = yield* row(sql`
+        SELECT key FROM holdfast_session_node WHERE ${keysOf(session, 0)} ORDER BY session, key LIMIT 1`);
+      if (kept === undefined)
+        yield* run(
+          root.generation < 0
+            ? sql`DELETE FROM holdfast_session WHERE key = ${session}`
+            : sql`UPDATE holdfast_session SET reclaimed_at = ${at} WHERE key = ${session}`,
+        );
+      return {
+        ...slice,
+        ...others,
+        rows: rowsRemoved,
+        alsoReclaim: yield* deletedSource(root.forked_from),
+      };
+    },
+  },
+);
+
+/** A deleted session, or what an import has left that writes no longer; one that does is let alone. */
+function* lockedTombstone(
+  session: number,
+  at: number,
+): Tx<
+  | { readonly generation: number; readonly forked_from: number | null }
+  | undefined
+> {
+  const root = yield* row<{
+    readonly generation: number;
+    readonly deleted_at: number | null;
+    readonly importing_at: number | null;
+    readonly forked_from: number | null;
+  }>(sql`
+    SELECT generation, deleted_at, importing_at, forked_from FROM holdfast_session
+    WHERE key = ${session} ${lockRow}`);
+  if (root === undefined || root.deleted_at === null) return undefined;
+  if (root.importing_at === null) return root;
+  if (root.importing_at > at - importIdleMs) return undefined;
+  // From now on the import is refused, should it wake up.
+  yield* run(sql`
+    UPDATE holdfast_session SET importing_at = NULL WHERE key = ${session}`);
+  return root;
+}
+
+/** From the newest on; those that a node or a living fork builds on stay. */
+function* peelNodes(
+  session: number,
+  before: number,
+  rowsMax: number,
+): Tx<{
+  readonly removed: number;
+  readonly shared: number;
+  readonly before: number | undefined;
+}> {
+  const found = yield* rows<{
+    readonly key: number;
+    readonly parent: number | null;
+    readonly followers: number;
+  }>(sql`
+    SELECT n.key, n.parent,
+      (SELECT COUNT(*) FROM holdfast_session_node f WHERE f.parent = n.key)
+        + (SELECT COUNT(*) FROM holdfast_session s WHERE s.fork_node = n.key AND s.deleted_at IS NULL) AS followers
+    FROM holdfast_session_node n
+    WHERE ${keysOf(session, 0, before - 1)} ORDER BY n.session DESC, n.key DESC LIMIT ${rowsMax}`);
+  const followers = new Map(found.map((node) => [node.key, node.followers]));
+  const removable: number[] = [];
+  for (const { key, parent } of found) {
+    if ((followers.get(key) ?? 0) > 0) continue;
+    removable.push(key);
+    if (parent !== null)
+      followers.set(parent, (followers.get(parent) ?? 1) - 1);
+  }
+  if (removable.length > 0)
+    yield* run(sql`
+      DELETE FROM holdfast_session_node WHERE key IN ${integersOf(removable)}`);
+  return {
+    removed: removable.length,
+    shared: found.length - removable.length,
+    before: found.length < rowsMax ? undefined : found.at(-1)?.key,
+  };
+}
+
+function* removeOthers(
+  session: number,
+  rowsMax: number,
+  putUntil: number,
+): Tx<{
+  readonly rows: number;
+  readonly blobs: number;
+  readonly attachments: number;
+  readonly isDone: boolean;
+}> {
+  const { rows: own, hashes } = yield* removeRowsOf(session, rowsMax);
+  const { blobs } = yield* removeUnused({ hashes, putUntil });
+  if (own >= rowsMax)
+    return { rows: own, blobs, attachments: 0, isDone: false };
+  const attachments = yield* forgetWithBytes(session, rowsMax);
+  const queued = yield* forgetQueue(session, rowsMax);
+  const isDone = attachments < rowsMax && queued < rowsMax;
+  const leases = isDone ? yield* forgetLease(session) : 0;
+  return {
+    rows: own + attachments + queued + leases,
+    blobs,
+    attachments,
+    isDone,
+  };
+}
+
+/** The nearest one; those in between have nothing left. A living one keeps all it needs itself. */
+function* deletedSource(source: number | null): Tx<number | undefined> {
+  for (let key = source; key !== null;) {
+    const found = yield* row<{
+      readonly deleted_at: number | null;
+      readonly reclaimed_at: number | null;
+      readonly forked_from: number | null;
+    }>(sql`
+      SELECT deleted_at, reclaimed_at, forked_from FROM holdfast_session WHERE key = ${key}`);
+    if (found === undefined || found.deleted_at === null) return undefined;
+    if (found.reclaimed_at === null) return key;
+    key = found.forked_from;
+  }
+  return undefined;
+}

@@ -1,0 +1,78 @@
+import { HoldfastError } from "../../model/errors.ts";
+import type { SessionId } from "../../model/session-id.ts";
+import { lockRow } from "../../sql/dialect.ts";
+import { row } from "../../sql/operation.ts";
+import type { Tx } from "../../sql/operation.ts";
+import { sql } from "../../sql/statement.ts";
+
+/** A session as callers name it. Without a generation the living one is meant. */
+export interface SessionRef {
+  readonly id: SessionId;
+  readonly generation?: number;
+}
+
+/** The root row of a session: what its other tables refer to by key. */
+export interface SessionRoot {
+  readonly key: number;
+  readonly id: SessionId;
+  readonly generation: number;
+  readonly revision: number;
+}
+
+/**
+ * The living session, locked until the transaction ends, so that everything
+ * that concerns one session happens one after the other.
+ *
+ * @throws HoldfastError `SESSION_NOT_FOUND`, or `SESSION_DELETED` when the
+ *   generation asked for is gone: its handles are fenced.
+ */
+export function* lockedSession(ref: SessionRef): Tx<SessionRoot> {
+  if (ref.generation !== undefined && ref.generation < 0)
+    return foundSession(ref, yield* importedSession(ref));
+  const locked = sql`
+    SELECT key, id, generation, revision FROM holdfast_session
+    WHERE id = ${ref.id} AND deleted_at IS NULL ${lockRow}`;
+  // Who has waited for one that was deleted does not see the next generation yet.
+  return foundSession(
+    ref,
+    (yield* row<SessionRoot>(locked)) ?? (yield* row<SessionRoot>(locked)),
+  );
+}
+
+/** One that is being imported, which only its import can name. */
+function* importedSession(ref: SessionRef): Tx<SessionRoot | undefined> {
+  return yield* row<SessionRoot>(sql`
+    SELECT key, id, generation, revision FROM holdfast_session
+    WHERE id = ${ref.id} AND generation = ${ref.generation ?? 0} AND importing_at IS NOT NULL ${lockRow}`);
+}
+
+/** The same for reads, which lock nothing. */
+export function* livingSession(ref: SessionRef): Tx<SessionRoot> {
+  return foundSession(
+    ref,
+    yield* row<SessionRoot>(sql`
+      SELECT key, id, generation, revision FROM holdfast_session
+      WHERE id = ${ref.id} AND deleted_at IS NULL`),
+  );
+}
+
+/** The row that was looked for. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
+export function foundSession<Root extends SessionRoot>(
+  ref: SessionRef,
+  root: Root | undefined,
+): Root {
+  const { id, generation } = ref;
+  if (root === undefined && generation === undefined)
+    throw new HoldfastError(
+      "SESSION_NOT_FOUND",
+      `There is no session "${id}". Create it first.`,
+      { id },
+    );
+  if (root === undefined || (generation ?? root.generation) !== root.generation)
+    throw new HoldfastError(
+      "SESSION_DELETED",
+      `Session "${id}" of generation ${generation} was deleted; nothing was changed. Open the session again to work with what is there now.`,
+      { id, generation },
+    );
+  return root;
+}

@@ -1,0 +1,148 @@
+import { usageOverflow } from "../../model/session-errors.ts";
+import { tokenKinds } from "../../model/session.ts";
+import type { TokenUsage, UsageEntry } from "../../model/session.ts";
+import { keysOf } from "../../sql/dialect.ts";
+import { operation, row, rows, run } from "../../sql/operation.ts";
+import type { Operation, Tx } from "../../sql/operation.ts";
+import { sql } from "../../sql/statement.ts";
+import { livingSession } from "./session-row.ts";
+import type { SessionRef } from "./session-row.ts";
+
+/** A row for each entry of a turn: its place there makes it exactly one. */
+export function* writeUsage(
+  session: number,
+  turn: string,
+  at: number,
+  entries: readonly UsageEntry[],
+): Tx<void> {
+  for (const [ordinal, entry] of entries.entries())
+    yield* run(sql`
+      INSERT INTO holdfast_session_usage
+        (session, turn, ordinal, at, source, model,
+         input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens)
+      VALUES (${session}, ${turn}, ${ordinal}, ${at}, ${entry.source}, ${entry.model},
+        ${entry.inputTokens}, ${entry.outputTokens}, ${entry.cacheReadTokens}, ${entry.cacheWriteTokens}, ${entry.reasoningTokens})`);
+}
+
+/** The key of the last entry; 0 when there is none. */
+export function* lastUsage(session: number): Tx<number> {
+  const last = yield* row<{ readonly key: number }>(sql`
+    SELECT key FROM holdfast_session_usage WHERE ${keysOf(session, 0)} ORDER BY session DESC, key DESC LIMIT 1`);
+  return last?.key ?? 0;
+}
+
+interface UsagePage {
+  readonly session: SessionRef;
+  /** The last entry of the page before. */
+  readonly after: number;
+  /** The last entry there was when the first page was read. */
+  readonly until: number | undefined;
+  readonly limit: number;
+}
+
+interface Source {
+  readonly source: string;
+  readonly model: string;
+}
+
+/** Sums are taken of both halves of each number, so that none overflows in SQL. */
+type Halves = Source &
+  Readonly<Record<`${keyof TokenUsage}${"High" | "Low"}`, number>>;
+
+const half = 2 ** 26;
+
+export interface SummedPage {
+  readonly generation: number;
+  readonly until: number;
+  readonly sums: readonly Halves[];
+  /** Where to go on; undefined at the end. */
+  readonly next: number | undefined;
+}
+
+/** What was used, per source and model, in one page of entries. */
+export const sumUsage: Operation<UsagePage, SummedPage> = operation(
+  "sumUsage",
+  {
+    key: (input: UsagePage) => input.session.id,
+    *one({ session, after, until: given, limit }) {
+      const { key, generation } = yield* livingSession(session);
+      const until = given ?? (yield* lastUsage(key));
+      const sums = yield* rows<
+        Halves & { readonly count: number; readonly last: number }
+      >(sql`
+        SELECT source, model, MIN(key) AS first, MAX(key) AS last, COUNT(*) AS count,
+          CAST(SUM(input_tokens / ${half}) AS BIGINT) AS "inputTokensHigh",
+          CAST(SUM(input_tokens % ${half}) AS BIGINT) AS "inputTokensLow",
+          CAST(SUM(output_tokens / ${half}) AS BIGINT) AS "outputTokensHigh",
+          CAST(SUM(output_tokens % ${half}) AS BIGINT) AS "outputTokensLow",
+          CAST(SUM(cache_read_tokens / ${half}) AS BIGINT) AS "cacheReadTokensHigh",
+          CAST(SUM(cache_read_tokens % ${half}) AS BIGINT) AS "cacheReadTokensLow",
+          CAST(SUM(cache_write_tokens / ${half}) AS BIGINT) AS "cacheWriteTokensHigh",
+          CAST(SUM(cache_write_tokens % ${half}) AS BIGINT) AS "cacheWriteTokensLow",
+          CAST(SUM(reasoning_tokens / ${half}) AS BIGINT) AS "reasoningTokensHigh",
+          CAST(SUM(reasoning_tokens % ${half}) AS BIGINT) AS "reasoningTokensLow"
+        FROM (
+          SELECT key, source, model, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens
+          FROM holdfast_session_usage WHERE ${keysOf(key, after, until)} ORDER BY session, key LIMIT ${limit}) AS page
+        GROUP BY source, model ORDER BY first`);
+      const count = sums.reduce((sum, each) => sum + each.count, 0);
+      const last = sums.reduce((max, each) => Math.max(max, each.last), 0);
+      return {
+        generation,
+        until,
+        sums,
+        next: count < limit ? undefined : last,
+      };
+    },
+  },
+);
+
+/** Adds up pages, exactly whatever the sums. */
+export class UsageSums {
+  /** In the order of first use. */
+  readonly #sums = new Map<
+    string,
+    Source & { readonly tokens: Record<keyof TokenUsage, bigint> }
+  >();
+
+  add(page: readonly Halves[]): void {
+    for (const found of page) {
+      const { source, model } = found;
+      const name = JSON.stringify([source, model]);
+      const sum = this.#sums.get(name) ?? { source, model, tokens: none() };
+      this.#sums.set(name, sum);
+      for (const kind of tokenKinds)
+        sum.tokens[kind] +=
+          BigInt(found[`${kind}High`]) * BigInt(half) +
+          BigInt(found[`${kind}Low`]);
+    }
+  }
+
+  /** @throws HoldfastError `USAGE_OVERFLOW` when a sum cannot be told exactly. */
+  entries(): readonly UsageEntry[] {
+    return [...this.#sums.values()].map(({ source, model, tokens }) => {
+      for (const kind of tokenKinds)
+        if (tokens[kind] > BigInt(Number.MAX_SAFE_INTEGER))
+          throw usageOverflow(source, model, kind);
+      return {
+        source,
+        model,
+        inputTokens: Number(tokens.inputTokens),
+        outputTokens: Number(tokens.outputTokens),
+        cacheReadTokens: Number(tokens.cacheReadTokens),
+        cacheWriteTokens: Number(tokens.cacheWriteTokens),
+        reasoningTokens: Number(tokens.reasoningTokens),
+      };
+    });
+  }
+}
+
+function none(): Record<keyof TokenUsage, bigint> {
+  return {
+    inputTokens: 0n,
+    outputTokens: 0n,
+    cacheReadTokens: 0n,
+    cacheWriteTokens: 0n,
+    reasoningTokens: 0n,
+  };
+}

@@ -1,0 +1,4 @@
+import { executionConformance } from "../conformance/executions.ts";
+import { postgresSchema } from "./postgres.ts";
+
+executionConformance(postgresSchema);

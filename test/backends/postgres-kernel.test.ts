@@ -1,0 +1,4 @@
+import { kernelConformance } from "../conformance/kernel.ts";
+import { postgresSchema } from "./postgres.ts";
+
+kernelConformance(postgresSchema);

@@ -1,0 +1,4 @@
+import { sessionConformance } from "../conformance/sessions.ts";
+import { postgresSchema } from "./postgres.ts";
+
+sessionConformance(postgresSchema);

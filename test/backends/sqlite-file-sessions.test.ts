@@ -1,0 +1,4 @@
+import { sessionConformance } from "../conformance/sessions.ts";
+import { sqliteFile } from "./sqlite-file.ts";
+
+sessionConformance(sqliteFile);

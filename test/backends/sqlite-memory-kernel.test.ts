@@ -1,0 +1,4 @@
+import { kernelConformance } from "../conformance/kernel.ts";
+import { sqliteMemory } from "./sqlite-memory.ts";
+
+kernelConformance(sqliteMemory);

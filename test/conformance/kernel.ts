@@ -1,0 +1,26 @@
+import { changesSuite } from "./changes.suite.ts";
+import { closeSuite } from "./close.suite.ts";
+import { mistakesSuite } from "./mistakes.suite.ts";
+import { openSuite } from "./open.suite.ts";
+import { statementsSuite } from "./statements.suite.ts";
+import { valuesSuite } from "./values.suite.ts";
+import { waitUntilSuite } from "./wait-until.suite.ts";
+import { waitsSuite } from "./waits.suite.ts";
+import { writeSuite } from "./write.suite.ts";
+import type { Backend } from "./backend.ts";
+import { describe } from "vitest";
+
+/** What any database must do, for one backend. */
+export function kernelConformance(backend: Backend): void {
+  describe(`on ${backend.name}`, () => {
+    openSuite(backend);
+    writeSuite(backend);
+    mistakesSuite(backend);
+    statementsSuite(backend);
+    valuesSuite(backend);
+    waitsSuite(backend);
+    changesSuite(backend);
+    closeSuite(backend);
+    waitUntilSuite(backend);
+  });
+}

@@ -1,0 +1,116 @@
+import type { LeaseFence } from "../../src/model/lease.ts";
+import { attachments as attachmentsIn } from "../../src/stores/attachment/index.ts";
+import type { Database } from "../../src/stores/database.ts";
+import { leases } from "../../src/stores/lease/index.ts";
+import { queue } from "../../src/stores/queue/index.ts";
+import { sessions } from "../../src/stores/session/index.ts";
+import type { Turn } from "../../src/stores/session/turn-prepared.ts";
+import { dumpOf, holding, said } from "../conformance/session-scene.ts";
+import type { Dump } from "../conformance/session-scene.ts";
+import { isDeep, seed, seededRandom } from "../depth.ts";
+
+/** What the process that commits is told. */
+export interface TurnOrder {
+  readonly fence: LeaseFence;
+  readonly claims: Turn["claims"];
+  readonly attachments: readonly string[];
+}
+
+/** A turn that writes to every table a turn can write to. */
+export function wholeTurn({ fence, claims, attachments }: TurnOrder): Turn {
+  return {
+    turn: "t1",
+    fence,
+    release: true,
+    expectedRevision: 1,
+    nodes: [
+      { kind: "message", role: "user", payload: { text: "hello" } },
+      { kind: "message", role: "assistant", payload: { text: "hi" } },
+      { id: "own", kind: "note", payload: [1, 2, 3] },
+    ],
+    components: {
+      tools: { version: 2, value: { generation: 2 } },
+      old: null,
+    },
+    frames: [{ id: "f2", reason: "custom", state: { step: 2 } }],
+    currentFrame: "f2",
+    config: { model: "m" },
+    usage: [
+      {
+        source: "chat",
+        model: "m",
+        inputTokens: 1,
+        outputTokens: 2,
+        cacheReadTokens: 3,
+        cacheWriteTokens: 4,
+        reasoningTokens: 5,
+      },
+    ],
+    ...(claims && { claims }),
+    attachments,
+  };
+}
+
+export interface PreparedTurn {
+  readonly order: TurnOrder;
+  readonly before: Dump;
+}
+
+/** A session at revision 1 for which a turn is ready to be committed. */
+export async function preparedTurn(database: Database): Promise<PreparedTurn> {
+  const store = sessions(database);
+  const { generation, id } = await store.create("s");
+  const handle = { id, generation };
+  const { fence, commit } = await holding(store, leases(database), handle);
+  await commit({
+    turn: "t0",
+    nodes: [said("first")],
+    components: {
+      tools: { version: 2, value: { generation: 1 } },
+      old: { version: 1, value: "old" },
+      kept: { version: 1, value: "kept" },
+    },
+    frames: [{ id: "f1", reason: "root", state: { step: 1 } }],
+  });
+  const work = queue(database);
+  await work.enqueue(handle, { items: [{ kind: "input", payload: "hello" }] });
+  const claimed = await work.claimTurn(fence, { boundary: "idle" });
+  const file = await attachmentsIn(database).put(
+    handle,
+    Uint8Array.from([1, 2, 3]),
+    { mediaType: "image/png" },
+  );
+  const before = await dumpOf(database);
+  if (claimed === undefined) throw new Error("Nothing was claimed.");
+  return {
+    order: { fence, claims: [claimed.ref], attachments: [file.id] },
+    before,
+  };
+}
+
+export interface KillPoint {
+  readonly at: number;
+  readonly when: "before" | "after";
+}
+
+/** Every statement's beginning and end; in a short round its ends and a few that the seed chooses. */
+export function killPoints(statements: number): readonly KillPoint[] {
+  const all = Array.from({ length: statements }, (_, index) => index + 1);
+  if (isDeep)
+    return all.flatMap((at) => [
+      { at, when: "before" },
+      { at, when: "after" },
+    ]);
+  const random = seededRandom(seed);
+  const chosen = Array.from(
+    { length: 4 },
+    () => all[Math.floor(random() * (statements - 1))] ?? 1,
+  );
+  return [
+    ...[...new Set([...chosen, statements])].map((at): KillPoint => ({
+      at,
+      when: "before",
+    })),
+    { at: statements, when: "after" },
+  ];
+}
