@@ -69,9 +69,13 @@ describe("several processes on one file", () => {
           new Child("note-writer.ts", [folder.file(), `p${index}`, 0]),
       );
       for (const child of children) {
-        expect(await child.ended).toBe(0);
-        expect(child.errors).toBe("");
-        expect(child.lines).toEqual(["open", "closed"]);
+        const ended = await child.ended;
+        const { errors, lines } = child;
+        expect({ ended, errors, lines }).toEqual({
+          ended: 0,
+          errors: "",
+          lines: ["open", "closed"],
+        });
       }
       expect(folder.shell(["SELECT number FROM holdfast_migration"])).toEqual(
         migrationNumbers,

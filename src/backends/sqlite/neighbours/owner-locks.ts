@@ -44,7 +44,7 @@ export class OwnerLocks {
   hold(owner: OwnerId): void {
     for (let attempt = 1; ; attempt += 1) {
       try {
-        this.#hold(owner);
+        this.#hold(owner, attempt);
         break;
       } catch (error) {
         // The last one to leave may have removed the folder under our hands.
@@ -107,15 +107,19 @@ export class OwnerLocks {
     }
   }
 
-  #hold(owner: OwnerId): void {
+  #hold(owner: OwnerId, attempt: number): void {
     const database = statSync(this.#database);
     const mode = database.mode & 0o666;
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     // Entering a folder takes a right of its own; it goes with reading.
     share(this.#folder, database, mode | ((mode & 0o444) >> 2) | 0o700);
     // Locked under another name first: a file by its own name that is not
-    // locked would be taken for that of a dead owner.
-    const unborn = this.#file(owner) + unbornSuffix;
+    // locked would be taken for that of a dead owner. A new one each time:
+    // whoever took the last one for abandoned may hold its lock for a while.
+    const unborn = join(
+      this.#folder,
+      `${owner}-${attempt}${suffix}${unbornSuffix}`,
+    );
     const lock = holdLockFile(unborn, this.#open);
     if (lock === undefined)
       throw new Error(`${unborn} is locked by somebody else`);
@@ -149,7 +153,8 @@ export class OwnerLocks {
 
 const suffix = ".lock";
 const unbornSuffix = ".new";
-const holdAttemptsMax = 20;
+/** Everybody who opens may be in the way once. */
+const holdAttemptsMax = 100;
 
 function inode(file: string): bigint | undefined {
   return statSync(file, { bigint: true, throwIfNoEntry: false })?.ino;
