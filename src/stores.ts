@@ -265,13 +265,7 @@ export type {
   BlobEnvironment,
   BlobPutOptions,
 } from "./stores/blob/environment.ts";
-export {
-  exchangeBlobs,
-  holdBlobs,
-  putBlob,
-  putBlobs,
-} from "./stores/blob/put.ts";
-export type { BlobExchange } from "./stores/blob/put.ts";
+export { putBlob, putBlobs } from "./stores/blob/put.ts";
 export { readBlob, readBlobs } from "./stores/blob/read.ts";
 export { blobKinds, prepareBlob, verifiedBlob } from "./model/blob.ts";
 export type {
@@ -302,15 +296,12 @@ export type {
 } from "./stores/attachment/index.ts";
 export type { ByteStore } from "./stores/attachment/byte-store.ts";
 export type { AttachmentEnvironment } from "./stores/attachment/environment.ts";
-export { forgetAttachments } from "./stores/attachment/forget.ts";
 export { attachmentsInDatabase } from "./stores/attachment/in-database.ts";
 export type {
   Attachment,
   AttachmentDescription,
 } from "./stores/attachment/manifest.ts";
 export type { SessionAttachments } from "./stores/attachment/session-attachments.ts";
-export { shareAttachments } from "./stores/attachment/share.ts";
-export { stampAttachments } from "./stores/attachment/stamp.ts";
 export type {
   SweepAttachmentsOptions,
   SweepReport,
@@ -329,7 +320,6 @@ export type {
   MaintenanceSizesOptions,
   SizeReport,
 } from "./stores/maintenance/sizes.ts";
-export { removeLeft, removeUnused } from "./stores/maintenance/roots.ts";
 export { sessions } from "./stores/session/index.ts";
 export type { Sessions } from "./stores/session/index.ts";
 export type {
@@ -444,11 +434,6 @@ export type { StoredError } from "./model/stored-error.ts";
 export type { BlobRoot } from "./stores/blob/roots.ts";
 export type { BlobSizes } from "./stores/blob/scan.ts";
 export type { AttachmentSizes } from "./stores/attachment/sizes.ts";
-export type {
-  BlobRemoval,
-  LockedBlob,
-  RemovedBlobs,
-} from "./stores/blob/remove.ts";
 export type { SmallParts, Sized } from "./stores/session/sizes.ts";
 export type { PreparedNode } from "./stores/session/turn-nodes.ts";
 export type {

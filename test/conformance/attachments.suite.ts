@@ -3,13 +3,9 @@ import { manualClock } from "../../src/model/clock.ts";
 import type { ManualClock } from "../../src/model/clock.ts";
 import { row, run } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import {
-  attachments,
-  leases,
-  sessions,
-  shareAttachments,
-} from "../../src/stores.ts";
+import { attachments, leases, sessions } from "../../src/stores.ts";
 import type { Attachments, ByteStore } from "../../src/stores.ts";
+import { shareAttachments } from "../../src/stores/attachment/share.ts";
 import type { SessionId } from "../../src/model/session-id.ts";
 import { attachmentsInDatabase } from "../../src/stores/attachment/in-database.ts";
 import type { Database } from "../../src/stores/database.ts";

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { rows } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import { blobs, holdBlobs, maintenance, sessions } from "../../src/stores.ts";
+import { blobs, maintenance, sessions } from "../../src/stores.ts";
+import { holdBlobs } from "../../src/stores/blob/put.ts";
 import type { Backend } from "./backend.ts";
 import { rejection } from "./backend.ts";
 import { bytesOf, storedTexts } from "./blob-owners.ts";

@@ -1,5 +1,4 @@
-import { spawnSync } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { attachmentFiles } from "../../src/sqlite.ts";
@@ -11,6 +10,7 @@ import { rejection } from "../conformance/backend.ts";
 import { isDeep, seed, seededRandom } from "../depth.ts";
 import { withFolder } from "../sqlite/place.ts";
 import { Child } from "./child.ts";
+import { mayMount, underSmallDisk } from "./small-disk.ts";
 
 async function idsOf(store: Attachments): Promise<readonly string[]> {
   const ids: string[] = [];
@@ -93,21 +93,15 @@ describe("attachments in files that cannot be written", () => {
         expect(() => attachmentFiles(bad)).toThrow("the path of a folder");
     }));
 
-  const mount = (folder: string): string =>
-    `mount -t tmpfs -o size=2m none "${folder}"`;
-  const mayMount =
-    spawnSync("bash", ["-c", `unshare -rm ${mount("/mnt")}`]).status === 0;
-
-  test.runIf(mayMount)(
+  test.runIf(mayMount())(
     "because the disk is full are refused as retryable, leave nothing half, and go on after there is room",
     () =>
       withFolder(async (folder) => {
         const small = folder.file("small");
-        mkdirSync(small);
         const child = new Child(
           "full-attachment-disk.ts",
           [folder.file(), small],
-          ["unshare", "-rm", "bash", "-c", `${mount(small)} && exec "$0" "$@"`],
+          underSmallDisk(small),
         );
         expect(await child.ended).toBe(0);
         expect(child.errors).toBe("");

@@ -1,5 +1,3 @@
-import { spawnSync } from "node:child_process";
-import { mkdirSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { rejection } from "../conformance/backend.ts";
 import {
@@ -10,6 +8,7 @@ import {
 } from "../conformance/notes.ts";
 import { withFolder } from "../sqlite/place.ts";
 import { Child } from "./child.ts";
+import { mayMount, underSmallDisk } from "./small-disk.ts";
 import { whileLocked } from "./locked.ts";
 
 describe("a lock held by another process", () => {
@@ -104,23 +103,12 @@ describe("a lock held by another process", () => {
 });
 
 describe("a disk of two megabytes", () => {
-  const mount = (folder: string): string =>
-    `mount -t tmpfs -o size=2m none "${folder}"`;
-  /** Linux lets most users mount a disk of memory in a namespace of their own. */
-  const mayMount =
-    spawnSync("bash", ["-c", `unshare -rm ${mount("/mnt")}`]).status === 0;
-
-  test.runIf(mayMount)(
+  test.runIf(mayMount())(
     "fills up under log and checkpoints: calls are refused as retryable, reads go on, and so do writes after there is room",
     () =>
       withFolder(async (folder) => {
         const small = folder.file("small");
-        mkdirSync(small);
-        const child = new Child(
-          "full-disk.ts",
-          [small],
-          ["unshare", "-rm", "bash", "-c", `${mount(small)} && exec "$0" "$@"`],
-        );
+        const child = new Child("full-disk.ts", [small], underSmallDisk(small));
         expect(await child.ended).toBe(0);
         expect(child.errors).toBe("");
         expect(JSON.parse(child.lines.at(-1) ?? "{}")).toEqual({
