@@ -1,8 +1,16 @@
 import { configDefaults, defineConfig } from "vitest/config";
+import { LongestFirst } from "./test/longest-first.ts";
 
+/** They look at the timers of their process, which must be their own. */
+const loneFiles = [
+  "src/backends/sqlite/neighbours/peers.test.ts",
+  "src/host/timers.test.ts",
+];
+const unitFiles = ["src/**/*.test.ts"];
 const sqliteFiles = [
   "test/backends/sqlite-*.test.ts",
   "test/{crash,simulation,sqlite}/**/*.test.ts",
+  "test/examples.test.ts",
 ];
 const postgresFiles = [
   "test/backends/postgres-*.test.ts",
@@ -14,25 +22,46 @@ const timeoutMs =
   process.env["HOLDFAST_TEST_DEPTH"] === "deep" ? 1_800_000 : 60_000;
 
 /**
- * Three projects, so that a run starts only what its files need: the Postgres
+ * Five projects, so that a run starts only what its files need: the Postgres
  * server belongs to the last one. Tests spawn and kill processes, hence forks;
- * two at a time, since that is what the smallest supported machine has.
+ * three at a time, for two cores: many wait rather than compute. Most
+ * files share the modules of their process: loading them anew took up to a
+ * second for each.
  */
 export default defineConfig({
   test: {
     pool: "forks",
-    maxWorkers: 2,
+    maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
     testTimeout: timeoutMs,
     hookTimeout: timeoutMs,
     projects: [
       {
         extends: true,
         test: {
+          name: "lone",
+          include: loneFiles,
+        },
+      },
+      {
+        extends: true,
+        test: {
           name: "unit",
+          include: unitFiles,
+          exclude: [...configDefaults.exclude, ...loneFiles],
+          isolate: false,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "tree",
           // Whatever the others do not take, so that no file is left out.
-          include: ["src/**/*.test.ts", "test/**/*.test.ts"],
+          include: ["{src,test}/**/*.test.ts"],
+          isolate: false,
           exclude: [
             ...configDefaults.exclude,
+            ...unitFiles,
             ...sqliteFiles,
             ...postgresFiles,
           ],
@@ -43,6 +72,7 @@ export default defineConfig({
         test: {
           name: "sqlite",
           include: sqliteFiles,
+          isolate: false,
           globalSetup: ["test/compile-children.ts"],
         },
       },
@@ -51,6 +81,7 @@ export default defineConfig({
         test: {
           name: "postgres",
           include: postgresFiles,
+          isolate: false,
           globalSetup: ["test/compile-children.ts", "test/global-setup.ts"],
         },
       },

@@ -2,20 +2,31 @@ import {
   executionBenchmarks,
   executionBenchmarksOnDemand,
 } from "./executions/all.ts";
+import { effectBenchmarks } from "./effects/all.ts";
 import { kernelBenchmarks } from "./kernel/all.ts";
 import { processBenchmarks } from "./processes/all.ts";
+import { registryBenchmarks } from "./registry/all.ts";
 import { sessionBenchmarks } from "./sessions/all.ts";
 
 /** `npm run bench` runs all, `npm run bench -- kernel` a group, `-- kernel.lag` one. Each prints one JSON line. */
 const groups: Readonly<Record<string, () => Promise<object>>> = {
   ...kernelBenchmarks,
   ...processBenchmarks,
+  ...registryBenchmarks,
   ...executionBenchmarks,
   ...sessionBenchmarks,
+  ...effectBenchmarks,
 };
 const everything = { ...groups, ...executionBenchmarksOnDemand };
 
-const wanted = process.argv.slice(2);
+/** What a group is measured with: effects and processes are background work together. */
+const company: Readonly<Record<string, readonly string[]>> = {
+  effects: ["processes.append"],
+};
+
+const wanted = process.argv
+  .slice(2)
+  .flatMap((name) => [name, ...(company[name] ?? [])]);
 const names = Object.keys(everything).filter(
   (name) =>
     wanted.includes(name) ||

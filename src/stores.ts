@@ -40,9 +40,15 @@ export type {
   WaitOptions,
   Warning,
 } from "./stores/database.ts";
-export type { Clock } from "./model/clock.ts";
+export type { Page, PageOptions } from "./stores/paging.ts";
+export type { Clock, Now } from "./model/clock.ts";
 export type { Duration } from "./model/durations.ts";
-export type { DeploymentId, OwnerId } from "./model/prefixed-id.ts";
+export type {
+  DeploymentId,
+  OwnerId,
+  ExecutorId,
+  RunId,
+} from "./model/prefixed-id.ts";
 export { executions } from "./stores/execution/index.ts";
 export type { Executions } from "./stores/execution/index.ts";
 export type {
@@ -114,13 +120,13 @@ export type {
 export { forkExecution } from "./stores/execution/fork.ts";
 export type { ForkExecution, ForkOutcome } from "./stores/execution/fork.ts";
 export { requestCancellation } from "./stores/execution/lifecycle.ts";
-export { extendLock, lockExecution } from "./stores/execution/lock.ts";
 export type {
   CancellationOutcome,
   Changed,
   Finished,
   RequestCancellation,
 } from "./stores/execution/lifecycle.ts";
+export { extendLock, lockExecution } from "./stores/execution/lock.ts";
 export type {
   Extended,
   LockOne,
@@ -174,15 +180,13 @@ export {
 } from "./model/join-set-id.ts";
 export type { JoinSetId } from "./model/join-set-id.ts";
 export type { PayloadCodec } from "./model/payload-codec.ts";
-export type { ExecutorId, RunId } from "./model/prefixed-id.ts";
 export { leases } from "./stores/lease/index.ts";
+export type { LeaseEnvironment, Leases } from "./stores/lease/index.ts";
 export type {
-  LeaseClaimant,
-  LeaseEnvironment,
   LeaseKeepOptions,
+  LeaseClaimant,
   LeaseOptions,
-  Leases,
-} from "./stores/lease/index.ts";
+} from "./stores/lease/claimant.ts";
 export type { LeaseKeeper } from "./stores/lease/keeper.ts";
 export { acquireLease, reclaimLease } from "./stores/lease/acquire.ts";
 export type {
@@ -203,7 +207,6 @@ export type {
   ReleaseHeld,
 } from "./stores/lease/renew.ts";
 export { assertFence, releaseLease } from "./stores/lease/fence.ts";
-export type { Now } from "./model/clock.ts";
 export type {
   LeaseFence,
   LeaseHolder,
@@ -215,8 +218,8 @@ export { queue } from "./stores/queue/index.ts";
 export type { Queue } from "./stores/queue/index.ts";
 export type {
   ClaimKey,
-  QueueClaimOptions,
   QueueClaims,
+  QueueClaimOptions,
 } from "./stores/queue/claiming.ts";
 export type { QueueEnvironment } from "./stores/queue/environment.ts";
 export type {
@@ -275,7 +278,7 @@ export type {
   NewBlob,
   StoredBlob,
 } from "./model/blob.ts";
-export type { ByteHash, ByteTools } from "./model/byte-tools.ts";
+export type { ByteTools, ByteHash } from "./model/byte-tools.ts";
 export { artifacts } from "./stores/artifact/index.ts";
 export type {
   Artifacts,
@@ -290,9 +293,9 @@ export type {
 } from "./stores/artifact/pointer.ts";
 export { attachments } from "./stores/attachment/index.ts";
 export type {
-  AttachmentPage,
   Attachments,
   ListAttachmentsOptions,
+  AttachmentPage,
 } from "./stores/attachment/index.ts";
 export type { ByteStore } from "./stores/attachment/byte-store.ts";
 export type { AttachmentEnvironment } from "./stores/attachment/environment.ts";
@@ -317,17 +320,17 @@ export type {
   MaintenanceCollectOptions,
 } from "./stores/maintenance/collect.ts";
 export type {
-  MaintenanceSizesOptions,
   SizeReport,
+  MaintenanceSizesOptions,
 } from "./stores/maintenance/sizes.ts";
 export { sessions } from "./stores/session/index.ts";
 export type { Sessions } from "./stores/session/index.ts";
 export type {
-  ListSessionsOptions,
   NewSessionMeta,
   SessionCommands,
-  SessionForkOptions,
   SessionPage,
+  ListSessionsOptions,
+  SessionForkOptions,
 } from "./stores/session/commands.ts";
 export type {
   CommitListener,
@@ -337,25 +340,22 @@ export type { SessionSummary } from "./stores/session/list.ts";
 export type {
   LoadedSession,
   SessionComponents,
-  SessionGraphOptions,
   SessionGraphPage,
   SessionHead,
   SessionPath,
-  SessionPathOptions,
   SessionReads,
+  SessionGraphOptions,
+  SessionPathOptions,
 } from "./stores/session/reading.ts";
 export type {
   RemovalReport,
-  SessionEraseOptions,
-  SessionRemovalOptions,
   SessionRemovals,
   SessionSizes,
   VacuumReport,
+  SessionEraseOptions,
+  SessionRemovalOptions,
 } from "./stores/session/removing.ts";
 export type { SessionTurns } from "./stores/session/turns.ts";
-export { sessionCodec } from "./stores/session/session-codec.ts";
-export type { SessionCodec } from "./stores/session/session-codec.ts";
-export type { Turn } from "./stores/session/turn-prepared.ts";
 export { createSession, openSession } from "./stores/session/create.ts";
 export type {
   CreatedSession,
@@ -377,6 +377,7 @@ export type { SessionRef, SessionRoot } from "./stores/session/session-row.ts";
 export { parseSessionId } from "./model/session-id.ts";
 export type { SessionId } from "./model/session-id.ts";
 export type {
+  HashValue,
   NewComponent,
   NewFrame,
   NewNode,
@@ -396,8 +397,8 @@ export type {
   SessionNode,
   SessionRelation,
   TokenUsage,
-  NewUsage,
   UsageEntry,
+  NewUsage,
 } from "./model/session.ts";
 export type { Entropy } from "./model/entropy.ts";
 export type { GivenEvent } from "./model/given-event.ts";
@@ -441,3 +442,271 @@ export type {
   Manifest,
 } from "./stores/session/turn-components.ts";
 export type { PreparedFrame } from "./stores/session/turn-frames.ts";
+export { processes } from "./stores/process/index.ts";
+export type { Processes } from "./stores/process/index.ts";
+export type { ProcessCodec } from "./stores/process/environment.ts";
+export type {
+  AppendedProcessEventView,
+  ProcessCancelOptions,
+  ProcessCommands,
+  ProcessEventDraft,
+  ProcessFenceOptions,
+  ProcessSignalOptions,
+} from "./stores/process/commands.ts";
+export type {
+  ProcessExternalRef,
+  ProcessNotes,
+} from "./stores/process/noting.ts";
+export type {
+  ListHandlesOptions,
+  ProcessHandleDraft,
+  ProcessHandles,
+} from "./stores/process/handles.ts";
+export type {
+  ListProcessesOptions,
+  ListProcessEventsOptions,
+  ProcessEventPage,
+  ProcessReads,
+} from "./stores/process/reading.ts";
+export type {
+  AwaitedProcessEvent,
+  ProcessWaits,
+} from "./stores/process/waiting.ts";
+export type {
+  ProcessLeases,
+  ProcessWorklistOptions,
+  RecoverableProcess,
+} from "./stores/process/leasing.ts";
+export type {
+  ProcessChange,
+  ProcessChangePage,
+  ProcessFeed,
+} from "./stores/process/feed.ts";
+export type {
+  ProcessPruneOptions,
+  ProcessPruneReport,
+  ProcessPruning,
+} from "./stores/process/pruning.ts";
+export type {
+  ProcessGrantDraft,
+  ProcessSpawning,
+  SpawnDraft,
+  SpawnedProcessView,
+} from "./stores/process/spawning.ts";
+export type { ProcessDraft } from "./stores/process/new-process.ts";
+export { registerProcess } from "./stores/process/register.ts";
+export type {
+  NewProcess,
+  RegisteredProcess,
+} from "./stores/process/register.ts";
+export { appendProcessEvent } from "./stores/process/append-event.ts";
+export type {
+  AppendedProcessEvent,
+  AppendProcessEvent,
+  MaterialisedWake,
+  ProcessEventPayload,
+  WakePayload,
+} from "./stores/process/append-event.ts";
+export type { StoredProcessEvent } from "./stores/process/event-row.ts";
+export {
+  grantHandle,
+  revokeHandle,
+  transferHandles,
+} from "./stores/process/grant.ts";
+export type {
+  GrantHandle,
+  ProcessHandleDescriptor,
+  RevokeHandle,
+  TransferHandles,
+} from "./stores/process/grant.ts";
+export type {
+  ProcessGrant,
+  ProcessHandle,
+} from "./stores/process/read-grants.ts";
+export type {
+  ProcessLease,
+  ProcessLeaseOutcome,
+} from "./stores/process/lease.ts";
+export type { ProcessFilter } from "./stores/process/list.ts";
+export type {
+  SessionScopeName,
+  SessionScopeRef,
+} from "./stores/process/scope.ts";
+export type { SessionProcesses } from "./stores/process/end-report.ts";
+export { spawnProcess } from "./stores/process/spawn.ts";
+export type { SpawnedProcess, SpawnProcess } from "./stores/process/spawn.ts";
+export type { EndWakes } from "./stores/process/execution-end.ts";
+export type { ProcessEventView, ProcessView } from "./stores/process/views.ts";
+export { parseProcessId } from "./model/process-id.ts";
+export type { ProcessId } from "./model/process-id.ts";
+export { effects } from "./stores/effect/index.ts";
+export type { Effects } from "./stores/effect/index.ts";
+export type { EffectEnvironment } from "./stores/effect/environment.ts";
+export type {
+  EffectExecuteOptions,
+  EffectExecution,
+  EffectReplayOptions,
+  EffectTransactOptions,
+} from "./stores/effect/executing.ts";
+export type { EffectBody } from "./stores/effect/transact.ts";
+export type { EffectRetry, SeenEffectHolder } from "./stores/effect/checks.ts";
+export type { EffectContext, EffectFunction } from "./stores/effect/running.ts";
+export type {
+  ClaimedEffect,
+  ClaimEffectOptions,
+  EffectClaims,
+} from "./stores/effect/claiming.ts";
+export type { EffectClaim } from "./stores/effect/claim.ts";
+export type {
+  EffectReads,
+  EffectView,
+  ForgetEffectsOptions,
+} from "./stores/effect/reading.ts";
+export type { EffectScope, EffectScopeRef } from "./stores/effect/scope.ts";
+export type { EffectEnvelope } from "./model/effect-envelope.ts";
+export { processEffects } from "./stores/effect/process-effects.ts";
+export type { ProcessEffects } from "./stores/effect/process-effects.ts";
+export type {
+  CommandedProcess,
+  ListedProcess,
+  ListHeldProcessesOptions,
+  ProcessCommandOptions,
+  ProcessStartOptions,
+} from "./stores/effect/process-commands.ts";
+export { awaitEvents } from "./stores/await-event/index.ts";
+export type { AwaitEvents } from "./stores/await-event/index.ts";
+export type {
+  AwaitAnswers,
+  AwaitReply,
+} from "./stores/await-event/answering.ts";
+export type {
+  Awaiting,
+  OpenAwaitEventOptions,
+} from "./stores/await-event/awaiting.ts";
+export type {
+  AwaitEvent,
+  AwaitOverview,
+  ForgetAwaitEventsOptions,
+  ListAwaitEventsOptions,
+  RevokeAwaitEventsOptions,
+} from "./stores/await-event/overview.ts";
+export { openAwaitEvent } from "./stores/await-event/open.ts";
+export type {
+  OpenAwaitEvent,
+  OpenedAwaitEvent,
+} from "./stores/await-event/open.ts";
+export { effectGroups } from "./stores/effect-group/index.ts";
+export type {
+  EffectGroup,
+  EffectGroups,
+  EndedGroupMember,
+  GroupAllAnswer,
+  GroupMemberOutcome,
+} from "./stores/effect-group/index.ts";
+export type { GroupMemberDraft } from "./stores/effect-group/checks.ts";
+export { schedules } from "./stores/schedule/index.ts";
+export type {
+  ScheduleEnvironment,
+  Schedules,
+} from "./stores/schedule/index.ts";
+export type { CatchUpDraft, ScheduleDraft } from "./stores/schedule/checks.ts";
+export type { DueInstant, FireSchedule } from "./stores/schedule/fire.ts";
+export type { PutScheduleOutcome } from "./stores/schedule/put.ts";
+export type {
+  FiredInstant,
+  Scheduler,
+  SchedulerOptions,
+} from "./stores/schedule/scheduler.ts";
+export { triggers } from "./stores/trigger/index.ts";
+export type { Triggers } from "./stores/trigger/index.ts";
+export type { SchedulePayload } from "./stores/trigger/fire.ts";
+export { recordOccurrence } from "./stores/trigger/record.ts";
+export type {
+  RecordOccurrence,
+  RecordOccurrenceOutcome,
+} from "./stores/trigger/record.ts";
+export type {
+  ListOccurrencesOptions,
+  OccurrenceDraft,
+  OccurrenceRemovalReport,
+  Occurrences,
+  OccurrenceView,
+  RemoveOccurrencesOptions,
+} from "./stores/trigger/recording.ts";
+export type {
+  ListSubscriptionsOptions,
+  ReviseSubscriptionOptions,
+  SubscriptionDraft,
+  Subscriptions,
+} from "./stores/trigger/subscribing.ts";
+export type { AwaitEnd, AwaitOutcome } from "./model/await-event.ts";
+export type { AwaitEventId, SignedEvent } from "./model/await-token.ts";
+export type { AwaitPlace, AwaitScope } from "./stores/await-event/event-row.ts";
+export type { Cadence, CadenceDraft } from "./model/schedule-cadence.ts";
+export type { CatchUp, SkippedInstants } from "./model/schedule-plan.ts";
+export type { EffectFence, EffectHolder } from "./model/effect.ts";
+export type { EffectSummary } from "./stores/effect/read.ts";
+export type { EffectRef } from "./stores/effect/effect-row.ts";
+export type { GroupKind } from "./model/effect-group.ts";
+export type {
+  NamedScope,
+  RegistrationIdentity,
+  RegistrationPart,
+  RegistrationPartHashes,
+} from "./model/process-registration.ts";
+export type {
+  Occurrence,
+  TriggerDelivery,
+  TriggerDeliveryRefusal,
+} from "./stores/trigger/occurrence-row.ts";
+export type {
+  ProcessDisposition,
+  ProcessEventFacts,
+  ProcessIdentity,
+  ProcessOrigin,
+  ProcessRecord,
+  ProcessRecovery,
+  ProcessState,
+  ProcessStatus,
+  ProcessSummary,
+  ProcessWait,
+  ProcessWake,
+  ProcessRegistration,
+  SessionScope,
+  WakeDelivery,
+} from "./model/process.ts";
+export type { ProcessEnd, ProcessOutput } from "./model/process-output.ts";
+export type {
+  ProcessEventType,
+  TerminalSpec,
+  WakeSpec,
+} from "./model/process-event-type.ts";
+export type {
+  ReviseOutcome,
+  SubscribeOutcome,
+} from "./stores/trigger/subscribe.ts";
+export type {
+  Schedule,
+  ScheduleName,
+  ScheduleTerms,
+} from "./stores/schedule/schedule-row.ts";
+export type { Subscription } from "./stores/trigger/subscription-row.ts";
+export type {
+  KeptTriggerSource,
+  SubscriptionContent,
+  SubscriptionTerms,
+  TriggerSourceDraft,
+  TriggerTarget,
+} from "./stores/trigger/content.ts";
+export type { SubscriptionName } from "./stores/trigger/checks.ts";
+export type {
+  Registrant,
+  TriggerArgument,
+  TriggerSource,
+} from "./model/trigger.ts";
+export type { UnstartedDelivery } from "./stores/trigger/unstarted.ts";
+export type { PayloadSchema, SchemaType } from "./model/payload-schema.ts";
+export type { PayloadSelector } from "./model/selector.ts";
+export { sessionCodec } from "./stores/session/session-codec.ts";
+export type { SessionCodec } from "./stores/session/session-codec.ts";
+export type { Turn } from "./stores/session/turn-prepared.ts";

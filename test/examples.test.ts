@@ -4,26 +4,23 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { compiled } from "./compile-children.ts";
 
 const root = join(import.meta.dirname, "..");
 
 /** Runs an example as a user would, in an empty folder. */
-function runExample(name: string, env: Record<string, string> = {}): string {
+function runExample(
+  name: string,
+  env: Record<string, string> = {},
+  script: readonly string[] = [compiled(name, "examples")],
+): string {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-example-"));
   try {
-    return execFileSync(
-      process.execPath,
-      ["--import", import.meta.resolve("tsx"), join(root, "examples", name)],
-      {
-        cwd: folder,
-        encoding: "utf8",
-        env: {
-          ...process.env,
-          TSX_TSCONFIG_PATH: join(root, "tsconfig.json"),
-          ...env,
-        },
-      },
-    );
+    return execFileSync(process.execPath, script, {
+      cwd: folder,
+      encoding: "utf8",
+      env: { ...process.env, ...env },
+    });
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -33,15 +30,10 @@ function runExample(name: string, env: Record<string, string> = {}): string {
 async function startDemo(temporary: string) {
   const demo = spawn(
     process.execPath,
-    [
-      "--import",
-      import.meta.resolve("tsx"),
-      join(root, "examples", "kernel-demo.ts"),
-    ],
+    [compiled("kernel-demo.ts", "examples")],
     {
       env: {
         ...process.env,
-        TSX_TSCONFIG_PATH: join(root, "tsconfig.json"),
         HOLDFAST_DEMO_FACTS: "100000000",
         TMPDIR: temporary,
       },
@@ -85,6 +77,17 @@ describe("examples", () => {
 
   test.each(names)("%s prints what it promises", (name) => {
     expect(runExample(name)).toBe(promisedOutput(name));
+  });
+
+  test("one runs from its source, too", () => {
+    const name = "quickstart.ts";
+    const script = [
+      "--import",
+      import.meta.resolve("tsx"),
+      join(root, "examples", name),
+    ];
+    const env = { TSX_TSCONFIG_PATH: join(root, "tsconfig.json") };
+    expect(runExample(name, env, script)).toBe(promisedOutput(name));
   });
 
   test("the demo kills a writer, sees it die, and finds every acknowledged fact", () => {

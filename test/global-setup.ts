@@ -1,10 +1,13 @@
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { removeSpares } from "./postgres/spare-schemas.ts";
 
 const urlVariable = "HOLDFAST_TEST_POSTGRES_URL";
+const sparesVariable = "HOLDFAST_TEST_SPARES";
 
 /**
  * Gives the `postgres` project its server: the one named by
@@ -12,10 +15,11 @@ const urlVariable = "HOLDFAST_TEST_POSTGRES_URL";
  * only when a file of that project is going to run.
  * @returns the way to stop the server it started.
  */
-export default async function setup(): Promise<
-  (() => Promise<void>) | undefined
-> {
-  if (process.env[urlVariable] !== undefined) return undefined;
+export default async function setup(): Promise<() => Promise<void>> {
+  const spares = `spare_${randomBytes(6).toString("hex")}_`;
+  process.env[sparesVariable] = spares;
+  const given = process.env[urlVariable];
+  if (given !== undefined) return () => removeSpares(given, spares);
   const server = spawn(
     process.execPath,
     [

@@ -1,5 +1,5 @@
 import { HoldfastError } from "../model/errors.ts";
-import { operationInvalid } from "../sql/operation.ts";
+import { operationInvalid, startedBody } from "../sql/operation.ts";
 import type { Change, Tx } from "../sql/operation.ts";
 import type { Callee } from "../stores/database.ts";
 
@@ -22,7 +22,7 @@ export function callable(what: Callee, how: unknown): Callable {
       );
     return {
       name: what,
-      start: checkedStart(what, how as () => Tx<unknown>),
+      start: () => startedBody(what, how as () => Tx<unknown>),
       change: undefined,
     };
   }
@@ -36,26 +36,7 @@ export function callable(what: Callee, how: unknown): Callable {
   const input = how as never;
   return {
     name: what.name,
-    start: checkedStart(what.name, () => what.one(input)),
+    start: () => startedBody(what.name, () => what.one(input)),
     change: { operation: what.name, key: what.key(input) },
-  };
-}
-
-function checkedStart(
-  name: string,
-  body: () => Tx<unknown>,
-): () => Tx<unknown> {
-  return () => {
-    const started = body();
-    if (
-      typeof started?.next === "function" &&
-      typeof started.throw === "function" &&
-      !(Symbol.asyncIterator in started)
-    )
-      return started;
-    throw operationInvalid(
-      name,
-      "has a body that is no generator function. Write `function* () { … }`: a transaction cannot await.",
-    );
   };
 }

@@ -40,5 +40,14 @@ export function hashInput(
   value: unknown,
   limits: ValueLimits = defaultValueLimits,
 ): string {
-  return `holdfast:${domain}:${version}:${canonicalText(value, limits)}`;
+  return hashedText(domain, version, canonicalText(value, limits));
+}
+
+/** The same where the canonical text is known already. */
+export function hashedText(
+  domain: string,
+  version: number,
+  text: string,
+): string {
+  return `holdfast:${domain}:${version}:${text}`;
 }

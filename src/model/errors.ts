@@ -1,7 +1,8 @@
 /**
  * Every failure a caller can meet has a code. Codes are public API: they are
  * appended, never reused, and each has a heading in docs/errors.md (tidy
- * checks). The value says whether repeating the same call may succeed.
+ * checks). The value says whether repeating the same call may succeed. Whether
+ * a code tells about the store or about what was asked says error-origins.ts.
  */
 const retryability = {
   // Values, names and options given by the caller.
@@ -113,6 +114,55 @@ const retryability = {
   ATTACHMENT_FOLDER_WRONG: "final",
   ATTACHMENT_COMMITTED: "final",
 
+  // Processes.
+  PROCESS_NOT_FOUND: "final",
+  PROCESS_CONFLICT: "final",
+  PROCESS_INVALID: "final",
+  PROCESS_TERMINAL: "final",
+  PROCESS_PRUNED: "final",
+  PROCESS_SPAWNED: "final",
+  PROCESS_ATTEMPTS_USED: "final",
+  PROCESS_LEASED: "retryable",
+  PROCESS_LEASE_LOST: "retryable",
+  EVENT_TYPE_UNDECLARED: "final",
+  EVENT_TYPE_RESERVED: "final",
+  EVENT_PAYLOAD_INVALID: "final",
+  EVENT_SELECTOR_UNMATCHED: "final",
+  REPLAY_KEY_REQUIRED: "final",
+  REPLAY_KEY_CONFLICT: "final",
+  REPLAY_KEY_RESERVED: "final",
+  EXTERNAL_REF_CONFLICT: "final",
+  HANDLE_NOT_GRANTED: "final",
+
+  // Effects.
+  EFFECT_SCOPE_INVALID: "final",
+  EFFECT_INVALID: "final",
+  EFFECT_CONFLICT: "final",
+  EFFECT_NOT_RECORDED: "final",
+  EFFECT_UNFINISHED: "retryable",
+  EFFECT_LEASE_LOST: "retryable",
+  EFFECT_RESULT_UNSTORABLE: "final",
+  EFFECT_RESULT_REFUSED: "final",
+
+  // Await-events and groups of effects.
+  AWAIT_EVENT_NOT_FOUND: "final",
+  AWAIT_EVENT_REVOKED: "final",
+  AWAIT_TOKEN_INVALID: "final",
+  GROUP_INVALID: "final",
+  GROUP_CONFLICT: "final",
+  GROUP_NOT_FOUND: "final",
+
+  // Triggers.
+  CRON_INVALID: "final",
+  TIME_ZONE_INVALID: "final",
+  INTERVAL_INVALID: "final",
+  SUBSCRIPTION_INVALID: "final",
+  SUBSCRIPTION_EXISTS: "final",
+  SUBSCRIPTION_NOT_FOUND: "final",
+  SUBSCRIPTION_CHANGED: "final",
+  OCCURRENCE_CONFLICT: "final",
+  OCCURRENCE_NOT_FOUND: "final",
+
   // Heavy reads.
   TABLE_UNKNOWN: "final",
   TARGET_INVALID: "final",
@@ -122,6 +172,10 @@ const retryability = {
 } as const;
 
 export type ErrorCode = keyof typeof retryability;
+
+export const errorCodes: readonly ErrorCode[] = Object.keys(
+  retryability,
+) as ErrorCode[];
 
 /** Facts about a failure: ids, paths, sizes and hashes, never payload values. */
 export type ErrorDetails = Readonly<Record<string, unknown>>;

@@ -16,6 +16,8 @@ import type { ValueCodec } from "./value-codec.ts";
 
 type Finished = Extract<ControlEvent, { readonly kind: "finished" }>;
 
+type Codec = Pick<ValueCodec, "encode" | "decode" | "hash">;
+
 /** Turns the values in events and responses into what is stored, and back. */
 export interface ExecutionCodec {
   value(value: unknown): Encoded;
@@ -38,7 +40,7 @@ export interface ExecutionCodec {
   hash(value: unknown): string;
 }
 
-export function executionCodec(codec: ValueCodec): ExecutionCodec {
+export function executionCodec(codec: Codec): ExecutionCodec {
   const value = (given: unknown): Encoded => codec.encode(given) as Encoded;
   const hash = (given: unknown): string => codec.hash("execution", 1, given);
   const readResult = (stored: Encoded): ExecutionResult =>
@@ -147,7 +149,7 @@ function recorded(
 }
 
 function readResponse(
-  codec: ValueCodec,
+  codec: Codec,
   response: ExecutionResponse,
 ): ExecutionResponse<unknown> {
   switch (response.kind) {

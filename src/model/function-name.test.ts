@@ -16,3 +16,12 @@ test.each(["", "a.b", "a:b", "a b", "é", "a\n", "x".repeat(129)])(
     );
   },
 );
+
+test.each([undefined, null, 5, true, [], {}, Object.create(null)])(
+  "what is no text names no function",
+  (name) => {
+    expect(() => parseFunctionName(name as unknown as string)).toThrow(
+      expect.objectContaining({ code: "NAME_INVALID" }),
+    );
+  },
+);

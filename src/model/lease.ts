@@ -91,11 +91,11 @@ export function isLive(
 }
 
 /** The lease after its holder was heard of again. It never gets shorter, whatever the clock says. */
-export function extended(
-  lease: HeldLease,
+export function extended<L extends Pick<HeldLease, "expiresAt" | "renewedAt">>(
+  lease: L,
   now: number,
   ttlMs: number,
-): HeldLease {
+): L {
   return {
     ...lease,
     renewedAt: Math.max(lease.renewedAt, now),
@@ -215,5 +215,15 @@ export function leaseLost(
       "Stop this turn; acquire the lease again and start from what the session holds then.",
     { session, reason },
     options,
+  );
+}
+
+/** The same for a process and its worker. */
+export function processLeaseLost(id: string, reason: LeaseLoss): HoldfastError {
+  return new HoldfastError(
+    "PROCESS_LEASE_LOST",
+    `Process "${id}": ${whatHappened[reason]}, so nothing was changed. ` +
+      "Stop this work; whoever has the lease now goes on with it.",
+    { id, reason },
   );
 }

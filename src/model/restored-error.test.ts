@@ -1,5 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { isStoredError, restoredError } from "./restored-error.ts";
+import { HoldfastError } from "./errors.ts";
+import {
+  isStoredError,
+  restoredError,
+  restoredFailure,
+} from "./restored-error.ts";
 
 describe("an error read back", () => {
   test.each([
@@ -52,6 +57,45 @@ describe("an error read back", () => {
     const error = restoredError({ name: "constructor", message: "m" });
     expect(Object.getPrototypeOf(error)).toBe(Error.prototype);
     expect(error.name).toBe("constructor");
+  });
+});
+
+describe("a failure read back", () => {
+  const refusal = {
+    name: "HoldfastError",
+    message: "There is none.",
+    code: "PROCESS_NOT_FOUND",
+    stack: "HoldfastError: There is none.\n    at user.ts:1:1",
+  };
+
+  test("is a HoldfastError again, with its details, when Holdfast refused", () => {
+    const cause = { name: "TypeError", message: "root" };
+    const details = { id: "p" };
+    const error = restoredFailure({ ...refusal, cause, details });
+    expect(error).toBeInstanceOf(HoldfastError);
+    expect(error).toMatchObject({ ...refusal, details, retryable: false });
+    expect(error.cause).toBeInstanceOf(TypeError);
+  });
+
+  test.each<[unknown]>([[undefined], [null], ["p"], [["p"]]])(
+    "has no details when %j was recorded as such",
+    (details) => {
+      const error = restoredFailure({ ...refusal, details });
+      expect(error).toMatchObject({ code: "PROCESS_NOT_FOUND", details: {} });
+      expect(error).not.toHaveProperty("cause");
+    },
+  );
+
+  test.each<[string, object]>([
+    ["what the store once said of itself", { code: "DATABASE_CLOSED" }],
+    ["what might have passed", { code: "PROCESS_LEASED" }],
+    ["a code of others", { code: "ENOENT" }],
+    ["a code by the name of a method", { code: "constructor" }],
+    ["somebody else's error", { name: "PaymentDeclined" }],
+  ])("is an Error with its name and code for %s", (_, other) => {
+    const error = restoredFailure({ ...refusal, ...other });
+    expect(Object.getPrototypeOf(error)).toBe(Error.prototype);
+    expect(error).toMatchObject({ ...refusal, ...other });
   });
 });
 

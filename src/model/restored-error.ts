@@ -1,3 +1,7 @@
+import { isOfTheStore } from "./error-origins.ts";
+import { errorCodes, HoldfastError } from "./errors.ts";
+import type { ErrorCode } from "./errors.ts";
+import { isRecord } from "./spoken-kind.ts";
 import type { StoredError } from "./stored-error.ts";
 
 const builtIns: Readonly<Record<string, ErrorConstructor>> = {
@@ -22,6 +26,31 @@ export function restoredError(stored: StoredError): Error {
   // The stack of this function would point at the wrong place.
   hide(error, "stack", stored.stack ?? `${stored.name}: ${stored.message}`);
   return error;
+}
+
+/**
+ * The same for how something ended: what Holdfast refused is a HoldfastError
+ * again, with the details that were recorded. What the store once said of
+ * itself stays an Error with that name, since it says nothing about now.
+ */
+export function restoredFailure(
+  stored: StoredError & { readonly details?: unknown },
+): Error {
+  const error = restoredError(stored);
+  const { name, code, message, details } = stored;
+  if (name !== "HoldfastError" || !isErrorCode(code)) return error;
+  const ours = new HoldfastError(
+    code,
+    message,
+    isRecord(details) ? details : {},
+    stored.cause === undefined ? {} : { cause: error.cause },
+  );
+  hide(ours, "stack", error.stack ?? message);
+  return isOfTheStore(ours) ? error : ours;
+}
+
+function isErrorCode(code: unknown): code is ErrorCode {
+  return errorCodes.some((each) => each === code);
 }
 
 function construct(stored: StoredError, options: ErrorOptions): Error {

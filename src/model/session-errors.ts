@@ -100,19 +100,6 @@ export function usageOverflow(
   );
 }
 
-export function corruptSession(
-  table: string,
-  key: string | number,
-  why: string,
-): HoldfastError {
-  return new HoldfastError(
-    "CORRUPT_ROW",
-    `A row of ${table} (${key}) ${why}, which no operation of Holdfast writes. ` +
-      "Look at the row with a database shell; restore it from a backup or delete it.",
-    { table, key },
-  );
-}
-
 export function attachmentsGone(
   session: string,
   ids: readonly string[],

@@ -1,4 +1,4 @@
-import { hashInput } from "./canonical.ts";
+import { canonicalText, hashInput, hashedText } from "./canonical.ts";
 import {
   plainCodec,
   throughCodec,
@@ -13,6 +13,16 @@ export interface ValueCodec {
   decode(stored: string): unknown;
   /** Equal for equal values of one domain and version; says nothing else about them. */
   hash(domain: string, version: number, value: unknown): string;
+  /** The canonical text of a value, the same as a column holds it, and that hash of it. `decode` reads what is stored like anything else. */
+  canonical(
+    domain: string,
+    version: number,
+    value: unknown,
+  ): {
+    readonly text: string;
+    readonly stored: string;
+    readonly hash: string;
+  };
 }
 
 export interface ValueCodecOptions {
@@ -44,5 +54,23 @@ export function valueCodec(options: ValueCodecOptions): ValueCodec {
         hashText,
         hashInput(domain, version, value, limits),
       ),
+    canonical(domain, version, value) {
+      const text = canonicalText(value, limits);
+      return {
+        text,
+        stored: throughCodec(
+          payload,
+          "encode",
+          (plain) => payload.encode(plain),
+          text,
+        ),
+        hash: throughCodec(
+          payload,
+          "hash",
+          hashText,
+          hashedText(domain, version, text),
+        ),
+      };
+    },
   };
 }

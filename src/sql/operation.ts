@@ -201,6 +201,21 @@ export function operation<I, O>(
   return Object.assign(composed, forms);
 }
 
+/** A body that was started, if it is a generator function. @throws HoldfastError `OPERATION_INVALID` */
+export function startedBody<O>(name: string, body: () => Tx<O>): Tx<O> {
+  const started = body();
+  if (
+    typeof started?.next === "function" &&
+    typeof started.throw === "function" &&
+    !(Symbol.asyncIterator in started)
+  )
+    return started;
+  throw operationInvalid(
+    name,
+    "has a body that is no generator function. Write `function* () { … }`: a transaction cannot await.",
+  );
+}
+
 /** The error for a body that breaks the rules above. */
 export function operationInvalid(
   name: string,

@@ -79,7 +79,9 @@ export class Statement {
  */
 class Shape {
   template: Template | undefined;
-  readonly next: Map<Template | undefined, Shape> = new Map();
+  /** After a parameter; most steps are this one. */
+  plain: Shape | undefined;
+  readonly nested: Map<Template, Shape> = new Map();
 }
 
 const shapes = new WeakMap<TemplateStringsArray, Shape>();
@@ -113,14 +115,21 @@ export function sql(
     shape.template ??= new Template(strings.map(sameEverywhere));
     return new Statement(shape.template, values as readonly Parameter[]);
   }
-  for (const value of values) {
-    const step = isStatement(value) ? value.template : undefined;
-    let next: Shape | undefined = shape.next.get(step);
-    if (next === undefined) shape.next.set(step, (next = new Shape()));
-    shape = next;
+  for (let index = 0; index < values.length; index += 1) {
+    const value = values[index] as Parameter | Statement;
+    shape =
+      value instanceof Statement
+        ? afterNested(shape, value.template)
+        : (shape.plain ??= new Shape());
   }
   shape.template ??= new Template(splice(strings, values));
   return new Statement(shape.template, parameters);
+}
+
+function afterNested({ nested }: Shape, template: Template): Shape {
+  let next = nested.get(template);
+  if (next === undefined) nested.set(template, (next = new Shape()));
+  return next;
 }
 
 /** Text that each database spells its own way; only sql/dialect.ts calls this. */

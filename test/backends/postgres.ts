@@ -2,36 +2,47 @@ import { randomBytes } from "node:crypto";
 import postgres from "postgres";
 import { openPostgres } from "../../src/postgres.ts";
 import type { Database } from "../../src/stores/database.ts";
-import type { Backend } from "../conformance/backend.ts";
+import type { Backend, Place } from "../conformance/backend.ts";
+import { giveBack, takeSpare } from "../postgres/spare-schemas.ts";
 
 const url = process.env["HOLDFAST_TEST_POSTGRES_URL"] ?? "";
 
 export const postgresSchema: Backend = {
   name: "Postgres",
   survives: true,
-  place() {
-    const schema = `test_${randomBytes(6).toString("hex")}`;
-    const opened: Database[] = [];
-    return Promise.resolve({
-      async open({ clock, queueCalls, isWithoutPoll } = {}) {
-        const database = await openPostgres(url, {
-          schema,
-          poolSize: 4,
-          ...(clock && { clock }),
-          ...(queueCalls !== undefined && { queueCallsMax: queueCalls }),
-          ...(isWithoutPoll === true && { pollInterval: "20 days" }),
-        });
-        opened.push(database);
-        return database;
-      },
-      shell: (...statements) => shell(schema, statements),
-      async dispose() {
-        await Promise.all(opened.map((database) => database.close()));
-        await shell(schema, [`DROP SCHEMA "${schema}" CASCADE`]);
-      },
-    });
+  place: () => Promise.resolve(placeIn(newName())),
+  async usedPlace() {
+    const schema = newName();
+    await takeSpare(schema);
+    return placeIn(schema);
   },
 };
+
+function newName(): string {
+  return `test_${randomBytes(6).toString("hex")}`;
+}
+
+function placeIn(schema: string): Place {
+  const opened: Database[] = [];
+  return {
+    async open({ clock, queueCalls, isWithoutPoll } = {}) {
+      const database = await openPostgres(url, {
+        schema,
+        poolSize: 4,
+        ...(clock && { clock }),
+        ...(queueCalls !== undefined && { queueCallsMax: queueCalls }),
+        ...(isWithoutPoll === true && { pollInterval: "20 days" }),
+      });
+      opened.push(database);
+      return database;
+    },
+    shell: (...statements) => shell(schema, statements),
+    async dispose() {
+      await Promise.all(opened.map((database) => database.close()));
+      await giveBack(schema);
+    },
+  };
+}
 
 /** Another client, with the schema first on its path, as an app would have it. */
 async function shell(

@@ -7,7 +7,9 @@ export interface Backend {
   /** False in memory: what is closed is gone, and nobody else can open it. */
   readonly survives: boolean;
   /** A new place without a database in it. */
-  place(): Promise<Place>;
+  readonly place: () => Promise<Place>;
+  /** One in which our tables may be already, where that is sooner to be had. */
+  readonly usedPlace?: () => Promise<Place>;
 }
 
 export interface Place {

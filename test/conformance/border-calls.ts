@@ -25,7 +25,16 @@ export type Kind =
   | "lease"
   | "list"
   | "instant"
-  | "path";
+  | "path"
+  | "function"
+  | "count"
+  | "duration"
+  /** A session, or null for none. */
+  | "owner"
+  /** A text, or nothing. */
+  | "reason"
+  /** Whatever can be stored. */
+  | "any";
 
 /** A call that is right, and what each of its positions takes. */
 export interface Call {
@@ -40,9 +49,9 @@ export interface Call {
 export const sessionName = "border";
 
 const bob = { owner: "bob", incarnation: "1", process: null };
-const wait = ["signal", "timeout"] as const;
+export const wait = ["signal", "timeout"] as const;
 
-const more = ["options", {}] as const;
+export const more = ["options", {}] as const;
 const content = ["bytes", new Uint8Array(1)] as const;
 const slices = ["signal", "rowsPerSlice", "onProgress"] as const;
 
@@ -55,13 +64,13 @@ interface Around {
 }
 
 /** None of them needs its facade: they are called as they are. */
-function methodsOf<T extends object>(
+export function methodsOf<T extends object>(
   facade: T,
 ): { readonly [Name in keyof T]: unknown } {
   return facade;
 }
 
-function call(
+export function call(
   name: string,
   run: unknown,
   positions: readonly (readonly [Kind, unknown])[],

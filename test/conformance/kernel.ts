@@ -8,19 +8,22 @@ import { waitUntilSuite } from "./wait-until.suite.ts";
 import { waitsSuite } from "./waits.suite.ts";
 import { writeSuite } from "./write.suite.ts";
 import type { Backend } from "./backend.ts";
+import { sharingPlaces } from "./shared-places.ts";
 import { describe } from "vitest";
 
 /** What any database must do, for one backend. */
 export function kernelConformance(backend: Backend): void {
   describe(`on ${backend.name}`, () => {
     openSuite(backend);
-    writeSuite(backend);
-    mistakesSuite(backend);
-    statementsSuite(backend);
-    valuesSuite(backend);
-    waitsSuite(backend);
-    changesSuite(backend);
-    closeSuite(backend);
-    waitUntilSuite(backend);
+    const sharing = sharingPlaces(backend);
+    writeSuite(sharing);
+    mistakesSuite(sharing);
+    statementsSuite(sharing);
+    valuesSuite(sharing);
+    const used = { ...backend, place: backend.usedPlace ?? backend.place };
+    waitsSuite(used);
+    changesSuite(used);
+    closeSuite(used);
+    waitUntilSuite(used);
   });
 }

@@ -1,6 +1,7 @@
 import { HoldfastError } from "../../src/model/errors.ts";
 import type { OwnerId } from "../../src/model/prefixed-id.ts";
 import { rows, run } from "../../src/sql/operation.ts";
+import type { Operation } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { ChangeHint, Database } from "../../src/stores/database.ts";
 import { leases } from "../../src/stores/lease/index.ts";
@@ -152,6 +153,10 @@ export class Fates {
   readonly database: Database;
   /** Set to make the next writes fail, or hang until it is taken away. */
   failure: Error | Promise<void> | undefined;
+  /** Set to make the writes of one operation fail, as if the process had died before. */
+  diesBefore: string | undefined;
+  /** Told of every write that is committed, before whoever made it is. */
+  onCommit: ((operation: string) => void) | undefined;
   writes = 0;
   /** Set to lose the answer of the next write that is committed. */
   losesAnswer = false;
@@ -174,7 +179,14 @@ export class Fates {
         this.writes += 1;
         if (this.failure instanceof Error) throw this.failure;
         await this.failure;
+        const called: unknown = call[0];
+        const name =
+          typeof called === "string"
+            ? called
+            : (called as Operation<never, unknown>).name;
+        if (name === this.diesBefore) throw new Error("The process died.");
         const answer = await database.write(...call);
+        this.onCommit?.(name);
         if (!this.losesAnswer) return answer;
         this.losesAnswer = false;
         throw new HoldfastError("OUTCOME_UNKNOWN", "The answer was lost.");

@@ -185,7 +185,7 @@ export function queuePropertySuite(backend: Backend): void {
           },
         ),
         {
-          numRuns: isDeep ? 1_500 : 80,
+          numRuns: isDeep ? 1_500 : 30,
           seed,
           examples: stories.map((story) => [[...story]]),
         },

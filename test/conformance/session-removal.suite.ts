@@ -301,6 +301,13 @@ function eraseTests(scene: InScene): void {
           blobs: 2,
           attachments: 3,
           bytesPending: 0,
+          processes: {
+            revoked: 0,
+            wakes: 0,
+            orphaned: [],
+            preserved: [],
+            hasMore: false,
+          },
         });
         expect(await everything(all.database)).not.toContain("SECRET");
       })(),

@@ -1,16 +1,19 @@
 import { afterAll } from "vitest";
 import type { Clock } from "../../src/model/clock.ts";
-import { run } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
+import { rows, run } from "../../src/sql/operation.ts";
+import type { Tx } from "../../src/sql/operation.ts";
+import { spelled } from "../../src/sql/statement.ts";
 import type { Statement } from "../../src/sql/statement.ts";
 import type { Database } from "../../src/stores/database.ts";
 import type { Backend, Place, PlaceOptions } from "./backend.ts";
+import { ownTableNames } from "../fixtures/schema.ts";
 
 /**
  * The same backend, whose places are used again: opening a database takes
  * longer than most tests of what is in it. A place that a test has left as it
- * was found (one open database, no shell) is emptied and serves the next one;
- * any other is removed as usual. A test that alters tables closes the database.
+ * was found (one open database, no shell) is emptied, tables of the app
+ * included, and serves the next one; any other is removed as usual. A test that
+ * alters our tables closes the database.
  */
 export function sharingPlaces(backend: Backend): Backend {
   const spares = new Map<string, Spare>();
@@ -36,7 +39,8 @@ function borrowed(backend: Backend, spares: Map<string, Spare>): Place {
   let lent: { readonly kind: string; readonly spare: Spare } | undefined;
   let own: Promise<Place> | undefined;
   let isLeftAsFound = true;
-  const place = (): Promise<Place> => (own ??= backend.place());
+  const place = (): Promise<Place> =>
+    (own ??= (backend.usedPlace ?? backend.place)());
 
   return {
     async open(options: PlaceOptions = {}) {
@@ -104,42 +108,45 @@ function following(clock: Clock): Time {
 /** False when the test has closed it, or left something that cannot be emptied. */
 async function isEmptied(database: Database): Promise<boolean> {
   try {
-    await database.write("empty", function* () {
-      for (const table of emptied) yield* run(table);
-    });
+    await database.write("empty", empty);
     return true;
   } catch {
     return false;
   }
 }
 
-const emptied: readonly Statement[] = [
-  sql`DELETE FROM holdfast_artifact`,
-  sql`DELETE FROM holdfast_attachment`,
-  sql`DELETE FROM holdfast_attachment_bytes`,
-  sql`DELETE FROM holdfast_attachment_copy`,
-  sql`DELETE FROM holdfast_blob`,
-  sql`DELETE FROM holdfast_blob_put`,
-  sql`DELETE FROM holdfast_execution`,
-  sql`DELETE FROM holdfast_execution_backtrace`,
-  sql`DELETE FROM holdfast_execution_delay`,
-  sql`DELETE FROM holdfast_execution_event`,
-  sql`DELETE FROM holdfast_execution_limit`,
-  sql`DELETE FROM holdfast_execution_log`,
-  sql`DELETE FROM holdfast_execution_response`,
-  sql`DELETE FROM holdfast_execution_stack`,
-  sql`DELETE FROM holdfast_execution_tag`,
-  sql`DELETE FROM holdfast_queue_batch`,
-  sql`DELETE FROM holdfast_queue_completed`,
-  sql`DELETE FROM holdfast_queue_consumed`,
-  sql`DELETE FROM holdfast_queue_item`,
-  sql`DELETE FROM holdfast_queue_wake_mark`,
-  sql`DELETE FROM holdfast_session`,
-  sql`DELETE FROM holdfast_session_component`,
-  sql`DELETE FROM holdfast_session_frame`,
-  sql`DELETE FROM holdfast_session_lease`,
-  sql`DELETE FROM holdfast_session_node`,
-  sql`DELETE FROM holdfast_session_tombstone`,
-  sql`DELETE FROM holdfast_session_turn`,
-  sql`DELETE FROM holdfast_session_usage`,
-];
+/** Asks first what there is to empty: a round trip for each table adds up. */
+function* empty(): Tx<void> {
+  const dirty = yield* rows<{ readonly name: string }>(dirtyTables);
+  for (const { name } of dirty)
+    yield* run(
+      said(
+        name.startsWith("holdfast_")
+          ? `DELETE FROM ${name}`
+          : `DROP TABLE ${name}`,
+      ),
+    );
+}
+
+function said(text: string): Statement {
+  return spelled({ sqlite: text, postgres: text });
+}
+
+/** Whatever a test may leave behind: owners and ticks belong to the database that stays open. */
+const ours = ownTableNames.filter(
+  (name) => name !== "holdfast_owner" && name !== "holdfast_tick",
+);
+
+const oursWithRows = ours
+  .map(
+    (name) => `SELECT '${name}' AS name WHERE EXISTS (SELECT 1 FROM ${name})`,
+  )
+  .join(" UNION ALL ");
+
+/** The names of our tables with rows in them, and of all tables of the app. */
+const dirtyTables: Statement = spelled({
+  sqlite: `${oursWithRows} UNION ALL SELECT name FROM sqlite_schema
+    WHERE type = 'table' AND name NOT LIKE 'holdfast%' AND name NOT LIKE 'sqlite%'`,
+  postgres: `${oursWithRows} UNION ALL SELECT tablename FROM pg_tables
+    WHERE schemaname = current_schema() AND NOT starts_with(tablename, 'holdfast_')`,
+});

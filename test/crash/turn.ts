@@ -5,9 +5,7 @@ import { leases } from "../../src/stores/lease/index.ts";
 import { queue } from "../../src/stores/queue/index.ts";
 import { sessions } from "../../src/stores/session/index.ts";
 import type { Turn } from "../../src/stores/session/turn-prepared.ts";
-import { dumpOf, holding, said } from "../conformance/session-scene.ts";
-import type { Dump } from "../conformance/session-scene.ts";
-import { isDeep, seed, seededRandom } from "../depth.ts";
+import { holding, said } from "../conformance/session-scene.ts";
 
 /** What the process that commits is told. */
 export interface TurnOrder {
@@ -51,13 +49,8 @@ export function wholeTurn({ fence, claims, attachments }: TurnOrder): Turn {
   };
 }
 
-export interface PreparedTurn {
-  readonly order: TurnOrder;
-  readonly before: Dump;
-}
-
 /** A session at revision 1 for which a turn is ready to be committed. */
-export async function preparedTurn(database: Database): Promise<PreparedTurn> {
+export async function preparedTurn(database: Database): Promise<TurnOrder> {
   const store = sessions(database);
   const { generation, id } = await store.create("s");
   const handle = { id, generation };
@@ -80,37 +73,6 @@ export async function preparedTurn(database: Database): Promise<PreparedTurn> {
     Uint8Array.from([1, 2, 3]),
     { mediaType: "image/png" },
   );
-  const before = await dumpOf(database);
   if (claimed === undefined) throw new Error("Nothing was claimed.");
-  return {
-    order: { fence, claims: [claimed.ref], attachments: [file.id] },
-    before,
-  };
-}
-
-export interface KillPoint {
-  readonly at: number;
-  readonly when: "before" | "after";
-}
-
-/** Every statement's beginning and end; in a short round its ends and a few that the seed chooses. */
-export function killPoints(statements: number): readonly KillPoint[] {
-  const all = Array.from({ length: statements }, (_, index) => index + 1);
-  if (isDeep)
-    return all.flatMap((at) => [
-      { at, when: "before" },
-      { at, when: "after" },
-    ]);
-  const random = seededRandom(seed);
-  const chosen = Array.from(
-    { length: 4 },
-    () => all[Math.floor(random() * (statements - 1))] ?? 1,
-  );
-  return [
-    ...[...new Set([...chosen, statements])].map((at): KillPoint => ({
-      at,
-      when: "before",
-    })),
-    { at: statements, when: "after" },
-  ];
+  return { fence, claims: [claimed.ref], attachments: [file.id] };
 }

@@ -143,7 +143,7 @@ class Pair {
 export async function withCable(
   body: (place: Place, cable: Cable) => Promise<void>,
 ): Promise<void> {
-  const place = new Place();
+  const place = await Place.prepared();
   const cable = await Cable.to(place.url);
   try {
     await body(place, cable);

@@ -4,7 +4,7 @@ import {
   seedExecutions,
   usesListIndex,
 } from "../fixtures/hot-paths.ts";
-import { withPlace } from "./place.ts";
+import { withNewPlace } from "./place.ts";
 import { planOf, plans } from "./plans.ts";
 
 /** So many that the planner has no reason to read a table as a whole for a set of a hundred. */
@@ -20,7 +20,7 @@ function isFault(step: string): boolean {
 }
 
 test("no hot path of the execution log walks over what does not concern it", () =>
-  withPlace(async (place) => {
+  withNewPlace(async (place) => {
     const database = await place.open();
     await database.write("seed", () => seedExecutions(executions));
     const shell = place.shell();

@@ -9,7 +9,7 @@ describe("servers racing for executions on one Postgres", () => {
   let place: Place | undefined;
 
   beforeAll(async () => {
-    place = new Place();
+    place = await Place.prepared();
     const database = await place.open();
     const contenders = [];
     for (const name of ["a", "b", "c", "d"])

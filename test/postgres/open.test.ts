@@ -10,7 +10,7 @@ import { row } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Database } from "../../src/stores/database.ts";
 import { rejection } from "../conformance/backend.ts";
-import { serverUrl, urlWith, withPlace } from "./place.ts";
+import { serverUrl, urlWith, withNewPlace } from "./place.ts";
 import { migrationNumbers, ownTableNames } from "../fixtures/schema.ts";
 
 const password = "s3cret-Pa55word";
@@ -36,7 +36,7 @@ function setting(database: Database, name: string): Promise<unknown> {
 
 describe("opening", () => {
   test("[A1] sixteen opens of an empty schema at once all succeed and make it once", () =>
-    withPlace(async (place) => {
+    withNewPlace(async (place) => {
       const opened = await Promise.all(
         Array.from({ length: 16 }, () => place.open({ poolSize: 1 })),
       );
@@ -47,7 +47,7 @@ describe("opening", () => {
     }));
 
   test("our tables land in our schema, and the app's own are within reach", () =>
-    withPlace(async (place) => {
+    withNewPlace(async (place) => {
       const database = await place.open();
       expect(await setting(database, "search_path")).toBe(
         `"${place.schema}", public`,
@@ -60,7 +60,7 @@ describe("opening", () => {
     }));
 
   test("a user who may not use the schema is told so, and nothing is made elsewhere", () =>
-    withPlace(async (place) => {
+    withNewPlace(async (place) => {
       await (await place.open()).close();
       const role = `role_${place.schema}`;
       const shell = place.shell();
@@ -150,7 +150,7 @@ describe("a server that does not let us in", () => {
       openPostgres(`postgres://${username}:${secret}@${hosts}/postgres`),
     );
     expect(error).toMatchObject({ code: "DATABASE_UNREACHABLE" });
-    await withPlace(async (place) => {
+    await withNewPlace(async (place) => {
       const database = await place.open(
         {},
         `postgres://${username}:${secret}@127.0.0.1:${port},${host}/postgres`,
@@ -171,7 +171,7 @@ describe("a server that does not let us in", () => {
   });
 
   test("a password that stops working is told to those who wait", () =>
-    withPlace(async (place) => {
+    withNewPlace(async (place) => {
       const role = `role_${place.schema}`;
       const shell = place.shell();
       await shell.unsafe(
@@ -215,7 +215,7 @@ describe("a server that does not let us in", () => {
   });
 
   test("nothing of an open database shows the password", () =>
-    withPlace(async (place) => {
+    withNewPlace(async (place) => {
       const database = await place.open();
       const secret = new URL(serverUrl()).password;
       expect(secret).not.toBe("");
@@ -270,7 +270,7 @@ describe("options", () => {
   });
 
   test("durability is the server's unless told, and never off under full", () =>
-    withPlace(async (place) => {
+    withNewPlace(async (place) => {
       const off = urlWith((url) => {
         url.searchParams.set("options", "-c synchronous_commit=off");
       }, place.url);
@@ -288,7 +288,7 @@ describe("options", () => {
     }));
 
   test("poolSize bounds the connections that calls use", () =>
-    withPlace(async (place) => {
+    withNewPlace(async (place) => {
       const database = await place.open({ poolSize: 3 });
       const used = await Promise.all(
         Array.from({ length: 12 }, () =>
@@ -303,7 +303,7 @@ describe("options", () => {
     }));
 
   test("without prepare nothing is prepared and settings come with each transaction", () =>
-    withPlace(async (place) => {
+    withNewPlace(async (place) => {
       const prepared = (database: Database): Promise<unknown> =>
         database.read("prepared", () =>
           row(

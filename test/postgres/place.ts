@@ -3,6 +3,7 @@ import postgres from "postgres";
 import { openPostgres } from "../../src/postgres.ts";
 import type { PostgresOptions } from "../../src/postgres.ts";
 import type { Database } from "../../src/stores/database.ts";
+import { giveBack, sharedSpares, takeSpare } from "./spare-schemas.ts";
 
 /** Another client of the same server, as an app or an operator would have it. */
 export type Shell = postgres.Sql;
@@ -21,16 +22,28 @@ export function urlWith(change: (url: URL) => void, of = serverUrl()): string {
   return url.href;
 }
 
-/** A schema of its own in a server, with everything that was opened on it. */
+/** A schema of its own in a server, with everything that was opened on it. At first there is nothing in it. */
 export class Place {
   readonly schema: string = `test_${randomBytes(6).toString("hex")}`;
   /** Names our sessions, so that a test can find and end its own. */
   readonly app: string = `app_${randomBytes(6).toString("hex")}`;
   readonly url: string;
+  readonly #isOnOwnServer: boolean;
+  /** What the names of schemas that are used again begin with. */
+  readonly #spares: string | undefined;
   readonly #opened = new Set<Database>();
   readonly #shells = new Set<Shell>();
 
-  constructor(url: string = serverUrl()) {
+  /** One on the server of this run, in which our tables may be already. */
+  static async prepared(spares = sharedSpares): Promise<Place> {
+    const place = new Place(serverUrl(), spares);
+    await takeSpare(place.schema, spares);
+    return place;
+  }
+
+  constructor(url: string = serverUrl(), spares = sharedSpares) {
+    this.#isOnOwnServer = url !== serverUrl();
+    this.#spares = spares;
     this.url = urlWith((parsed) => {
       parsed.searchParams.set("application_name", this.app);
     }, url);
@@ -66,16 +79,29 @@ export class Place {
     await Promise.all(
       [...this.#shells].map((shell) => shell.end({ timeout: 1 })),
     );
-    const cleaner = postgres(this.url, { max: 1, onnotice: () => undefined });
-    await cleaner.unsafe(`DROP SCHEMA IF EXISTS "${this.schema}" CASCADE`);
-    await cleaner.end();
+    // A server of its own goes with all that is in it.
+    if (!this.#isOnOwnServer) await giveBack(this.schema, this.#spares);
   }
 }
 
+/** Runs a test body with a place that has nothing but our tables in it. */
 export async function withPlace(
   body: (place: Place) => Promise<void>,
 ): Promise<void> {
-  const place = new Place();
+  await within(await Place.prepared(), body);
+}
+
+/** The same for tests of opening and of plans: nobody has been there before. */
+export async function withNewPlace(
+  body: (place: Place) => Promise<void>,
+): Promise<void> {
+  await within(new Place(), body);
+}
+
+async function within(
+  place: Place,
+  body: (place: Place) => Promise<void>,
+): Promise<void> {
   try {
     await body(place);
   } finally {

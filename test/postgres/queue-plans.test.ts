@@ -4,7 +4,7 @@ import {
   sessionKey,
   statementsOf,
 } from "../fixtures/queue-paths.ts";
-import { withPlace } from "./place.ts";
+import { withNewPlace } from "./place.ts";
 import type { Shell } from "./place.ts";
 import { planOf, plans } from "./plans.ts";
 
@@ -51,7 +51,7 @@ function isFault(step: string): boolean {
 }
 
 test("no hot path of the queue walks over other sessions' rows, and none sorts", () =>
-  withPlace(async (place) => {
+  withNewPlace(async (place) => {
     await place.open();
     const shell = place.shell();
     await fill(shell);

@@ -3,13 +3,13 @@ import { row } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import { createHead } from "../fixtures/append-entry.ts";
 import { createHeads } from "./log.ts";
-import { until, withPlace } from "./place.ts";
+import { until, withNewPlace } from "./place.ts";
 
 describe("a newer version that migrates while the database is open", () => {
   test.each([{ prepare: true }, { prepare: false }])(
     "stops writes, and reads go on (%o)",
     (options) =>
-      withPlace(async (place) => {
+      withNewPlace(async (place) => {
         const database = await place.open({ ...options, pollInterval: 10 });
         await createHeads(database, 0);
         await place.shell()`

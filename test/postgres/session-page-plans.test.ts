@@ -7,7 +7,7 @@ import { removeRowsOf } from "../../src/stores/session/reclaim-rows.ts";
 import { reclaimSlice } from "../../src/stores/session/reclaim.ts";
 import { measureNodes } from "../../src/stores/session/sizes.ts";
 import { lastUsage, sumUsage } from "../../src/stores/session/usage.ts";
-import { withPlace } from "./place.ts";
+import { withNewPlace } from "./place.ts";
 import type { Shell } from "./place.ts";
 import { planOf, plans } from "./plans.ts";
 
@@ -87,7 +87,7 @@ function isFault(step: string, next: string): boolean {
 }
 
 test("no page and no slice of a session walks over other sessions' rows", () =>
-  withPlace(async (place) => {
+  withNewPlace(async (place) => {
     await place.open();
     const shell = place.shell();
     await fill(shell);

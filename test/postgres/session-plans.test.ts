@@ -6,7 +6,7 @@ import {
   lookedAt,
   seedLongSession,
 } from "../fixtures/long-session.ts";
-import { withPlace } from "./place.ts";
+import { withNewPlace } from "./place.ts";
 
 interface PlanNode {
   readonly "Actual Rows": number;
@@ -28,7 +28,7 @@ function visits(node: PlanNode): number {
 const visitsMax = 5_000;
 
 test("what reaches far back in a session of 10,000 nodes visits few of them", () =>
-  withPlace(async (place) => {
+  withNewPlace(async (place) => {
     const database = await place.open();
     await seedLongSession(database, 10);
     await place.shell().unsafe("ANALYZE");

@@ -89,14 +89,14 @@ describe("when SQLite ends the transaction by itself", () => {
 });
 
 describe("a full disk", () => {
-  const limit = { pragmas: ["max_page_count = 150"] };
+  const limit = { pragmas: ["max_page_count = 1000"] };
 
   test("rejects the batch as retryable, keeps the database open, and smaller writes go on", () =>
     withFolder(async (folder) => {
       const database = await folder.open({}, limit);
       await database.write("tables", createNoteTable);
       await database.write(addNote, { id: "small" });
-      const big = "x".repeat(1_000_000);
+      const big = "x".repeat(8_000_000);
       const error = await rejection(
         database.write(addNote, { id: "big", body: big }),
       );
@@ -110,7 +110,7 @@ describe("a full disk", () => {
     withFolder(async (folder) => {
       const database = await folder.open({}, limit);
       await database.write("tables", createNoteTable);
-      const big = "x".repeat(1_000_000);
+      const big = "x".repeat(8_000_000);
       const error = await rejection(
         database.write("catches", function* (): Tx<void> {
           yield* run(

@@ -5,7 +5,7 @@ import type { BlobEnvironment, BlobPutOptions } from "../blob/environment.ts";
 import type { LoadedBlob } from "../blob/index.ts";
 import type { Database, WaitOptions } from "../database.ts";
 import { checkedCount, checkedText } from "../execution/checks.ts";
-import { optionsOf } from "../given.ts";
+import { givenDatabase, optionsOf } from "../given.ts";
 import {
   artifactKey,
   findArtifact,
@@ -66,7 +66,10 @@ export function artifacts(
   database: Database,
   environment?: BlobEnvironment,
 ): Artifacts {
-  const { prepare } = blobSurroundings(database, optionsOf(environment));
+  const { prepare } = blobSurroundings(
+    givenDatabase(database),
+    optionsOf(environment),
+  );
   const get: Artifacts["get"] = async (namespace, name, options) => {
     const stored = await database.read(
       findArtifact,

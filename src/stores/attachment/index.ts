@@ -1,7 +1,7 @@
 import { parseBlobHash } from "../../model/blob.ts";
 import type { Database } from "../database.ts";
 import { checkedCount, checkedInstant } from "../execution/checks.ts";
-import { givenList, optionsOf } from "../given.ts";
+import { givenDatabase, givenList, optionsOf } from "../given.ts";
 import { attachmentSurroundings } from "./environment.ts";
 import { cursorInvalid, cursorPlace, cursorText } from "../session/cursor.ts";
 import { sessionNamed } from "../session/session-name.ts";
@@ -86,7 +86,10 @@ export function attachments(
   database: Database,
   environment?: AttachmentEnvironment,
 ): Attachments {
-  const around = attachmentSurroundings(database, optionsOf(environment));
+  const around = attachmentSurroundings(
+    givenDatabase(database),
+    optionsOf(environment),
+  );
   const limits = { min: 1, max: 1_000 };
   return {
     isDurable: around.bytes.isDurable,

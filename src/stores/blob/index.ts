@@ -1,6 +1,6 @@
 import { parseBlobHash, verifiedBlob } from "../../model/blob.ts";
 import type { Database, WaitOptions } from "../database.ts";
-import { optionsOf } from "../given.ts";
+import { givenDatabase, optionsOf } from "../given.ts";
 import { blobSurroundings } from "./environment.ts";
 import type { BlobEnvironment, BlobPutOptions } from "./environment.ts";
 import { storeBlob } from "./put.ts";
@@ -37,7 +37,10 @@ export function blobs(
   database: Database,
   environment?: BlobEnvironment,
 ): Blobs {
-  const { prepare } = blobSurroundings(database, optionsOf(environment));
+  const { prepare } = blobSurroundings(
+    givenDatabase(database),
+    optionsOf(environment),
+  );
   return {
     async put(content, options) {
       const { kind, ...wait } = optionsOf(options);

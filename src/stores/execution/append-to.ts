@@ -5,6 +5,7 @@ import type { ExecutionState } from "../../model/execution-state.ts";
 import { announce, row, run } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
+import { endProcessOf } from "../process/execution-end.ts";
 import { announceState } from "./announce-state.ts";
 import { insertWithEffects } from "./event-effects.ts";
 import { answerTo, nextQuestion, signalInbox } from "./inbox.ts";
@@ -116,4 +117,7 @@ function* end(
   yield* announce(executionEnded, record.id);
   if (record.parent !== null)
     yield* respondToParent(record, version, at, finished);
+  // Last, since executions are locked before processes, and those before sessions.
+  if (record.process !== null)
+    yield* endProcessOf(record.process, { ...finished, version, at });
 }

@@ -3,6 +3,7 @@ import { excerpt } from "../../model/excerpt.ts";
 import type { ExecutionRole, Holder } from "../../model/execution-event.ts";
 import { parseExecutorId, parseRunId } from "../../model/prefixed-id.ts";
 import type { RetryPolicy } from "../../model/retry-policy.ts";
+import { givenList, givenObject } from "../given.ts";
 
 /** What callers may give, checked where it enters. Text without a NUL or half a character, since no column takes those. */
 
@@ -65,7 +66,8 @@ export function checkedRole(role: ExecutionRole): ExecutionRole {
 
 /** Each once, in order. */
 export function checkedTags(tags: readonly string[]): readonly string[] {
-  const unique = [...new Set(tags.map((tag) => checkedText("A tag", tag)))];
+  const given = givenList("tags", tags);
+  const unique = [...new Set(given.map((tag) => checkedText("A tag", tag)))];
   if (unique.length <= tagsMax) return unique;
   throw new HoldfastError(
     "OPTION_INVALID",
@@ -101,15 +103,23 @@ export function checkedVersion(version: number): number {
   return checkedCount("version", version);
 }
 
+const instantMax = 8.64e15;
+
 /** An instant: whole milliseconds since 1970 that a Date can show. */
 export function checkedInstant(what: string, instant: number): number {
-  return checkedCount(what, instant, { min: 0, max: 8.64e15 });
+  if (Number.isSafeInteger(instant) && instant >= 0 && instant <= instantMax)
+    return instant;
+  throw new HoldfastError(
+    "OPTION_INVALID",
+    `Option ${what} is an instant in whole milliseconds since 1970, such as Date.now(), up to ${instantMax}; got ${kindOfCount(instant, 0)}.`,
+    { option: what },
+  );
 }
 
 export function checkedMetadata(
   metadata: Readonly<Record<string, string>>,
 ): Readonly<Record<string, string>> {
-  const entries = Object.entries(metadata);
+  const entries = Object.entries(givenObject("metadata", metadata));
   checkedCount("metadata.size", entries.length, { max: metadataMax });
   entries.forEach(([name, value], index) => {
     checkedText(`The name of metadata entry ${index + 1}`, name);
@@ -132,4 +142,15 @@ export function checkedFence({
   run,
 }: Pick<Holder, "executor" | "run">): Pick<Holder, "executor" | "run"> {
   return { executor: parseExecutorId(executor), run: parseRunId(run) };
+}
+
+/** The same for a text that may be absent. @throws HoldfastError `NAME_INVALID` */
+export function optionalText(
+  what: string,
+  text: string | null | undefined,
+  charactersMax: number,
+): string | null {
+  return text === null || text === undefined
+    ? null
+    : checkedText(what, text, charactersMax);
 }

@@ -109,6 +109,8 @@ class Round {
     const event = input.events[0] as Finished;
     const record = this.#records.get(id);
     if (record === undefined || !isNext(record, input)) return undefined;
+    // With it ends a process, and a session may be woken: that is for `one`.
+    if (record.process !== null) return undefined;
     const parts = splitToParts(id);
     if (respondTo !== undefined && respondTo !== parts?.parent)
       return undefined;

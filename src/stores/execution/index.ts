@@ -1,4 +1,5 @@
 import type { Database } from "../database.ts";
+import { givenDatabase } from "../given.ts";
 import { executionCommands } from "./commands.ts";
 import type { ExecutionCommands } from "./commands.ts";
 import { executionControls } from "./controls.ts";
@@ -39,7 +40,7 @@ export function executions(
   database: Database,
   environment: StoreEnvironment = {},
 ): Executions {
-  const around = surroundings(database, environment);
+  const around = surroundings(givenDatabase(database), environment);
   return {
     ...executionCommands(around),
     ...executionControls(around),

@@ -16,7 +16,8 @@ export interface RemovedSlice {
   readonly rows: number;
   /**
    * `gone` when nothing of the tree is left, `unfinished` when something of it
-   * has not ended, so that nothing was removed.
+   * has not ended or has a process that was not pruned, so that nothing was
+   * removed.
    */
   readonly left: "gone" | "more" | "unfinished";
 }
@@ -39,11 +40,14 @@ export const removeTreeSlice: Operation<RemoveTreeSlice, RemovedSlice> =
         readonly key: number;
         readonly state: string;
         readonly removing_at: number | null;
+        readonly process: number | null;
       }>(sql`
-        SELECT key, state, removing_at FROM holdfast_execution WHERE id = ${id} ${lockRow}`);
+        SELECT key, state, removing_at, process FROM holdfast_execution WHERE id = ${id} ${lockRow}`);
       if (root === undefined) return { rows: 0, left: "gone" };
       if (root.removing_at === null) {
         if (root.state !== "finished" || (yield* hasOpenDescendant(id)))
+          return { rows: 0, left: "unfinished" };
+        if (root.process !== null || (yield* hasProcessBelow(id)))
           return { rows: 0, left: "unfinished" };
         yield* run(sql`
           UPDATE holdfast_execution SET removing_at = ${at} WHERE key = ${root.key}`);
@@ -58,6 +62,15 @@ function* hasOpenDescendant(id: ExecutionId): Tx<boolean> {
     SELECT id FROM holdfast_execution
     WHERE id > ${low} AND id < ${high} AND parent IS NOT NULL AND state <> 'finished' ORDER BY id LIMIT 1`);
   return open !== undefined;
+}
+
+/** Whose output is in the log of its execution. */
+function* hasProcessBelow(id: ExecutionId): Tx<boolean> {
+  const [low, high] = idsBelow(id);
+  const found = yield* row(sql`
+    SELECT id FROM holdfast_execution
+    WHERE id > ${low} AND id < ${high} AND process IS NOT NULL ORDER BY id LIMIT 1`);
+  return found !== undefined;
 }
 
 function* removeRows(

@@ -31,7 +31,7 @@ export interface RetentionReport {
   /** Runs removed with everything under them. */
   readonly trees: number;
   readonly rows: number;
-  /** Runs left because something under them has not finished. */
+  /** Runs left because something under them has not finished, or because their process was not pruned. */
   readonly skipped: number;
 }
 

@@ -57,12 +57,13 @@ export interface StateRow {
   readonly responses_from: number;
   readonly continuations: number;
   readonly code_version: string | null;
+  readonly process: number | null;
 }
 
 export const stateColumns: Statement = sql`
   key, id, parent, role, function, version, state, lifecycle, due_at, lease_until, finished_at, result_kind,
   failures, deaths, lock_version, executor, run, owner, max_retries, backoff_ms, backoff_max_ms,
-  inbox, ordinal, is_closing, seen, responses, history_from, responses_from, continuations, code_version`;
+  inbox, ordinal, is_closing, seen, responses, history_from, responses_from, continuations, code_version, process`;
 
 /** An execution with its state, as an operation works on it. */
 export interface ExecutionRecord {
@@ -71,6 +72,8 @@ export interface ExecutionRecord {
   readonly parent: number | null;
   readonly function: FunctionName;
   readonly state: ExecutionState;
+  /** The process that it was spawned for, which ends with it. */
+  readonly process: number | null;
 }
 
 /** The record of an execution, locked until the transaction ends. @throws HoldfastError `EXECUTION_NOT_FOUND` */
@@ -97,8 +100,8 @@ export function* lockedParent(
 
 /** @throws HoldfastError `CORRUPT_ROW` when the columns contradict each other. */
 export function recordOf(found: StateRow): ExecutionRecord {
-  const { key, id, parent, function: name } = found;
-  return { key, id, parent, function: name, state: stateOf(found) };
+  const { key, id, parent, function: name, process } = found;
+  return { key, id, parent, function: name, state: stateOf(found), process };
 }
 
 export function stateOf(found: StateRow): ExecutionState {
@@ -184,7 +187,7 @@ function blockedOn(found: StateRow): BlockedOn | undefined {
 /** The columns that a transition may change. */
 export type StateValues = Omit<
   StateRow,
-  "key" | "id" | "parent" | "role" | "function"
+  "key" | "id" | "parent" | "role" | "function" | "process"
 >;
 
 export function stateValuesOf(state: ExecutionState): StateValues {

@@ -1,5 +1,6 @@
 import type { Clock, Now } from "../../model/clock.ts";
 import { isHoldfastError } from "../../model/errors.ts";
+import type { ErrorCode } from "../../model/errors.ts";
 import { lossOf } from "../../model/lease.ts";
 import type { LeaseFence } from "../../model/lease.ts";
 import { announce, operation } from "../../sql/operation.ts";
@@ -49,22 +50,29 @@ export async function endingExpired<T>(
   call: (now: Now) => Promise<T>,
 ): Promise<T> {
   let at = 0;
+  const { session, fence } = shown;
+  return recordingExpiry(
+    call(() => (at = clock.now())),
+    "LEASE_LOST",
+    () => database.write(endExpiredLease, { session, fence, at }),
+  );
+}
+
+/** What a call answers, after an expiry that it met was recorded. */
+export async function recordingExpiry<T>(
+  call: Promise<T>,
+  code: ErrorCode,
+  record: () => Promise<unknown>,
+): Promise<T> {
   try {
-    return await call(() => (at = clock.now()));
+    return await call;
   } catch (error) {
     const hasExpired =
       isHoldfastError(error) &&
-      error.code === "LEASE_LOST" &&
+      error.code === code &&
       error.details["reason"] === "expired";
-    if (hasExpired)
-      // Its failure must not hide why the call was refused.
-      await database
-        .write(endExpiredLease, {
-          session: shown.session,
-          fence: shown.fence,
-          at,
-        })
-        .catch(() => undefined);
+    // Its failure must not hide why the call was refused.
+    if (hasExpired) await record().catch(() => undefined);
     throw error;
   }
 }

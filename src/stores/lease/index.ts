@@ -1,22 +1,24 @@
 import type { Clock } from "../../model/clock.ts";
-import { durationMs } from "../../model/durations.ts";
-import type { Duration } from "../../model/durations.ts";
+
 import type { Entropy } from "../../model/entropy.ts";
 import { leaseLost } from "../../model/lease.ts";
-import type { LeaseHolder, LeaseOwner } from "../../model/lease.ts";
-import { parseOwnerId } from "../../model/prefixed-id.ts";
-import type { OwnerId } from "../../model/prefixed-id.ts";
+import type { LeaseHolder } from "../../model/lease.ts";
 import { newToken } from "../../model/token.ts";
 import type { Database, WaitOptions } from "../database.ts";
-import { checkedText } from "../execution/checks.ts";
-import { givenObject, optionsOf } from "../given.ts";
+import { givenDatabase, optionsOf } from "../given.ts";
 import { sessionNamed } from "../session/session-name.ts";
 import type { SessionName } from "../session/session-name.ts";
 import { acquireLease } from "./acquire.ts";
 import type { Lease, LeaseOutcome } from "./acquire.ts";
 import { checkedLease, checkedSeen } from "./checks.ts";
-import { tellGivenBack } from "./given-back.ts";
-import { checkedInterval, Keeper } from "./keeper.ts";
+import { checkedRhythm, ownerOf, ttlOf, waitOf } from "./claimant.ts";
+import type {
+  LeaseClaimant,
+  LeaseKeepOptions,
+  LeaseOptions,
+} from "./claimant.ts";
+import { tellGivenBack, whenGivenBack } from "./given-back.ts";
+import { Keeper } from "./keeper.ts";
 import type { LeaseKeeper } from "./keeper.ts";
 import { readLease, releaseHeldLease, renewLease } from "./renew.ts";
 import { takeFrom, waitForLease } from "./wait.ts";
@@ -26,26 +28,6 @@ import type { LeaseRequest } from "./wait.ts";
 export interface LeaseEnvironment {
   readonly clock?: Clock;
   readonly entropy?: Entropy;
-}
-
-/** Who asks for a lease: the host's own name, and this start of it. */
-export interface LeaseClaimant {
-  readonly owner: string;
-  readonly incarnation: string;
-  /** Whose death ends the lease: this process unless told. `null` lets only time end it. */
-  readonly process?: OwnerId | null;
-}
-
-export interface LeaseOptions extends WaitOptions {
-  /** For how long: 30 seconds unless told. */
-  readonly ttl?: Duration;
-}
-
-export interface LeaseKeepOptions {
-  /** For how long it is extended each time: 30 seconds unless told. */
-  readonly ttl?: Duration;
-  /** How often: a third of that unless told, and never less often. */
-  readonly every?: Duration;
 }
 
 /** The right to work on a session: one holder at a time, and a fence that only grows. */
@@ -90,12 +72,11 @@ export interface Leases {
   keep(lease: Lease, options?: LeaseKeepOptions): LeaseKeeper;
 }
 
-const ttlDefault: Duration = "30s";
-
 export function leases(
   database: Database,
   environment?: LeaseEnvironment,
 ): Leases {
+  givenDatabase(database);
   const given = optionsOf(environment);
   const clock = given.clock ?? database.clock;
   const entropy = given.entropy ?? database.entropy;
@@ -155,40 +136,30 @@ export function leases(
         { session: sessionNamed(session), now: clock.now() },
         wait,
       ),
-    keep: (lease, options) =>
-      new Keeper(around, checkedLease(lease), checkedRhythm(options)),
+    keep: (lease, options) => kept(around, lease, options),
   };
 }
 
-function ttlOf(options: LeaseOptions | undefined): number {
-  const { ttl = ttlDefault } = optionsOf(options);
-  return durationMs(ttl, "ttl");
-}
-
-function checkedRhythm(options: LeaseKeepOptions | undefined): {
-  readonly ttlMs: number;
-  readonly everyMs: number;
-} {
-  const { ttl = ttlDefault, every } = optionsOf(options);
-  const ttlMs = durationMs(ttl, "ttl");
-  const everyMs =
-    every === undefined ? Math.floor(ttlMs / 3) : durationMs(every, "every");
-  return { ttlMs, everyMs: checkedInterval(ttlMs, everyMs) };
-}
-
-function ownerOf(database: Database, claimant: LeaseClaimant): LeaseOwner {
-  const {
-    owner,
-    incarnation,
-    process = database.owner,
-  } = givenObject("claimant", claimant);
-  return {
-    owner: checkedText("An owner", owner),
-    incarnation: checkedText("An incarnation", incarnation),
-    process: process === null ? null : parseOwnerId(process),
-  };
-}
-
-function waitOf({ signal, timeout }: WaitOptions = {}): WaitOptions {
-  return { signal, timeout };
+function kept(
+  { database, clock }: { readonly database: Database; readonly clock: Clock },
+  given: Lease,
+  options: LeaseKeepOptions | undefined,
+): LeaseKeeper {
+  const { ttlMs, everyMs } = checkedRhythm(options);
+  const lease = checkedLease(given);
+  return new Keeper(clock, lease, everyMs, {
+    renew: (held, signal) =>
+      database.write(
+        renewLease,
+        {
+          session: held.session,
+          fence: held,
+          now: () => clock.now(),
+          ttlMs,
+        },
+        { signal },
+      ),
+    lost: ({ session }, reason, cause) => leaseLost(session.id, reason, cause),
+    whenGivenBack: (end) => whenGivenBack(database, lease, end),
+  });
 }

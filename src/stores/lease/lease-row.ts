@@ -8,7 +8,8 @@ import { sql } from "../../sql/statement.ts";
 import { generationKeys } from "../session/generations.ts";
 import type { SessionRoot } from "../session/session-row.ts";
 
-interface LeaseRow {
+/** The columns of a lease, whatever it is a lease of. */
+export interface LeaseRow {
   readonly fence: number;
   readonly given_back: number;
   readonly owner: string | null;
@@ -43,6 +44,19 @@ function* fenceOfEarlierGenerations(session: SessionRoot): Tx<number> {
 }
 
 function stateOf(session: SessionRoot, found: LeaseRow): LeaseState {
+  const state = leaseStateOf(found);
+  if (state === undefined)
+    throw new HoldfastError(
+      "CORRUPT_ROW",
+      `The lease of session "${session.id}" has a token but lacks other parts, which no operation of Holdfast writes. ` +
+        "Look at the row with a database shell; setting its token to NULL frees the lease.",
+      { table: "holdfast_session_lease", key: String(session.key) },
+    );
+  return state;
+}
+
+/** What a row says about its lease; undefined when it has a token but lacks other parts. */
+export function leaseStateOf(found: LeaseRow): LeaseState | undefined {
   const { fence, given_back: givenBack, token } = found;
   if (token === null) return { kind: "free", fence, givenBack };
   const { owner, incarnation, process } = found;
@@ -58,12 +72,7 @@ function stateOf(session: SessionRoot, found: LeaseRow): LeaseState {
     renewedAt === null ||
     expiresAt === null
   )
-    throw new HoldfastError(
-      "CORRUPT_ROW",
-      `The lease of session "${session.id}" has a token but lacks other parts, which no operation of Holdfast writes. ` +
-        "Look at the row with a database shell; setting its token to NULL frees the lease.",
-      { table: "holdfast_session_lease", key: String(session.key) },
-    );
+    return undefined;
   return {
     kind: "held",
     lease: {

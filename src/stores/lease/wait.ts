@@ -28,9 +28,10 @@ export async function takeFrom(
     : reclaim(around, request, death, options);
 }
 
-type SeenHolder = Pick<LeaseHolder, "process" | "fence">;
+export type SeenHolder = Pick<LeaseHolder, "process" | "fence">;
 
-async function provenDeath(
+/** Whether a holder that was seen has died since, and what proves it to whoever decides. */
+export async function provenDeath(
   database: Database,
   { process, fence }: SeenHolder,
 ): Promise<ProvenDeath | undefined> {

@@ -3,7 +3,7 @@ import { durationMs } from "../../model/durations.ts";
 import type { Duration } from "../../model/durations.ts";
 import { graceUnlessTold } from "../blob/environment.ts";
 import type { Database } from "../database.ts";
-import { givenFunction, optionsOf } from "../given.ts";
+import { givenDatabase, givenFunction, optionsOf } from "../given.ts";
 import { checkedCount } from "../execution/checks.ts";
 import { sourceKeyMemoryUnlessTold } from "../queue/purge.ts";
 import { collect } from "./collect.ts";
@@ -49,6 +49,7 @@ export function maintenance(
   database: Database,
   environment?: MaintenanceEnvironment,
 ): Maintenance {
+  givenDatabase(database);
   const { onCollected, collectEvery = 0, ...given } = optionsOf(environment);
   const {
     clock = database.clock,

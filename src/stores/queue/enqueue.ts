@@ -4,7 +4,7 @@ import { announce, operation, row, run } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { lockedSession } from "../session/session-row.ts";
-import type { SessionRef } from "../session/session-row.ts";
+import type { SessionRef, SessionRoot } from "../session/session-row.ts";
 import { batchColumns, itemId, withItems } from "./batch-row.ts";
 import type { BatchRow, QueueBatch, QueueSource } from "./batch-row.ts";
 import { wasConsumed } from "./consumed.ts";
@@ -23,14 +23,20 @@ export interface EnqueueBatch {
     readonly payload: Encoded;
   }[];
   readonly now: number;
+  /** Joins a batch of the same key that nobody has claimed, instead of being queued itself. */
+  readonly dedupeKey?: string | null;
   /** Source keys that were consumed at this instant or before are forgotten. */
   readonly forgottenUntil: number;
 }
+
+type WakeSource = Exclude<QueueSource, string>;
 
 export type EnqueueOutcome<P = Encoded> =
   | { readonly kind: "queued"; readonly batch: QueueBatch<P> }
   /** Its source has a batch in the queue: that one stays as it is. */
   | { readonly kind: "duplicate"; readonly batch: QueueBatch<P> }
+  /** A batch of its dedupe key waits already: that one stands for both. */
+  | { readonly kind: "coalesced"; readonly batch: QueueBatch<P> }
   /** Its source had a batch, which has left the queue. */
   | { readonly kind: "consumed" };
 
@@ -55,12 +61,57 @@ export const enqueueBatch: Operation<EnqueueBatch, EnqueueOutcome> = operation(
         if (yield* wasConsumed(session.key, source, input.forgottenUntil))
           return { kind: "consumed" };
       }
-      const batch = yield* insertBatch(session.key, input);
-      yield* announce(queueWork, session.id);
-      return { kind: "queued", batch };
+      return (
+        (yield* joinedBatch(session, input)) ??
+        (yield* queuedBatch(session, input))
+      );
     },
   },
 );
+
+/** What becomes of a batch that is not known yet. */
+export type NewlyEnqueued = Extract<
+  EnqueueOutcome,
+  { readonly kind: "queued" | "coalesced" }
+>;
+
+/**
+ * Enqueues a wake that is new, as its process knows: what others have enqueued
+ * by hand from the same source, or have dealt with, does not stand for it.
+ *
+ * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
+ */
+export function* enqueueWake(
+  input: EnqueueBatch & { readonly source: WakeSource },
+): Tx<NewlyEnqueued> {
+  const session = yield* lockedSession(input.session);
+  const joined = yield* joinedBatch(session, input);
+  if (joined !== undefined) return joined;
+  const { process, sequence } = input.source;
+  // What has come by hand stays, and is of no source from now on: there is one batch for each.
+  yield* run(sql`
+    UPDATE holdfast_queue_batch SET process = NULL, sequence = NULL
+    WHERE session = ${session.key} AND process = ${process} AND sequence = ${sequence}`);
+  return yield* queuedBatch(session, input);
+}
+
+function* joinedBatch(
+  session: SessionRoot,
+  { dedupeKey = null }: EnqueueBatch,
+): Tx<NewlyEnqueued | undefined> {
+  if (dedupeKey === null) return undefined;
+  const [batch] = yield* withItems(yield* waitingUnder(session, dedupeKey));
+  return batch && { kind: "coalesced", batch };
+}
+
+function* queuedBatch(
+  session: SessionRoot,
+  input: EnqueueBatch,
+): Tx<NewlyEnqueued> {
+  const batch = yield* insertBatch(session.key, input);
+  yield* announce(queueWork, session.id);
+  return { kind: "queued", batch };
+}
 
 function* queuedFrom(
   session: number,
@@ -77,14 +128,30 @@ function* queuedFrom(
   return found === undefined ? [] : [found];
 }
 
+/**
+ * What is queued under a dedupe key and claimed by nobody. A claim whose lease
+ * has run out by our clock counts all the same: its holder may have read its
+ * own clock before, and complete the batch after us with what we joined to it.
+ */
+function* waitingUnder(
+  session: SessionRoot,
+  dedupeKey: string,
+): Tx<readonly BatchRow[]> {
+  const found = yield* row<BatchRow>(sql`
+    SELECT ${batchColumns} FROM holdfast_queue_batch
+    WHERE session = ${session.key} AND dedupe_key = ${dedupeKey} AND claim IS NULL
+    ORDER BY key LIMIT 1`);
+  return found === undefined ? [] : [found];
+}
+
 function* insertBatch(session: number, input: EnqueueBatch): Tx<QueueBatch> {
   const { id, source, policy, availableAt, items, now } = input;
   const wake = typeof source === "object" ? source : null;
   const inserted = yield* row<{ readonly key: number }>(sql`
     INSERT INTO holdfast_queue_batch
-      (id, session, source_key, process, sequence, class, delivery, slot, merge_key, available_at, enqueued_at)
+      (id, session, source_key, process, sequence, dedupe_key, class, delivery, slot, merge_key, available_at, enqueued_at)
     VALUES (${id}, ${session}, ${typeof source === "string" ? source : null},
-      ${wake?.process ?? null}, ${wake?.sequence ?? null},
+      ${wake?.process ?? null}, ${wake?.sequence ?? null}, ${input.dedupeKey ?? null},
       ${policy.class}, ${policy.delivery}, ${policy.slot}, ${policy.mergeKey}, ${availableAt}, ${now})
     RETURNING key`);
   const order = inserted?.key ?? 0;

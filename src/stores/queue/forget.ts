@@ -1,5 +1,5 @@
-import { keysOf } from "../../sql/dialect.ts";
-import { run } from "../../sql/operation.ts";
+import { integersOf, keysOf } from "../../sql/dialect.ts";
+import { rows, run } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 
@@ -31,4 +31,18 @@ export function* forgetQueue(sessionKey: number, rowsMax: number): Tx<number> {
       DELETE FROM holdfast_queue_completed WHERE session = ${sessionKey} AND number IN (
         SELECT number FROM holdfast_queue_completed WHERE session = ${sessionKey} ORDER BY number LIMIT ${rowsMax - removed})`);
   return removed;
+}
+
+/** Removes at most so many queued wakes of a deleted session, and tells how many; fewer means that none are left. */
+export function* forgetWakes(
+  sessionKey: number,
+  batchesMax: number,
+): Tx<number> {
+  const found = yield* rows<{ readonly key: number }>(sql`
+    SELECT key FROM holdfast_queue_batch
+    WHERE session = ${sessionKey} AND process IS NOT NULL ORDER BY key LIMIT ${batchesMax}`);
+  if (found.length === 0) return 0;
+  const keys = integersOf(found.map(({ key }) => key));
+  yield* run(sql`DELETE FROM holdfast_queue_item WHERE batch IN ${keys}`);
+  return yield* run(sql`DELETE FROM holdfast_queue_batch WHERE key IN ${keys}`);
 }

@@ -1,5 +1,5 @@
 import type { Database } from "../database.ts";
-import { optionsOf } from "../given.ts";
+import { givenDatabase, optionsOf } from "../given.ts";
 import { queueClaims } from "./claiming.ts";
 import type { QueueClaims } from "./claiming.ts";
 import { queueSurroundings } from "./environment.ts";
@@ -18,6 +18,9 @@ export function queue(
   database: Database,
   environment?: QueueEnvironment,
 ): Queue {
-  const around = queueSurroundings(database, optionsOf(environment));
+  const around = queueSurroundings(
+    givenDatabase(database),
+    optionsOf(environment),
+  );
   return { ...queueContents(around), ...queueClaims(around) };
 }

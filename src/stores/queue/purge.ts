@@ -1,5 +1,6 @@
 import type { Duration } from "../../model/durations.ts";
 import type { Database } from "../database.ts";
+import { forgottenInSlices } from "../slices.ts";
 import { purgeConsumed } from "./consumed.ts";
 
 /** How long the source key of a batch that has left the queue is remembered. */
@@ -17,11 +18,8 @@ export async function purgeInSlices(
   database: Database,
   { until, rowsMax, signal }: PurgeSlices,
 ): Promise<number> {
-  for (let purged = 0; ;) {
-    const slice = { until, rowsMax };
-    const count = await database.write(purgeConsumed, slice, { signal });
-    purged += count;
-    if (count < rowsMax) return purged;
-    await database.pause();
-  }
+  const slice = { until, rowsMax };
+  return forgottenInSlices(database, rowsMax, () =>
+    database.write(purgeConsumed, slice, { signal }),
+  );
 }

@@ -12,6 +12,7 @@ import {
 import { givenObject, optionsOf } from "../given.ts";
 import { sessionNamed } from "../session/session-name.ts";
 import type { SessionName } from "../session/session-name.ts";
+import { checkedRowsPerSlice } from "../slices.ts";
 import type { QueueBatch, QueueItem, QueueSource } from "./batch-row.ts";
 import { cancelBatch } from "./cancel.ts";
 import { checkedState } from "./checks.ts";
@@ -126,9 +127,8 @@ export function queueContents(around: QueueSurroundings): QueueContents {
       return readablePage(around, found);
     },
     async purgeSourceKeys(options) {
-      const { signal, rowsPerSlice = 500 } = optionsOf(options);
-      const range = { min: 1, max: 10_000 };
-      const rowsMax = checkedCount("rowsPerSlice", rowsPerSlice, range);
+      const { signal, rowsPerSlice } = optionsOf(options);
+      const rowsMax = checkedRowsPerSlice(rowsPerSlice);
       const until = clock.now() - memoryMs;
       return purgeInSlices(database, { until, rowsMax, signal });
     },

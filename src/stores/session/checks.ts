@@ -11,6 +11,7 @@ import type {
 import type { TurnContent } from "../../model/session-turn.ts";
 import { checkedCount, checkedText } from "../execution/checks.ts";
 import { givenInvalid, givenObject } from "../given.ts";
+import { optionalText } from "../execution/checks.ts";
 import { checkTurnShape } from "./turn-shape.ts";
 
 /** What callers may give, checked where it enters. */
@@ -33,8 +34,8 @@ export function checkedMeta(meta: SessionMeta): SessionMeta {
   const { name, model, cwd, relation } = givenObject("meta", meta);
   return {
     name: checkedText("The name of a session", name, nameCharactersMax),
-    model: optional("A model", model, nameCharactersMax),
-    cwd: optional("A working directory", cwd, pathCharactersMax),
+    model: optionalText("A model", model, nameCharactersMax),
+    cwd: optionalText("A working directory", cwd, pathCharactersMax),
     relation: checkedRelation(givenObject("meta.relation", relation)),
   };
 }
@@ -47,7 +48,7 @@ function checkedRelation(relation: SessionRelation): SessionRelation {
       return {
         kind: "child",
         of: parseSessionId(relation.of),
-        causedBy: optional("A cause", relation.causedBy, pathCharactersMax),
+        causedBy: optionalText("A cause", relation.causedBy, pathCharactersMax),
       };
     default:
       throw givenInvalid(
@@ -56,16 +57,6 @@ function checkedRelation(relation: SessionRelation): SessionRelation {
         (relation as { readonly kind: unknown }).kind,
       );
   }
-}
-
-function optional(
-  what: string,
-  text: string | null | undefined,
-  charactersMax: number,
-): string | null {
-  return text === null || text === undefined
-    ? null
-    : checkedText(what, text, charactersMax);
 }
 
 export function checkedId(what: string, id: string): string {
@@ -90,9 +81,9 @@ export function checkTurn(content: TurnContent): void {
   for (const node of nodes) {
     if (node.id !== undefined) checkedId("The id of a node", node.id);
     checkedText("The kind of a node", node.kind);
-    optional("The role of a node", node.role, 128);
-    optional("The frame of a node", node.frame, idCharactersMax);
-    optional("The cause of a node", node.causedBy, pathCharactersMax);
+    optionalText("The role of a node", node.role, 128);
+    optionalText("The frame of a node", node.frame, idCharactersMax);
+    optionalText("The cause of a node", node.causedBy, pathCharactersMax);
   }
   for (const [name, component] of Object.entries(components)) {
     checkedText("The name of a component", name);

@@ -1,9 +1,9 @@
 import type { Now } from "../../model/clock.ts";
 import type { Encoded } from "../../model/encoded.ts";
 import type { LeaseFence } from "../../model/lease.ts";
+import { corruptRow } from "../../model/corrupt-row.ts";
 import {
   attachmentsGone,
-  corruptSession,
   revisionConflict,
   turnConflict,
 } from "../../model/session-errors.ts";
@@ -136,7 +136,7 @@ function readReceipt(text: string, session: number, turn: string): object {
   } catch {
     // Reported below, without the text.
   }
-  throw corruptSession(
+  throw corruptRow(
     "holdfast_session_turn",
     `${session}/${turn}`,
     "holds a receipt that is not JSON",

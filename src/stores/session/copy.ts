@@ -1,5 +1,5 @@
 import { verifiedBlob } from "../../model/blob.ts";
-import { corruptSession } from "../../model/session-errors.ts";
+import { corruptRow } from "../../model/corrupt-row.ts";
 import { isHoldfastError } from "../../model/errors.ts";
 import { parseSessionId } from "../../model/session-id.ts";
 import type { SessionHandle } from "../../model/session.ts";
@@ -296,7 +296,7 @@ function randomNumber({ entropy }: Database): number {
 function revisionOf(session: number, { turn, result }: TurnRow): number {
   const revision = /^\{"revision":(\d+)/.exec(result)?.[1];
   if (revision === undefined)
-    throw corruptSession(
+    throw corruptRow(
       "holdfast_session_turn",
       `${session}/${turn}`,
       "holds a receipt without a revision",

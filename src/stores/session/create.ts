@@ -5,7 +5,7 @@ import type {
   SessionMeta,
   SessionRelation,
 } from "../../model/session.ts";
-import { corruptSession } from "../../model/session-errors.ts";
+import { corruptRow } from "../../model/corrupt-row.ts";
 import { operation, row, run } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
@@ -116,7 +116,7 @@ export const loadMeta: Operation<SessionRef, StoredMeta> = operation(
       const found = yield* row<MetaRow>(sql`
         SELECT name, model, cwd, parent, caused_by, created_at FROM holdfast_session WHERE key = ${key}`);
       if (found === undefined || found.name === null)
-        throw corruptSession("holdfast_session", key, "has no name");
+        throw corruptRow("holdfast_session", key, "has no name");
       const { name, model, cwd, created_at: createdAt } = found;
       return { name, model, cwd, relation: relationOf(found), createdAt };
     },

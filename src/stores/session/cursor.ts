@@ -25,6 +25,28 @@ export function cursorPlace(owner: string, text: string): readonly unknown[] {
   return fields.slice(2);
 }
 
+/** The place in a list that goes by one text, such as an id. @throws HoldfastError `CURSOR_INVALID` */
+export function textPlace(owner: string, text: string): string {
+  const [place] = cursorPlace(owner, text);
+  if (typeof place !== "string") throw cursorInvalid("malformed");
+  return place;
+}
+
+/** The place in a list that goes by the keys of rows. @throws HoldfastError `CURSOR_INVALID` */
+export function keyPlace(owner: string, text: string): number {
+  const [place] = cursorPlace(owner, text);
+  if (!Number.isSafeInteger(place)) throw cursorInvalid("malformed");
+  return place as number;
+}
+
+/** The cursor of the next page of such a list; undefined at its end. */
+export function nextCursor(
+  owner: string,
+  place: string | number | undefined,
+): string | undefined {
+  return place === undefined ? undefined : cursorText(owner, [place]);
+}
+
 export function cursorInvalid(reason: "malformed" | "filter"): HoldfastError {
   return new HoldfastError(
     "CURSOR_INVALID",

@@ -1,5 +1,5 @@
 import type { SessionHandle } from "../../model/session.ts";
-import { lockRow } from "../../sql/dialect.ts";
+import { lockToEnd } from "../../sql/dialect.ts";
 import { announce, operation, row, rows, run } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
@@ -44,9 +44,9 @@ export const deleteSession: Operation<
     const columns = sql`SELECT key, id, generation, deleted_at, reclaimed_at FROM holdfast_session`;
     const found =
       (yield* row<TombstoneRow>(sql`
-        ${columns} WHERE ${which} AND deleted_at IS NULL ${lockRow}`)) ??
+        ${columns} WHERE ${which} AND deleted_at IS NULL ${lockToEnd}`)) ??
       (yield* row<TombstoneRow>(sql`
-        ${columns} WHERE ${which} ORDER BY generation DESC LIMIT 1 ${lockRow}`));
+        ${columns} WHERE ${which} ORDER BY generation DESC LIMIT 1 ${lockToEnd}`));
     if (found === undefined) return undefined;
     if (found.deleted_at === null) {
       yield* run(sql`

@@ -1,4 +1,4 @@
-import { corruptSession } from "../../model/session-errors.ts";
+import { corruptRow } from "../../model/corrupt-row.ts";
 import { keysOf } from "../../sql/dialect.ts";
 import { operation, row, rows } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
@@ -176,7 +176,7 @@ export function* assertBeginning(
           SELECT node FROM holdfast_session_tombstone
           WHERE session = ${session} AND node = ${first.parent}`);
   if (removed === undefined)
-    throw corruptSession(
+    throw corruptRow(
       "holdfast_session_node",
       first.key,
       `(node "${first.id}") has a parent or a depth that lead nowhere`,

@@ -1,5 +1,5 @@
 import type { Encoded } from "../../model/encoded.ts";
-import { corruptSession } from "../../model/session-errors.ts";
+import { corruptRow } from "../../model/corrupt-row.ts";
 import { row } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
@@ -63,7 +63,7 @@ export function leafOf(head: SessionHeadRow): NamedPoint | undefined {
   const { leaf, leaf_id: id, leaf_depth: depth } = head;
   if (leaf === null) return undefined;
   if (id === null || depth === null)
-    throw corruptSession(
+    throw corruptRow(
       "holdfast_session",
       head.key,
       `goes on at node ${leaf}, which does not exist`,

@@ -1,5 +1,5 @@
 import type { Database, Durability } from "../database.ts";
-import { optionsOf } from "../given.ts";
+import { givenDatabase, optionsOf } from "../given.ts";
 import { sessionCommands } from "./commands.ts";
 import type { SessionCommands } from "./commands.ts";
 import { sessionSurroundings } from "./environment.ts";
@@ -27,7 +27,10 @@ export function sessions(
   database: Database,
   environment?: SessionEnvironment,
 ): Sessions {
-  const around = sessionSurroundings(database, optionsOf(environment));
+  const around = sessionSurroundings(
+    givenDatabase(database),
+    optionsOf(environment),
+  );
   return {
     durability: database.durability,
     ...sessionCommands(around),

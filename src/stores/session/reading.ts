@@ -1,5 +1,5 @@
 import type { StoredBlob } from "../../model/blob.ts";
-import { corruptSession } from "../../model/session-errors.ts";
+import { corruptRow } from "../../model/corrupt-row.ts";
 import type {
   SessionComponent,
   SessionFrame,
@@ -234,7 +234,7 @@ async function graphRead(
 function nodeOf({ decode }: SessionSurroundings, found: NodeRow): SessionNode {
   const { payload } = found;
   if (payload === null)
-    throw corruptSession(
+    throw corruptRow(
       "holdfast_session_node",
       found.key,
       `(node "${found.id}") has no payload`,
@@ -289,7 +289,7 @@ function frameOf(
   const key = `${session}/${id}`;
   const read = readValue(table, key, () => around.decode(payload));
   if (!isFramePayload(read))
-    throw corruptSession(table, key, "holds no reason and no data");
+    throw corruptRow(table, key, "holds no reason and no data");
   return {
     id,
     reason: read.reason,

@@ -3,8 +3,11 @@ import { operation, row, rows, run } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { forgetWithBytes } from "../attachment/removed-bytes.ts";
+import { forgetAwaitsOf } from "../await-event/forget.ts";
+import { forgetEffectsOf } from "../effect/forget.ts";
 import { forgetLease } from "../lease/forget.ts";
 import { forgetQueue } from "../queue/forget.ts";
+import { forgetTriggersOf } from "../trigger/forget.ts";
 import { removeUnused } from "../maintenance/roots.ts";
 import { importIdleMs } from "./delete.ts";
 import { removeRowsOf } from "./reclaim-rows.ts";
@@ -168,10 +171,14 @@ function* removeOthers(
     return { rows: own, blobs, attachments: 0, isDone: false };
   const attachments = yield* forgetWithBytes(session, rowsMax);
   const queued = yield* forgetQueue(session, rowsMax);
-  const isDone = attachments < rowsMax && queued < rowsMax;
+  const effects = yield* forgetEffectsOf(session, rowsMax);
+  const awaited = yield* forgetAwaitsOf(session, rowsMax);
+  const triggers = yield* forgetTriggersOf(session, rowsMax);
+  const counts = [attachments, queued, effects, awaited, triggers];
+  const isDone = counts.every((count) => count < rowsMax);
   const leases = isDone ? yield* forgetLease(session) : 0;
   return {
-    rows: own + attachments + queued + leases,
+    rows: own + attachments + queued + effects + awaited + triggers + leases,
     blobs,
     attachments,
     isDone,

@@ -11,6 +11,10 @@ import {
   givenSignal,
   optionsOf,
 } from "../given.ts";
+import { addedProcesses, noProcesses } from "../process/end-report.ts";
+import type { SessionProcesses } from "../process/end-report.ts";
+import { forgetProcesses } from "../process/session-end.ts";
+import type { ForgottenProcesses } from "../process/session-end.ts";
 import { checkedId } from "./checks.ts";
 import { deleteSession, unreclaimedSessions } from "./delete.ts";
 import type { SessionSurroundings } from "./environment.ts";
@@ -40,7 +44,25 @@ export interface RemovalReport {
    * folder.
    */
   readonly bytesPending: number;
+  /**
+   * What became of the background work that it could address. Nothing is
+   * cancelled: that is for the host to decide. Deleting again tells the same
+   * again, whereas what was removed is counted once.
+   */
+  readonly processes: SessionProcesses;
 }
+
+/** For a session that there never was. */
+export const nothingRemoved: RemovalReport = {
+  existed: false,
+  generation: undefined,
+  rows: 0,
+  blobs: 0,
+  attachments: 0,
+  sharedNodes: 0,
+  bytesPending: 0,
+  processes: noProcesses,
+};
 
 export interface SessionRemovalOptions {
   readonly signal?: AbortSignal;
@@ -80,7 +102,7 @@ export interface SessionRemovals {
   /**
    * Deletes a session and every older generation of its id: payloads, blobs
    * without other owners and attachments. What is left is a tombstone: id,
-   * generation and times. Erase forks too when `sharedNodes` is not 0: they
+   * generation, times, and the ids of processes that ran on. Erase forks too when `sharedNodes` is not 0: they
    * show those nodes. What was removed can be read by nobody through the
    * database; its bytes are overwritten as the file's pages are used again, on
    * SQLite all at once by `VACUUM`, on Postgres by the server's own vacuum.
@@ -123,7 +145,9 @@ export function sessionRemovals(around: SessionSurroundings): SessionRemovals {
     });
     if (deleted === undefined) return removal;
     removal.found(deleted.generation);
-    if (!deleted.isReclaimed) await removal.reclaim(deleted.key);
+    await (deleted.isReclaimed
+      ? removal.forgetProcesses(deleted.key)
+      : removal.reclaim(deleted.key));
     return removal;
   };
   return {
@@ -245,15 +269,7 @@ class Removal {
   readonly #rowsMax: number;
   /** Those asked for, which are counted once. A source may be looked at again for each of its forks. */
   readonly #done = new Set<number>();
-  #report: RemovalReport = {
-    existed: false,
-    generation: undefined,
-    rows: 0,
-    blobs: 0,
-    attachments: 0,
-    sharedNodes: 0,
-    bytesPending: 0,
-  };
+  #report = nothingRemoved;
 
   constructor(around: SessionSurroundings, options: SessionRemovalOptions) {
     this.#around = around;
@@ -288,7 +304,10 @@ class Removal {
   /** Removes what a deleted session owned, and what its source only kept for it. */
   async reclaim(session: number, isSource = false): Promise<void> {
     const { database, clock, graceMs } = this.#around;
-    if (!isSource) this.#done.add(session);
+    if (!isSource) {
+      this.#done.add(session);
+      await this.forgetProcesses(session);
+    }
     let before: number | undefined;
     for (;;) {
       const at = clock.now();
@@ -306,6 +325,24 @@ class Removal {
       }
       if (this.#options.signal?.aborted === true) throw stopped();
       before = slice.before;
+    }
+  }
+
+  /** Apart from the slices, since processes are locked before sessions. What was done before is told again. */
+  async forgetProcesses(session: number): Promise<void> {
+    const { database, clock } = this.#around;
+    const { processes: others } = this.#report;
+    for (let isDone = false; !isDone;) {
+      const slice: ForgottenProcesses = await database.write(
+        forgetProcesses,
+        { session, at: clock.now(), rowsMax: this.#rowsMax },
+        { signal: this.#options.signal },
+      );
+      this.#report = {
+        ...this.#report,
+        processes: addedProcesses(others, slice.report),
+      };
+      isDone = slice.isDone;
     }
   }
 

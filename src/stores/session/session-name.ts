@@ -1,7 +1,8 @@
 import { parseSessionId } from "../../model/session-id.ts";
 import type { SessionId } from "../../model/session-id.ts";
+import { isRecord } from "../../model/spoken-kind.ts";
 import { checkedCount } from "../execution/checks.ts";
-import { givenObject } from "../given.ts";
+import { givenInvalid } from "../given.ts";
 import type { SessionRef } from "./session-row.ts";
 
 /** How callers name a session: by its id, or by id and generation, so that a handle of a deleted one is fenced. */
@@ -23,7 +24,9 @@ export class ImportedName {
 export function sessionNamed(name: SessionName): SessionRef {
   if (typeof name === "string") return { id: parseSessionId(name) };
   if (name instanceof ImportedName) return name;
-  const { id, generation } = givenObject("the session", name);
+  if (!isRecord(name))
+    throw givenInvalid("session", "an id, or an object with an id", name);
+  const { id, generation } = name;
   return {
     id: parseSessionId(id),
     ...(generation !== undefined && {

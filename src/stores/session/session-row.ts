@@ -1,9 +1,10 @@
 import { HoldfastError } from "../../model/errors.ts";
 import type { SessionId } from "../../model/session-id.ts";
-import { lockRow } from "../../sql/dialect.ts";
+import { keepRow, lockRow } from "../../sql/dialect.ts";
 import { row } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
+import type { Statement } from "../../sql/statement.ts";
 
 /** A session as callers name it. Without a generation the living one is meant. */
 export interface SessionRef {
@@ -46,6 +47,21 @@ function* importedSession(ref: SessionRef): Tx<SessionRoot | undefined> {
     WHERE id = ${ref.id} AND generation = ${ref.generation ?? 0} AND importing_at IS NOT NULL ${lockRow}`);
 }
 
+/**
+ * The living session, kept from being deleted until the transaction ends, and
+ * from nothing else. A transaction may keep several, in any order, also after
+ * it has locked one: nobody who works on a session waits for who keeps it.
+ */
+export function* keptSession(ref: SessionRef): Tx<SessionRoot> {
+  const kept = sql`
+    SELECT key, id, generation, revision FROM holdfast_session
+    WHERE id = ${ref.id} AND deleted_at IS NULL ${keepRow}`;
+  return foundSession(
+    ref,
+    (yield* row<SessionRoot>(kept)) ?? (yield* row<SessionRoot>(kept)),
+  );
+}
+
 /** The same for reads, which lock nothing. */
 export function* livingSession(ref: SessionRef): Tx<SessionRoot> {
   return foundSession(
@@ -54,6 +70,17 @@ export function* livingSession(ref: SessionRef): Tx<SessionRoot> {
       SELECT key, id, generation, revision FROM holdfast_session
       WHERE id = ${ref.id} AND deleted_at IS NULL`),
   );
+}
+
+/** A session of any generation by its key, which a deleted one has too; undefined when there is none. */
+export function* sessionByKey(key: number): Tx<SessionRoot | undefined> {
+  return yield* row<SessionRoot>(sql`
+    SELECT key, id, generation, revision FROM holdfast_session WHERE key = ${key}`);
+}
+
+/** True in a WHERE when the session that a column names by its key is not deleted. */
+export function isLivingSession(key: Statement): Statement {
+  return sql`EXISTS (SELECT 1 FROM holdfast_session s WHERE s.key = ${key} AND s.deleted_at IS NULL)`;
 }
 
 /** The row that was looked for. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */

@@ -1,5 +1,5 @@
 import { isHoldfastError } from "../../model/errors.ts";
-import { corruptSession } from "../../model/session-errors.ts";
+import { corruptRow } from "../../model/corrupt-row.ts";
 import { sift } from "../execution/damaged.ts";
 import type { Sifted } from "../execution/damaged.ts";
 
@@ -14,7 +14,7 @@ export function readValue<T>(
   } catch (error) {
     if (!isHoldfastError(error) || error.code !== "VALUE_MALFORMED")
       throw error;
-    throw corruptSession(table, key, "holds a value that cannot be read");
+    throw corruptRow(table, key, "holds a value that cannot be read");
   }
 }
 
@@ -37,7 +37,7 @@ export function siftValues<R extends { readonly id: string }, T>(
       } catch (error) {
         if (!isHoldfastError(error) || error.code !== "PAYLOAD_CODEC_FAILED")
           throw error;
-        throw corruptSession(table, row.id, "holds what the codec refuses");
+        throw corruptRow(table, row.id, "holds what the codec refuses");
       }
     },
   );

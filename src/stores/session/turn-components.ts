@@ -1,5 +1,5 @@
 import type { NewBlob } from "../../model/blob.ts";
-import { corruptSession } from "../../model/session-errors.ts";
+import { corruptRow } from "../../model/corrupt-row.ts";
 import { rows, run } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
@@ -94,5 +94,5 @@ function isUnchanged(
 
 /** A blob that a row refers to and that is not there. */
 export function blobMissing(table: string, key: string): Error {
-  return corruptSession(table, key, "refers to a blob that does not exist");
+  return corruptRow(table, key, "refers to a blob that does not exist");
 }

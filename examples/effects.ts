@@ -1,0 +1,76 @@
+import { HoldfastError } from "holdfast";
+import { openSqlite } from "holdfast/sqlite";
+import { awaitEvents, effects, sessions } from "holdfast/stores";
+import type { Database } from "holdfast/stores";
+
+// The world outside, and how often it was called.
+const called: string[] = [];
+async function callModel(prompt: string): Promise<string> {
+  called.push("model");
+  return prompt.includes("Bergen") ? "The 8:25 train." : "Where to?";
+}
+const mailbox: { receive?: (token: string) => void } = {};
+async function askByMail(token: string): Promise<void> {
+  called.push("mail");
+  mailbox.receive?.(token);
+}
+
+const turn = { kind: "turn", session: "chat-7", id: "turn-1" };
+
+/** One turn of an agent. Whoever runs it again, from its beginning, does nothing twice. */
+async function takeTurn(database: Database): Promise<string> {
+  const world = effects(database);
+  const prompt = "Take me to Bergen.";
+  const plan = await world.execute(
+    turn,
+    "plan",
+    { kind: "llm", input: { prompt } },
+    () => callModel(prompt),
+  );
+
+  // Somebody has to agree. The answer may come in any process, before or after we wait for it.
+  const approvals = awaitEvents(database);
+  const { token } = await approvals.open(turn, "approval");
+  await world.execute(turn, "ask", { kind: "mail", input: { plan } }, () =>
+    askByMail(token),
+  );
+  const answer = await approvals.wait(turn, "approval");
+  return answer.kind === "resolved" ? `${plan} Booked.` : "Not booked.";
+}
+
+const mail = new Promise<string>((receive) =>
+  Object.assign(mailbox, { receive }),
+);
+const database = await openSqlite("./trip.db");
+await sessions(database).create("chat-7");
+const running = takeTurn(database);
+
+// Whoever has the token answers. The first answer counts; the same one again is no other.
+const token = await mail;
+for (const attempt of [1, 2]) {
+  const { kind } = await awaitEvents(database).resolve(token, { agreed: true });
+  console.log(`answer ${attempt}: ${kind}`);
+}
+console.log(await running, called);
+await database.close();
+
+// Did the process end before the turn was committed? The next one runs it again, and only reads.
+const reopened = await openSqlite("./trip.db");
+console.log(await takeTurn(reopened), called);
+
+// A key that is used for something else is refused, and the place that differs is named.
+try {
+  const other = { kind: "llm", input: { prompt: "Take me to Oslo." } };
+  await effects(reopened).execute(turn, "plan", other, () => callModel("Oslo"));
+} catch (error) {
+  if (!(error instanceof HoldfastError)) throw error;
+  console.log(error.code, error.details["path"]);
+}
+await reopened.close();
+
+// Output:
+// answer 1: accepted
+// answer 2: replayed
+// The 8:25 train. Booked. [ 'model', 'mail' ]
+// The 8:25 train. Booked. [ 'model', 'mail' ]
+// EFFECT_CONFLICT $.input.prompt

@@ -1,0 +1,10 @@
+import type { Branded } from "./brand.ts";
+import { parseChosenId } from "./chosen-id.ts";
+
+/** A process, by the name that whoever registered it chose. */
+export type ProcessId = Branded<"ProcessId">;
+
+/** @throws HoldfastError `ID_MALFORMED` */
+export function parseProcessId(text: string): ProcessId {
+  return parseChosenId("process", text) as ProcessId;
+}

@@ -1,0 +1,65 @@
+-- What signs the tokens of await-events: one row, made with the first of them
+-- and never changed, so that a token stays the same whenever it is asked for.
+CREATE TABLE holdfast_await_secret (
+  id INTEGER NOT NULL CONSTRAINT holdfast_await_secret_pkey PRIMARY KEY,
+  secret TEXT NOT NULL
+) STRICT;
+
+-- What somebody inside waits for and somebody outside answers. Settled once:
+-- `state` leaves `open` and is final. `revoked_at` is when its token ended to
+-- count, also after it was settled.
+CREATE TABLE holdfast_await_event (
+  key INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL,
+  session INTEGER NOT NULL,
+  scope_kind TEXT NOT NULL,
+  scope TEXT NOT NULL,
+  name TEXT NOT NULL,
+  state TEXT NOT NULL,
+  opened_at INTEGER NOT NULL,
+  due_at INTEGER,
+  settled_at INTEGER,
+  revoked_at INTEGER,
+  hash TEXT,
+  payload TEXT
+) STRICT;
+
+CREATE UNIQUE INDEX holdfast_await_event_id ON holdfast_await_event (id);
+CREATE UNIQUE INDEX holdfast_await_event_name ON holdfast_await_event (session, scope_kind, scope, name);
+CREATE INDEX holdfast_await_event_order ON holdfast_await_event (session, key);
+
+-- Effects and await-events of one scope that are waited for together.
+CREATE TABLE holdfast_effect_group (
+  key INTEGER PRIMARY KEY AUTOINCREMENT,
+  session INTEGER NOT NULL,
+  scope_kind TEXT NOT NULL,
+  scope TEXT NOT NULL,
+  name TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  opened_at INTEGER NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX holdfast_effect_group_name ON holdfast_effect_group (session, scope_kind, scope, name);
+CREATE INDEX holdfast_effect_group_order ON holdfast_effect_group (session, key);
+
+-- Its members in the order in which they were given. `place` is the order in
+-- which they were settled, written once with the `attempt` by which an effect
+-- was: what the group answers follows from these, whatever is attempted later.
+CREATE TABLE holdfast_effect_group_member (
+  effect_group INTEGER NOT NULL,
+  ordinal INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  name TEXT NOT NULL,
+  attempts INTEGER NOT NULL,
+  place INTEGER,
+  attempt INTEGER,
+  succeeded INTEGER,
+  settled_at INTEGER,
+  CONSTRAINT holdfast_effect_group_member_pkey PRIMARY KEY (effect_group, ordinal)
+) STRICT, WITHOUT ROWID;
+
+CREATE UNIQUE INDEX holdfast_effect_group_member_place ON holdfast_effect_group_member (effect_group, place)
+  WHERE place IS NOT NULL;
+-- With its place, so that SQLite need not look at the row. Names repeat from scope to scope, so they do not lead.
+CREATE INDEX holdfast_effect_group_member_open ON holdfast_effect_group_member (effect_group, kind, name, place)
+  WHERE place IS NULL;

@@ -1,0 +1,80 @@
+-- What is to happen again and again. `next_at` is the instant that fires next,
+-- NULL when there is none; `due_at` is when to try it, later than that after a
+-- failure. An instant is over once `next_at` has moved past it.
+CREATE TABLE holdfast_schedule (
+  key INTEGER PRIMARY KEY AUTOINCREMENT,
+  kind TEXT NOT NULL,
+  name TEXT NOT NULL,
+  cadence TEXT NOT NULL,
+  catch_up TEXT NOT NULL,
+  catch_up_max INTEGER NOT NULL,
+  revision INTEGER NOT NULL,
+  next_at INTEGER,
+  due_at INTEGER,
+  last_at INTEGER,
+  fired_at INTEGER,
+  skipped_from INTEGER,
+  skipped_before INTEGER,
+  failures INTEGER NOT NULL,
+  failure TEXT,
+  changed_at INTEGER NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX holdfast_schedule_name ON holdfast_schedule (kind, name);
+CREATE INDEX holdfast_schedule_due ON holdfast_schedule (kind, due_at, key) WHERE due_at IS NOT NULL;
+
+-- Who wants a process started when something happens. Session 0 is the host.
+-- A deleted one stays without content, so that its revisions go on.
+CREATE TABLE holdfast_trigger_subscription (
+  key INTEGER PRIMARY KEY AUTOINCREMENT,
+  session INTEGER NOT NULL,
+  session_id TEXT,
+  generation INTEGER,
+  name TEXT NOT NULL,
+  revision INTEGER NOT NULL,
+  parts TEXT NOT NULL,
+  is_enabled INTEGER NOT NULL,
+  source_type TEXT NOT NULL,
+  source_key TEXT NOT NULL,
+  definition TEXT,
+  content TEXT,
+  created_at INTEGER NOT NULL,
+  changed_at INTEGER NOT NULL,
+  deleted_at INTEGER
+) STRICT;
+
+CREATE UNIQUE INDEX holdfast_trigger_subscription_name ON holdfast_trigger_subscription (session, name);
+CREATE INDEX holdfast_trigger_subscription_source ON holdfast_trigger_subscription (source_type, source_key, key)
+  WHERE is_enabled = 1;
+CREATE INDEX holdfast_trigger_subscription_definition ON holdfast_trigger_subscription (definition, session, name)
+  WHERE definition IS NOT NULL;
+
+-- What happened, once for each id.
+CREATE TABLE holdfast_trigger_occurrence (
+  key INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL,
+  source_type TEXT NOT NULL,
+  source_key TEXT NOT NULL,
+  payload_hash TEXT NOT NULL,
+  payload TEXT NOT NULL,
+  occurred_at INTEGER NOT NULL,
+  recorded_at INTEGER NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX holdfast_trigger_occurrence_id ON holdfast_trigger_occurrence (id);
+CREATE INDEX holdfast_trigger_occurrence_source ON holdfast_trigger_occurrence (source_type, source_key, key);
+CREATE INDEX holdfast_trigger_occurrence_age ON holdfast_trigger_occurrence (recorded_at, key);
+
+-- Which process an occurrence started for a subscription, written with the
+-- process itself; or why it started none.
+CREATE TABLE holdfast_trigger_delivery (
+  occurrence INTEGER NOT NULL,
+  subscription INTEGER NOT NULL,
+  revision INTEGER NOT NULL,
+  process TEXT,
+  refusal TEXT,
+  CONSTRAINT holdfast_trigger_delivery_pkey PRIMARY KEY (occurrence, subscription)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX holdfast_trigger_delivery_subscription ON holdfast_trigger_delivery (subscription, occurrence);
+CREATE UNIQUE INDEX holdfast_trigger_delivery_process ON holdfast_trigger_delivery (process) WHERE process IS NOT NULL;

@@ -1,0 +1,33 @@
+import type { Database } from "../database.ts";
+import type { StoreEnvironment } from "../execution/environment.ts";
+import { givenDatabase, optionsOf } from "../given.ts";
+import { awaitAnswers } from "./answering.ts";
+import type { AwaitAnswers } from "./answering.ts";
+import { awaiting } from "./awaiting.ts";
+import type { Awaiting } from "./awaiting.ts";
+import { awaitSurroundings } from "./environment.ts";
+import { awaitOverview } from "./overview.ts";
+import type { AwaitOverview } from "./overview.ts";
+
+/** What somebody inside waits for and somebody outside answers, across crashes of either. */
+export interface AwaitEvents extends Awaiting, AwaitAnswers, AwaitOverview {}
+
+/**
+ * Durable await-events: opened in a scope under a key, answered from outside
+ * by token, awaited by whoever runs the scope, again after a crash. Holds
+ * nothing, so there may be any number of these over one database.
+ */
+export function awaitEvents(
+  database: Database,
+  environment?: StoreEnvironment,
+): AwaitEvents {
+  const around = awaitSurroundings(
+    givenDatabase(database),
+    optionsOf(environment),
+  );
+  return {
+    ...awaiting(around),
+    ...awaitAnswers(around),
+    ...awaitOverview(around),
+  };
+}

@@ -1,0 +1,51 @@
+import type { Now } from "../../model/clock.ts";
+import { lossOf } from "../../model/lease.ts";
+import type { LeaseFence } from "../../model/lease.ts";
+import type { ProcessId } from "../../model/process-id.ts";
+import { announce, operation } from "../../sql/operation.ts";
+import type { Operation } from "../../sql/operation.ts";
+import { recordingExpiry } from "../lease/expire.ts";
+import type { ProcessSurroundings } from "./environment.ts";
+import { expireProcessLease, processLease } from "./lease-row.ts";
+import { lockedProcess } from "./process-row.ts";
+import { processLeaseChanged } from "./topics.ts";
+
+interface ShownProcessLease {
+  readonly process: ProcessId;
+  readonly fence?: LeaseFence | undefined;
+}
+
+interface JudgedProcessLease extends ShownProcessLease {
+  /** When it was found to have run out. */
+  readonly at: number;
+}
+
+/** Records that a lease had run out at an instant; false when it had not, or somebody else has it. */
+const endExpiredProcessLease: Operation<JudgedProcessLease, boolean> =
+  operation("endExpiredProcessLease", {
+    key: (input: JudgedProcessLease) => input.process,
+    *one({ process, fence, at }) {
+      const root = yield* lockedProcess(process);
+      const state = yield* processLease(root);
+      if (state.kind === "free" || lossOf(state, fence, at) !== "expired")
+        return false;
+      yield* expireProcessLease(root.key, at);
+      yield* announce(processLeaseChanged, root.id);
+      return true;
+    },
+  });
+
+/** What a call of a worker answers; a lease that it finds to have run out stays so, also for a clock that is set back. */
+export function fenced<T>(
+  { database, clock }: Pick<ProcessSurroundings, "database" | "clock">,
+  { process, fence }: ShownProcessLease,
+  call: (now: Now) => Promise<T>,
+): Promise<T> {
+  if (fence === undefined) return call(() => clock.now());
+  let at = 0;
+  return recordingExpiry(
+    call(() => (at = clock.now())),
+    "PROCESS_LEASE_LOST",
+    () => database.write(endExpiredProcessLease, { process, fence, at }),
+  );
+}

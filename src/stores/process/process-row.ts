@@ -1,0 +1,290 @@
+import type { Encoded } from "../../model/encoded.ts";
+import type { ExecutionId } from "../../model/execution-id.ts";
+import { corruptRow } from "../../model/corrupt-row.ts";
+import { processNotFound } from "../../model/process-errors.ts";
+import type { ProcessEventType } from "../../model/process-event-type.ts";
+import type { ProcessId } from "../../model/process-id.ts";
+import type {
+  ProcessDisposition,
+  ProcessOrigin,
+  ProcessRecord,
+  ProcessState,
+  ProcessStatus,
+  ProcessSummary,
+  ProcessWait,
+  SessionScope,
+} from "../../model/process.ts";
+import type { SessionId } from "../../model/session-id.ts";
+import { lockRow, textsOf } from "../../sql/dialect.ts";
+import { row, rows, run } from "../../sql/operation.ts";
+import type { Tx } from "../../sql/operation.ts";
+import { sql } from "../../sql/statement.ts";
+import type { Statement } from "../../sql/statement.ts";
+
+/** The columns that lists read: nothing that may be large. */
+export interface SummaryRow {
+  readonly key: number;
+  readonly id: ProcessId;
+  readonly hash: string;
+  readonly kind: string;
+  readonly label: string | null;
+  readonly definition: string | null;
+  readonly disposition: ProcessDisposition;
+  readonly attempts_max: number | null;
+  readonly originator_session: SessionId | null;
+  readonly originator_generation: number | null;
+  readonly originator_frame: string | null;
+  readonly caused_by: string | null;
+  readonly wake_session: SessionId | null;
+  readonly wake_generation: number | null;
+  readonly wake_frame: string | null;
+  readonly execution: number | null;
+  readonly execution_id: ExecutionId | null;
+  readonly created_at: number;
+  readonly updated_at: number;
+  readonly sequence: number;
+  readonly status: ProcessStatus;
+  readonly started_at: number | null;
+  readonly attempts: number;
+  readonly cancel_requested_at: number | null;
+  readonly wait: string | null;
+  readonly external_sequence: number | null;
+  readonly ended_at: number | null;
+  readonly ended_sequence: number | null;
+  readonly pruned_at: number | null;
+}
+
+/** The columns that whoever changes a process reads: not what was given to it, which may be large. */
+export interface RootRow extends SummaryRow {
+  readonly event_types: string | null;
+  readonly end_wakes: string | null;
+}
+
+/** All columns of a process. */
+export interface ProcessRow extends RootRow {
+  readonly parts: string;
+  readonly input: Encoded | null;
+  readonly external_ref: Encoded | null;
+}
+
+export const summaryColumns: Statement = sql`
+  p.key, p.id, p.hash, p.kind, p.label, p.definition, p.disposition, p.attempts_max,
+  p.originator_session, p.originator_generation, p.originator_frame, p.caused_by,
+  p.wake_session, p.wake_generation, p.wake_frame, p.execution, p.execution_id,
+  p.created_at, p.updated_at, p.sequence, p.status, p.started_at, p.attempts, p.cancel_requested_at, p.wait,
+  p.external_sequence, p.ended_at, p.ended_sequence, p.pruned_at`;
+
+const rootColumns: Statement = sql`${summaryColumns}, p.event_types, p.end_wakes`;
+
+export const processColumns: Statement = sql`
+  ${rootColumns}, p.parts, p.input,
+  (SELECT x.payload FROM holdfast_process_event x
+    WHERE x.process = p.key AND x.sequence = p.external_sequence) AS external_ref`;
+
+/** The root of a process, with what can change of it. */
+export interface ProcessRoot {
+  readonly key: number;
+  readonly id: ProcessId;
+  readonly row: RootRow;
+  readonly state: ProcessState;
+}
+
+/**
+ * The process, locked until the transaction ends, so that everything that
+ * happens to it happens one after the other.
+ *
+ * @throws HoldfastError `PROCESS_NOT_FOUND`, `CORRUPT_ROW`
+ */
+export function* lockedProcess(id: ProcessId): Tx<ProcessRoot> {
+  return rootOf(
+    id,
+    yield* row<RootRow>(sql`
+      SELECT ${rootColumns} FROM holdfast_process p WHERE p.id = ${id} ${lockRow}`),
+  );
+}
+
+/** The same by key, for those who were told it. */
+export function* lockedProcessByKey(key: number): Tx<ProcessRoot | undefined> {
+  const found = yield* row<RootRow>(sql`
+    SELECT ${rootColumns} FROM holdfast_process p WHERE p.key = ${key} ${lockRow}`);
+  return found === undefined ? undefined : rootOf(found.id, found);
+}
+
+/** Several, in the one order of all who lock several: that of their keys. @throws HoldfastError `PROCESS_NOT_FOUND`, `CORRUPT_ROW` */
+export function* lockedProcesses(
+  ids: readonly ProcessId[],
+): Tx<readonly ProcessRoot[]> {
+  if (ids.length === 0) return [];
+  const keys = yield* rows<{ readonly key: number }>(sql`
+    SELECT key FROM holdfast_process WHERE id IN ${textsOf(ids)} ORDER BY key`);
+  const locked: ProcessRoot[] = [];
+  for (const { key } of keys) {
+    const root = yield* lockedProcessByKey(key);
+    if (root !== undefined) locked.push(root);
+  }
+  const missing = ids.find((id) => !locked.some((root) => root.id === id));
+  if (missing !== undefined) throw processNotFound(missing);
+  return locked;
+}
+
+/** The same for reads, which lock nothing. */
+export function* foundProcess(id: ProcessId): Tx<ProcessRoot> {
+  return rootOf(
+    id,
+    yield* row<RootRow>(sql`
+      SELECT ${rootColumns} FROM holdfast_process p WHERE p.id = ${id}`),
+  );
+}
+
+/** Holds for the id of a process that has not ended, as far as can be told: a row that makes no sense may belong to one that runs. */
+export function isUnended(id: Statement): Statement {
+  return sql`EXISTS (
+    SELECT 1 FROM holdfast_process p WHERE p.id = ${id} AND (p.ended_sequence IS NULL
+      OR p.status NOT IN ('completed', 'failed', 'cancelled', 'abandoned')))`;
+}
+
+function rootOf(id: ProcessId, found: RootRow | undefined): ProcessRoot {
+  if (found === undefined) throw processNotFound(id);
+  return { key: found.key, id: found.id, row: found, state: stateOf(found) };
+}
+
+const statuses: readonly string[] = [
+  "running",
+  "completed",
+  "failed",
+  "cancelled",
+  "abandoned",
+] satisfies ProcessStatus[];
+const dispositions: readonly string[] = [
+  "rerunnable",
+  "ownerBound",
+  "external",
+] satisfies ProcessDisposition[];
+
+/** @throws HoldfastError `CORRUPT_ROW` */
+export function stateOf(found: SummaryRow): ProcessState {
+  if (!statuses.includes(found.status))
+    throw corrupt(found, "has a status that does not exist");
+  if ((found.status === "running") !== (found.ended_sequence === null))
+    throw corrupt(found, "has ended without an event that ended it, or not");
+  return {
+    sequence: found.sequence,
+    updatedAt: found.updated_at,
+    status: found.status,
+    startedAt: found.started_at,
+    attempts: found.attempts,
+    cancelRequestedAt: found.cancel_requested_at,
+    wait:
+      found.wait === null
+        ? null
+        : (jsonOf(found, "wait", found.wait) as ProcessWait),
+    externalSequence: found.external_sequence,
+    wakeTarget: wakeTargetOf(found),
+    endedAt: found.ended_at,
+    endedSequence: found.ended_sequence,
+    prunedAt: found.pruned_at,
+  };
+}
+
+function wakeTargetOf(found: SummaryRow): SessionScope | null {
+  const { wake_session: session, wake_generation: generation } = found;
+  if (session === null) return null;
+  if (generation === null)
+    throw corrupt(found, "wakes a session without a generation");
+  return { session, generation, frame: found.wake_frame };
+}
+
+/** What a process declared. @throws HoldfastError `CORRUPT_ROW` */
+export function eventTypesOf(found: RootRow): readonly ProcessEventType[] {
+  if (found.event_types === null) return [];
+  const types = jsonOf(found, "event_types", found.event_types);
+  if (!Array.isArray(types))
+    throw corrupt(found, "has declarations that make no sense");
+  return types as ProcessEventType[];
+}
+
+/** @throws HoldfastError `CORRUPT_ROW` */
+export function recordOf(found: ProcessRow): ProcessRecord<Encoded> {
+  return {
+    ...summaryOf(found),
+    eventTypes: eventTypesOf(found),
+    input: found.input,
+    externalRef: found.external_ref,
+  };
+}
+
+/** @throws HoldfastError `CORRUPT_ROW` */
+export function summaryOf(found: SummaryRow): ProcessSummary {
+  const { kind, label, definition, disposition } = found;
+  if (!dispositions.includes(disposition))
+    throw corrupt(found, "has a disposition that does not exist");
+  return {
+    id: found.id,
+    hash: found.hash,
+    identity: { kind, label, definition },
+    disposition,
+    attemptsMax: found.attempts_max,
+    originator: originatorOf(found),
+    causedBy: found.caused_by,
+    execution: found.execution_id,
+    createdAt: found.created_at,
+    ...stateOf(found),
+  };
+}
+
+function originatorOf(found: SummaryRow): ProcessOrigin | null {
+  const { originator_session: session } = found;
+  if (session === null) return null;
+  return {
+    session,
+    generation: found.originator_generation,
+    frame: found.originator_frame,
+  };
+}
+
+function jsonOf(found: SummaryRow, column: string, text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    throw corrupt(found, `has a ${column} that is no JSON`);
+  }
+}
+
+function corrupt(found: SummaryRow, why: string): Error {
+  return corruptRow("holdfast_process", found.id, why);
+}
+
+/** Writes what an event made of a process. */
+export function* writeProcess(
+  key: number,
+  before: ProcessState,
+  state: ProcessState,
+): Tx<void> {
+  // Most events change nothing else, and what is not written needs no new index entries.
+  if (isQuiet(before, state)) {
+    yield* run(sql`
+      UPDATE holdfast_process SET updated_at = ${state.updatedAt}, sequence = ${state.sequence} WHERE key = ${key}`);
+    return;
+  }
+  const target = state.wakeTarget;
+  yield* run(sql`
+    UPDATE holdfast_process SET
+      updated_at = ${state.updatedAt}, sequence = ${state.sequence}, status = ${state.status},
+      started_at = ${state.startedAt}, attempts = ${state.attempts},
+      cancel_requested_at = ${state.cancelRequestedAt},
+      wait = ${state.wait === null ? null : JSON.stringify(state.wait)},
+      external_sequence = ${state.externalSequence},
+      wake_session = ${target?.session ?? null}, wake_generation = ${target?.generation ?? null},
+      wake_frame = ${target?.frame ?? null},
+      ended_at = ${state.endedAt}, ended_sequence = ${state.endedSequence}, pruned_at = ${state.prunedAt}
+    WHERE key = ${key}`);
+}
+
+/** True when nothing has changed but how many events there are. */
+function isQuiet(before: ProcessState, after: ProcessState): boolean {
+  const { sequence, updatedAt } = before;
+  const same = { ...after, sequence, updatedAt };
+  return (Object.keys(same) as (keyof ProcessState)[]).every(
+    (part) => same[part] === before[part],
+  );
+}

@@ -1,0 +1,181 @@
+import { backoffMs } from "../../model/schedule-plan.ts";
+import type { SkippedInstants } from "../../model/schedule-plan.ts";
+import {
+  operation,
+  rollbackWith,
+  row,
+  rows,
+  run,
+  startedBody,
+} from "../../sql/operation.ts";
+import type { Operation, Tx } from "../../sql/operation.ts";
+import { sql } from "../../sql/statement.ts";
+import { undamaged } from "../execution/damaged.ts";
+import { scheduleColumns, scheduleOf } from "./schedule-row.ts";
+import type { Schedule, ScheduleName, ScheduleRow } from "./schedule-row.ts";
+
+/** A schedule at one of its instants. */
+export interface DueInstant extends ScheduleName {
+  /** When it was to happen: the same whoever fires it, and how late. */
+  readonly instant: number;
+  /** When it does. */
+  readonly at: number;
+  /** Instants before this one that will not fire. */
+  readonly skipped: SkippedInstants | undefined;
+}
+
+/** What a schedule does: a part of the transaction that moves it on to its next instant. It may not change that schedule. */
+export type FireSchedule<T = unknown> = (due: DueInstant) => Tx<T>;
+
+export interface DueSchedules {
+  readonly kinds: readonly string[];
+  readonly now: number;
+  readonly limit: number;
+}
+
+export interface DueSchedule {
+  readonly key: number;
+  readonly revision: number;
+  readonly nextAt: number;
+  readonly failures: number;
+  readonly name: ScheduleName;
+  /** Undefined when the row could not be read. */
+  readonly schedule: Schedule | undefined;
+}
+
+export interface FoundDue {
+  readonly due: readonly DueSchedule[];
+  /** When the next one is due; undefined when none will be. */
+  readonly earliest: number | undefined;
+}
+
+/** Schedules whose time has come, the longest waiting first. Looks at the front of an index, however many sleep behind it. */
+export const dueSchedules: Operation<DueSchedules, FoundDue> = operation(
+  "dueSchedules",
+  {
+    key: (input: DueSchedules) => input.kinds[0] ?? "",
+    *one({ kinds, now, limit }) {
+      const found: (ScheduleRow & { readonly due_at: number })[] = [];
+      for (const kind of kinds)
+        found.push(
+          ...(yield* rows<ScheduleRow & { readonly due_at: number }>(sql`
+            SELECT ${scheduleColumns}, due_at FROM holdfast_schedule
+            WHERE kind = ${kind} AND due_at IS NOT NULL ORDER BY due_at, key LIMIT ${limit}`)),
+        );
+      const waiting = found.toSorted((a, b) => a.due_at - b.due_at);
+      const due = waiting.filter(({ due_at: dueAt }) => dueAt <= now);
+      return {
+        due: due.slice(0, limit).map(dueSchedule),
+        earliest: waiting[0]?.due_at,
+      };
+    },
+  },
+);
+
+function dueSchedule(found: ScheduleRow): DueSchedule {
+  const { key, kind, name, revision, next_at: nextAt, failures } = found;
+  return {
+    key,
+    revision,
+    failures,
+    nextAt: nextAt ?? 0,
+    name: { kind, name },
+    schedule: nextAt === null ? undefined : undamaged(() => scheduleOf(found)),
+  };
+}
+
+/** Which schedule is meant, as it was seen: whoever moved it on since was faster. */
+interface SeenSchedule {
+  readonly key: number;
+  readonly name: ScheduleName;
+  readonly revision: number;
+  readonly nextAt: number;
+}
+
+export interface FireInput {
+  readonly seen: SeenSchedule;
+  /** Undefined when all that is due is passed over. */
+  readonly instant: number | undefined;
+  readonly skipped: SkippedInstants | undefined;
+  /** The instant after it. */
+  readonly following: number | null;
+  readonly at: number;
+  readonly fire: FireSchedule;
+}
+
+export type FireOutcome =
+  | { readonly kind: "fired"; readonly value: unknown }
+  /** Somebody else has moved it on, or changed it. */
+  | { readonly kind: "overtaken" }
+  /** It was changed while this fired, perhaps by what was fired: all of that was rolled back. */
+  | { readonly kind: "contested" };
+
+/**
+ * Fires a schedule at an instant and moves it on, both or neither. The row is
+ * not locked before but moved on only if it is as it was seen: what is fired
+ * locks its own rows first, and who changes a schedule holds those already.
+ */
+export const fireSchedule: Operation<FireInput, FireOutcome> = operation(
+  "fireSchedule",
+  {
+    key: (input: FireInput) => input.seen.name.name,
+    *one({ seen, instant, skipped, following, at, fire }) {
+      if (following !== null && following <= (instant ?? seen.nextAt))
+        throw new Error("A schedule moves on to a later instant.");
+      const now = yield* row<Pick<ScheduleRow, "revision" | "next_at">>(sql`
+        SELECT revision, next_at FROM holdfast_schedule WHERE key = ${seen.key}`);
+      if (now?.revision !== seen.revision || now.next_at !== seen.nextAt)
+        return { kind: "overtaken" };
+      const value =
+        instant === undefined
+          ? undefined
+          : yield* startedBody(`fire.${seen.name.kind}`, () =>
+              fire({ ...seen.name, instant, at, skipped }),
+            );
+      const moved = yield* run(sql`
+        UPDATE holdfast_schedule SET next_at = ${following}, due_at = ${following}, failures = 0, failure = NULL,
+          last_at = COALESCE(${instant ?? null}, last_at),
+          fired_at = COALESCE(${instant === undefined ? null : at}, fired_at),
+          skipped_from = COALESCE(${skipped?.from ?? null}, skipped_from),
+          skipped_before = COALESCE(${skipped?.before ?? null}, skipped_before)
+        WHERE key = ${seen.key} AND revision = ${seen.revision} AND next_at = ${seen.nextAt}`);
+      return moved === 0
+        ? yield* rollbackWith({ kind: "contested" as const })
+        : { kind: "fired", value };
+    },
+  },
+);
+
+/** Whether a schedule is still as it was seen. */
+export const standsAsSeen: Operation<SeenSchedule, boolean> = operation(
+  "standsAsSeen",
+  {
+    key: (input: SeenSchedule) => input.name.name,
+    *one({ key, revision, nextAt }) {
+      const found = yield* row(sql`
+        SELECT key FROM holdfast_schedule
+        WHERE key = ${key} AND revision = ${revision} AND next_at = ${nextAt}`);
+      return found !== undefined;
+    },
+  },
+);
+
+export interface PostponeInput {
+  readonly seen: SeenSchedule & { readonly failures: number };
+  readonly code: string;
+  readonly at: number;
+}
+
+/** Tries a schedule again later, at the same instant, so that one that fails does not hold up the others. */
+export const postponeSchedule: Operation<PostponeInput, void> = operation(
+  "postponeSchedule",
+  {
+    key: (input: PostponeInput) => input.seen.name.name,
+    *one({ seen: { key, revision, nextAt, failures }, code, at }) {
+      yield* run(sql`
+        UPDATE holdfast_schedule SET due_at = ${at + backoffMs(failures)}, failures = failures + 1, failure = ${code}
+        WHERE key = ${key} AND revision = ${revision} AND (next_at = ${nextAt} OR next_at IS NULL)
+          AND due_at IS NOT NULL AND failures = ${failures}`);
+    },
+  },
+);

@@ -1,0 +1,86 @@
+import { HoldfastError } from "../../model/errors.ts";
+import type { Cadence } from "../../model/schedule-cadence.ts";
+import { catchUps } from "../../model/schedule-plan.ts";
+import type { CatchUp, SkippedInstants } from "../../model/schedule-plan.ts";
+import { sql } from "../../sql/statement.ts";
+import type { Statement } from "../../sql/statement.ts";
+import { parseCadence } from "./cadence.ts";
+
+/** What names a schedule: whose it is, and its name there. */
+export interface ScheduleName {
+  readonly kind: string;
+  readonly name: string;
+}
+
+/** What a schedule does, apart from how far it has got. */
+export interface ScheduleTerms {
+  readonly cadence: Cadence;
+  readonly catchUp: CatchUp;
+  /** How many instants `all` fires at most after a time without anybody. */
+  readonly catchUpMax: number;
+}
+
+export interface Schedule extends ScheduleName, ScheduleTerms {
+  /** Counts changes to its terms. */
+  readonly revision: number;
+  /** The instant that fires next; null while it is paused, or when none will come. */
+  readonly nextAt: number | null;
+  /** The last instant that fired, and when it did. */
+  readonly lastAt: number | null;
+  readonly firedAt: number | null;
+  /** The last instants that were passed over. */
+  readonly skipped: SkippedInstants | null;
+  /** Attempts in vain at the next instant, and the code of the last one. */
+  readonly failures: number;
+  readonly failure: string | null;
+  readonly changedAt: number;
+}
+
+export interface ScheduleRow extends ScheduleName {
+  readonly key: number;
+  readonly cadence: string;
+  readonly catch_up: string;
+  readonly catch_up_max: number;
+  readonly revision: number;
+  readonly next_at: number | null;
+  readonly last_at: number | null;
+  readonly fired_at: number | null;
+  readonly skipped_from: number | null;
+  readonly skipped_before: number | null;
+  readonly failures: number;
+  readonly failure: string | null;
+  readonly changed_at: number;
+}
+
+export const scheduleColumns: Statement = sql`
+  key, kind, name, cadence, catch_up, catch_up_max, revision, next_at, last_at, fired_at,
+  skipped_from, skipped_before, failures, failure, changed_at`;
+
+/** @throws HoldfastError `CORRUPT_ROW` */
+export function scheduleOf(found: ScheduleRow): Schedule {
+  const cadence = parseCadence(found.cadence);
+  const catchUp = catchUps.find((each) => each === found.catch_up);
+  if (cadence === undefined || catchUp === undefined || found.catch_up_max < 1)
+    throw new HoldfastError(
+      "CORRUPT_ROW",
+      `Schedule "${found.name}" of kind "${found.kind}" has terms that no operation of Holdfast writes. ` +
+        "Put the schedule again, or delete the row with a database shell.",
+      { table: "holdfast_schedule", key: String(found.key) },
+    );
+  const { skipped_from: from, skipped_before: before } = found;
+  return {
+    kind: found.kind,
+    name: found.name,
+    cadence,
+    catchUp,
+    catchUpMax: found.catch_up_max,
+    revision: found.revision,
+    nextAt: found.next_at,
+    lastAt: found.last_at,
+    firedAt: found.fired_at,
+    skipped: from === null || before === null ? null : { from, before },
+    failures: found.failures,
+    failure: found.failure,
+    changedAt: found.changed_at,
+  };
+}

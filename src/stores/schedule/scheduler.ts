@@ -1,0 +1,340 @@
+import type { Clock } from "../../model/clock.ts";
+import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
+import { backoffMs, planDue } from "../../model/schedule-plan.ts";
+import type {
+  SchedulePlan,
+  SkippedInstants,
+} from "../../model/schedule-plan.ts";
+import type { Database } from "../database.ts";
+import { waitUntil } from "../wait-until.ts";
+import { instantsOf } from "./cadence.ts";
+import {
+  dueSchedules,
+  fireSchedule,
+  postponeSchedule,
+  standsAsSeen,
+} from "./fire.ts";
+import type {
+  DueInstant,
+  DueSchedule,
+  FireSchedule,
+  PostponeInput,
+} from "./fire.ts";
+import type { ScheduleName } from "./schedule-row.ts";
+import { scheduleChanged } from "./topics.ts";
+
+/** An instant that was fired, and what came of it. */
+export interface FiredInstant extends DueInstant {
+  readonly value: unknown;
+}
+
+export interface SchedulerOptions {
+  readonly signal?: AbortSignal;
+  readonly onFired?: (fired: FiredInstant) => void;
+  /** Instants that the catch-up policy passes over. */
+  readonly onSkipped?: (
+    schedule: ScheduleName,
+    skipped: SkippedInstants,
+  ) => void;
+  /** What went wrong, and with which schedule, if it was one. It is tried again. */
+  readonly onError?: (error: unknown, schedule?: ScheduleName) => void;
+}
+
+/** Fires schedules while it runs. Any number of them may, in any number of processes. */
+export interface Scheduler {
+  /** Resolves when it has stopped: closed, aborted, or its database was closed. */
+  readonly stopped: Promise<void>;
+  /** Stops it; what is being fired is finished first. */
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** So many schedules are fired side by side, so many instants of each in a row. */
+const schedulesPerRound = 64;
+const instantsPerRound = 32;
+
+/** Looking for an instant of a cron expression takes 0.1 ms; after so many the rest of the process has its turn. */
+const stepsPerTurn = 16;
+
+/** Of so many schedules what is left of a plan is kept for the next round: making it again would take longer than doing it. */
+const schedulesLeftMax = 256;
+
+/** An older plan is made again: what it knows as the newest instants may be so no longer. */
+const planMsMax = 60_000;
+
+export class RunningScheduler implements Scheduler {
+  readonly #database: Database;
+  readonly #clock: Clock;
+  readonly #fire: ReadonlyMap<string, FireSchedule>;
+  readonly #options: SchedulerOptions;
+  readonly #end = new AbortController();
+  /** What is left of plans that were longer than a round, by the key of the schedule. */
+  readonly #left = new Map<number, LeftPlan>();
+  #stepsTaken = 0;
+  readonly stopped: Promise<void>;
+
+  constructor(
+    { database, clock }: { readonly database: Database; readonly clock: Clock },
+    fire: Readonly<Record<string, FireSchedule>>,
+    options: SchedulerOptions,
+  ) {
+    this.#database = database;
+    this.#clock = clock;
+    this.#fire = new Map(Object.entries(fire));
+    this.#options = options;
+    const { signal } = options;
+    const stop = (): void => this.#end.abort();
+    signal?.addEventListener("abort", stop, { once: true });
+    if (signal?.aborted === true) stop();
+    this.stopped = this.#run().finally(() =>
+      signal?.removeEventListener("abort", stop),
+    );
+  }
+
+  close(): Promise<void> {
+    this.#end.abort();
+    return this.stopped;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#end;
+    for (let failures = 0; !signal.aborted;) {
+      try {
+        await this.#round(await this.#nextDue());
+        failures = 0;
+        await this.#database.pause();
+      } catch (error) {
+        if (signal.aborted || isClosed(error)) return;
+        this.#report(error);
+        await this.#sleep(backoffMs(failures));
+        failures += 1;
+      }
+    }
+  }
+
+  /** Sleeps until the earliest instant of all, or until somebody changes a schedule. */
+  #nextDue(): Promise<readonly DueSchedule[]> {
+    const kinds = [...this.#fire.keys()];
+    return waitUntil(
+      this.#database,
+      {
+        what: "a schedule to be due",
+        clock: this.#clock,
+        isRelevant: ({ operation, key }) =>
+          operation === scheduleChanged && this.#fire.has(key),
+        look: async () => {
+          const now = this.#clock.now();
+          const asked = { kinds, now, limit: schedulesPerRound };
+          const found = await this.#database.read(dueSchedules, asked);
+          return found.due.length > 0
+            ? { isThere: true, value: found.due }
+            : { isThere: false, again: found.earliest };
+        },
+      },
+      { signal: this.#end.signal },
+    );
+  }
+
+  /** Plans one after the other, so that others have their turn in between, and fires side by side. */
+  async #round(due: readonly DueSchedule[]): Promise<void> {
+    const failed: unknown[] = [];
+    const firing: Promise<unknown>[] = [];
+    const note = (error: unknown): undefined => {
+      failed.push(error);
+    };
+    for (const each of due) {
+      if (this.#end.signal.aborted) break;
+      const at = this.#clock.now();
+      const plan = await this.#guarded(each, () =>
+        this.#planned(each, at),
+      ).catch(note);
+      if (plan !== undefined)
+        firing.push(this.#fireAll(each, plan, at).catch(note));
+    }
+    await Promise.all(firing);
+    if (failed.length > 0) throw failed[0];
+  }
+
+  /** What is to be done about a schedule: what is left of the plan before, or a new one. @throws HoldfastError `CORRUPT_ROW`, `CRON_INVALID`, `TIME_ZONE_INVALID` */
+  async #planned(due: DueSchedule, now: number): Promise<MadePlan> {
+    const { key, revision, schedule, nextAt } = due;
+    if (schedule === undefined) throw unreadable(due);
+    const left = this.#left.get(key);
+    this.#left.delete(key);
+    if (
+      left?.revision === revision &&
+      left.fire[0] === nextAt &&
+      now - left.madeAt < planMsMax
+    )
+      return left;
+    const instants = instantsOf(schedule.cadence);
+    const search = planDue(instants, { ...schedule, nextAt }, now);
+    let step = search.next();
+    while (step.done !== true) {
+      this.#stepsTaken += 1;
+      if (this.#stepsTaken % stepsPerTurn === 0) await this.#database.pause();
+      step = search.next();
+    }
+    return { ...step.value, madeAt: now };
+  }
+
+  /** Fires what is planned, as far as one round goes. */
+  async #fireAll(due: DueSchedule, plan: MadePlan, at: number): Promise<void> {
+    let seen: SeenFailing = due;
+    for (const step of stepsOf(plan)) {
+      if (this.#end.signal.aborted) return;
+      const current = seen;
+      const fire = (): Promise<boolean> => this.#fireOne(current, step, at);
+      if ((await this.#guarded(current, fire)) !== true) return;
+      // An instant that was fired ends the failures before it.
+      const { nextAt } = current;
+      seen = { ...current, failures: 0, nextAt: step.following ?? nextAt };
+    }
+    const fire = plan.fire.slice(instantsPerRound);
+    if (fire.length === 0) return;
+    if (this.#left.size >= schedulesLeftMax) this.#left.clear();
+    const { key, revision } = due;
+    this.#left.set(key, { ...plan, revision, fire, skipped: undefined });
+  }
+
+  /**
+   * What fails is told of and postponed, so that the others go on; undefined
+   * then. Throws only when not even that can be written down.
+   */
+  async #guarded<T>(
+    seen: SeenFailing,
+    run: () => T | Promise<T>,
+  ): Promise<T | undefined> {
+    try {
+      return await run();
+    } catch (error) {
+      if (this.#end.signal.aborted || isClosed(error)) return undefined;
+      this.#report(error, seen.name);
+      await this.#database.write(postponeSchedule, {
+        seen,
+        code: isHoldfastError(error) ? error.code : "UNKNOWN",
+        at: this.#clock.now(),
+      });
+      return undefined;
+    }
+  }
+
+  /** True when it was this one that fired it. */
+  async #fireOne(
+    seen: SeenFailing,
+    step: FiringStep,
+    at: number,
+  ): Promise<boolean> {
+    const { kind } = seen.name;
+    const fire = this.#fire.get(kind);
+    if (fire === undefined) return false;
+    const input = { ...step, seen, at, fire };
+    const outcome = await this.#database.write(fireSchedule, input);
+    if (
+      outcome.kind === "contested" &&
+      (await this.#database.read(standsAsSeen, seen))
+    )
+      throw changesItself(seen.name);
+    if (outcome.kind !== "fired") return false;
+    const { instant, skipped } = step;
+    this.#tell({ ...seen.name, instant, at, skipped, value: outcome.value });
+    return true;
+  }
+
+  #tell(
+    fired: Omit<FiredInstant, "instant"> & {
+      readonly instant: number | undefined;
+    },
+  ): void {
+    const { onFired, onSkipped } = this.#options;
+    const { kind, name, skipped, instant } = fired;
+    if (skipped !== undefined)
+      this.#call(() => onSkipped?.({ kind, name }, skipped));
+    if (instant !== undefined)
+      this.#call(() => onFired?.({ ...fired, instant }));
+  }
+
+  #report(error: unknown, schedule?: ScheduleName): void {
+    this.#call(() => this.#options.onError?.(error, schedule));
+  }
+
+  /** What a listener throws is not for the schedules to suffer from. */
+  #call(listener: () => void): void {
+    try {
+      listener();
+    } catch {
+      // Nobody else could be told.
+    }
+  }
+
+  #sleep(ms: number): Promise<void> {
+    const { signal } = this.#end;
+    return new Promise((resolve) => {
+      const cancel = this.#clock.wakeAt(this.#clock.now() + ms, () => {
+        signal.removeEventListener("abort", stop);
+        resolve();
+      });
+      const stop = (): void => {
+        cancel();
+        resolve();
+      };
+      signal.addEventListener("abort", stop, { once: true });
+    });
+  }
+}
+
+interface MadePlan extends SchedulePlan {
+  readonly madeAt: number;
+}
+
+interface LeftPlan extends MadePlan {
+  readonly revision: number;
+}
+
+type SeenFailing = PostponeInput["seen"];
+
+/** One instant of a plan, or that there is none to be fired. */
+interface FiringStep {
+  readonly instant: number | undefined;
+  readonly skipped: SkippedInstants | undefined;
+  readonly following: number | null;
+}
+
+/** What one round does about a schedule. */
+function stepsOf(plan: SchedulePlan): readonly FiringStep[] {
+  const next = plan.next ?? null;
+  if (plan.fire.length === 0)
+    return [{ instant: undefined, skipped: plan.skipped, following: next }];
+  return plan.fire.slice(0, instantsPerRound).map((instant, index) => ({
+    instant,
+    skipped: index === 0 ? plan.skipped : undefined,
+    following: plan.fire[index + 1] ?? next,
+  }));
+}
+
+function isClosed(error: unknown): boolean {
+  return isHoldfastError(error) && error.code === "DATABASE_CLOSED";
+}
+
+/** Told, since it would be tried again and again. */
+function changesItself({ kind, name }: ScheduleName): HoldfastError {
+  return new HoldfastError(
+    "OPERATION_INVALID",
+    `What fires schedule "${name}" of kind "${kind}" changes or removes that schedule in the same transaction, so that neither could be kept; nothing was written. ` +
+      "Change the schedule in a transaction of its own, after the instant was fired.",
+    { kind, name },
+  );
+}
+
+function unreadable({ key, name }: DueSchedule): HoldfastError {
+  return new HoldfastError(
+    "CORRUPT_ROW",
+    `Schedule "${name.name}" of kind "${name.kind}" cannot be read; no operation of Holdfast writes such a row. ` +
+      "It is tried again every minute. Put the schedule again, or delete the row with a database shell.",
+    { table: "holdfast_schedule", key: String(key) },
+  );
+}

@@ -1,0 +1,144 @@
+import { isHoldfastError } from "../../model/errors.ts";
+import { schemaViolation } from "../../model/payload-schema.ts";
+import { inputOf, triggeredProcess } from "../../model/trigger.ts";
+import type { Registrant } from "../../model/trigger.ts";
+import { run } from "../../sql/operation.ts";
+import type { Tx } from "../../sql/operation.ts";
+import { sql } from "../../sql/statement.ts";
+import type { ProcessCodec } from "../process/environment.ts";
+import { grantHandle } from "../process/grant.ts";
+import type { GrantHandle } from "../process/grant.ts";
+import { newProcess } from "../process/new-process.ts";
+import { isSameCause, registerProcess } from "../process/register.ts";
+import type { NewProcess } from "../process/register.ts";
+import { parseSessionId } from "../../model/session-id.ts";
+import type { SubscriptionContent } from "./content.ts";
+import type {
+  TriggerDelivery,
+  TriggerDeliveryRefusal,
+  Occurrence,
+} from "./occurrence-row.ts";
+import { isGone } from "./subscription-row.ts";
+import type { Subscription } from "./subscription-row.ts";
+
+/** A subscription that is to get an occurrence. */
+export interface Addressee {
+  readonly row: number;
+  readonly subscription: Subscription;
+}
+
+/** An occurrence that is being recorded, with its payload at hand. */
+export interface Recorded {
+  readonly row: number;
+  readonly payloadHash: string;
+  readonly occurrence: Occurrence<unknown>;
+}
+
+/**
+ * Registers the process that an occurrence starts for a subscription, with its
+ * handle, and writes down that it did; or why it did not.
+ */
+export function* deliver(
+  codec: ProcessCodec,
+  recorded: Recorded,
+  { row: subscriptionRow, subscription }: Addressee,
+  at: number,
+): Tx<TriggerDelivery> {
+  const order = ordered(codec, recorded, subscription, at);
+  const refusal =
+    "refusal" in order ? order.refusal : yield* started(order, subscription);
+  const process =
+    refusal === null && "process" in order ? order.process.id : null;
+  yield* run(sql`
+    INSERT INTO holdfast_trigger_delivery (occurrence, subscription, revision, process, refusal)
+    VALUES (${recorded.row}, ${subscriptionRow}, ${subscription.revision}, ${process},
+      ${refusal === null ? null : JSON.stringify(refusal)})`);
+  const { key, registrant, revision } = subscription;
+  return { subscription: { key, registrant, revision }, process, refusal };
+}
+
+type Order =
+  | { readonly process: NewProcess; readonly at: number }
+  | { readonly refusal: TriggerDeliveryRefusal };
+
+/** The process that a subscription asks for. Pure, so that it is the same when the transaction is run again. */
+function ordered(
+  codec: ProcessCodec,
+  { occurrence, payloadHash }: Recorded,
+  { key, registrant, content }: Subscription,
+  at: number,
+): Order {
+  const { payloadSchema, target } = content;
+  const { payload, source, occurredAt } = occurrence;
+  const violation =
+    payloadSchema === null
+      ? undefined
+      : schemaViolation(payloadSchema, payload);
+  if (violation !== undefined)
+    return { refusal: { code: "EVENT_PAYLOAD_INVALID", ...violation } };
+  const event = { source, occurrence: occurrence.key, occurredAt, payload };
+  const cause = { key: occurrence.key, source, payloadHash };
+  const id = triggeredProcess(codec.hash, cause, registrant, key);
+  const draft = {
+    ...target,
+    id,
+    label: target.label ?? content.label,
+    input: inputOf(content.arguments, event),
+    originator: registrant,
+    causedBy: `occurrence:${occurrence.key}`,
+  };
+  try {
+    return { process: newProcess(codec, draft, at), at };
+  } catch (error) {
+    // Such as an input that is too large: the others are not to blame.
+    if (isHoldfastError(error)) return { refusal: { code: error.code } };
+    throw error;
+  }
+}
+
+/** Registers the process and grants its handle; why not, when it cannot be. */
+function* started(
+  { process, at }: Extract<Order, { readonly process: NewProcess }>,
+  { registrant, content: { grant } }: Subscription,
+): Tx<TriggerDeliveryRefusal | null> {
+  try {
+    const { existed } = yield* registerProcess(process);
+    // One that was there has its handle, or somebody has moved it on.
+    if (registrant !== null && grant !== null && !existed)
+      yield* grantHandle(granted(process, registrant, grant, at));
+    return null;
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    // The occurrence was recorded before and removed as old; that it is told
+    // with another time, or to another revision, does not make it another.
+    if (error.code === "PROCESS_CONFLICT" && (yield* isSameCause(process)))
+      return null;
+    return { code: error.code };
+  }
+}
+
+/** Nothing was written by then, and nothing else is wrong: its wake target is gone, or its id is taken. */
+function isRefusal(error: unknown): error is { readonly code: string } {
+  return (
+    isGone(error) ||
+    (isHoldfastError(error) && error.code === "PROCESS_CONFLICT")
+  );
+}
+
+function granted(
+  { id }: NewProcess,
+  registrant: Registrant,
+  { kind, label }: NonNullable<SubscriptionContent["grant"]>,
+  at: number,
+): GrantHandle {
+  const { id: session, generation } = registrant;
+  return {
+    process: id,
+    scope: {
+      session: { id: parseSessionId(session), generation },
+      frame: null,
+    },
+    descriptor: { kind, label },
+    at,
+  };
+}

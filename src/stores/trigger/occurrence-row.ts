@@ -1,0 +1,137 @@
+import type { Encoded } from "../../model/encoded.ts";
+import { corruptRow } from "../../model/corrupt-row.ts";
+import type { Registrant, TriggerSource } from "../../model/trigger.ts";
+import type { SessionId } from "../../model/session-id.ts";
+import { integersOf } from "../../sql/dialect.ts";
+import { row, rows } from "../../sql/operation.ts";
+import type { Tx } from "../../sql/operation.ts";
+import { sql } from "../../sql/statement.ts";
+import type { Statement } from "../../sql/statement.ts";
+import type { ProcessCodec } from "../process/environment.ts";
+import { registrantOf } from "./subscription-row.ts";
+
+export interface OccurrenceRow {
+  readonly key: number;
+  readonly id: string;
+  readonly source_type: string;
+  readonly source_key: string;
+  readonly payload_hash: string;
+  readonly payload: Encoded;
+  readonly occurred_at: number;
+  readonly recorded_at: number;
+}
+
+export const occurrenceColumns: Statement = sql`
+  key, id, source_type, source_key, payload_hash, payload, occurred_at, recorded_at`;
+
+export const occurrenceTable = "holdfast_trigger_occurrence";
+
+/** Something that happened. */
+export interface Occurrence<Payload = Encoded> {
+  readonly key: string;
+  readonly source: TriggerSource;
+  readonly payload: Payload;
+  readonly occurredAt: number;
+  readonly recordedAt: number;
+}
+
+export function occurrenceOf(found: OccurrenceRow): Occurrence {
+  return {
+    key: found.id,
+    source: { type: found.source_type, key: found.source_key },
+    payload: found.payload,
+    occurredAt: found.occurred_at,
+    recordedAt: found.recorded_at,
+  };
+}
+
+/** The same with its payload read. @throws HoldfastError `CORRUPT_ROW` */
+export function readOccurrence(
+  { decode }: Pick<ProcessCodec, "decode">,
+  occurrence: Occurrence,
+): Occurrence<unknown> {
+  try {
+    return { ...occurrence, payload: decode(occurrence.payload) };
+  } catch (cause) {
+    throw corruptRow(
+      occurrenceTable,
+      occurrence.key,
+      "holds what the codec cannot read (if its keys are right)",
+      { cause },
+    );
+  }
+}
+
+export function* foundOccurrence(id: string): Tx<OccurrenceRow | undefined> {
+  return yield* row<OccurrenceRow>(sql`
+    SELECT ${occurrenceColumns} FROM holdfast_trigger_occurrence WHERE id = ${id}`);
+}
+
+/** Why an occurrence started no process for a subscription. */
+export interface TriggerDeliveryRefusal {
+  readonly code: string;
+  /** Where the payload broke which rule, if it did. */
+  readonly path?: string;
+  readonly rule?: string;
+}
+
+/** What an occurrence brought about for one subscription. */
+export interface TriggerDelivery {
+  readonly subscription: {
+    readonly key: string;
+    readonly registrant: Registrant | null;
+    /** As it was then. */
+    readonly revision: number;
+  };
+  /** The process that was registered with it; null when it was refused. */
+  readonly process: string | null;
+  readonly refusal: TriggerDeliveryRefusal | null;
+}
+
+export interface DeliveryRow {
+  readonly occurrence: number;
+  readonly revision: number;
+  readonly process: string | null;
+  readonly refusal: string | null;
+  readonly session: number;
+  readonly session_id: SessionId | null;
+  readonly generation: number | null;
+  readonly name: string;
+}
+
+/** @throws HoldfastError `CORRUPT_ROW` */
+export function deliveryOf(found: DeliveryRow): TriggerDelivery {
+  return {
+    subscription: {
+      key: found.name,
+      registrant: registrantOf(found),
+      revision: found.revision,
+    },
+    process: found.process,
+    refusal: found.refusal === null ? null : refusalOf(found, found.refusal),
+  };
+}
+
+function refusalOf(found: DeliveryRow, text: string): TriggerDeliveryRefusal {
+  try {
+    return JSON.parse(text) as TriggerDeliveryRefusal;
+  } catch (cause) {
+    throw corruptRow(
+      "holdfast_trigger_delivery",
+      found.occurrence,
+      "has a refusal that is no JSON",
+      { cause },
+    );
+  }
+}
+
+/** The deliveries of occurrences, those of one in the order of registrant and key. */
+export function* deliveriesOf(
+  occurrences: readonly number[],
+): Tx<readonly DeliveryRow[]> {
+  if (occurrences.length === 0) return [];
+  return yield* rows<DeliveryRow>(sql`
+    SELECT d.occurrence, d.revision, d.process, d.refusal, s.session, s.session_id, s.generation, s.name
+    FROM holdfast_trigger_delivery d JOIN holdfast_trigger_subscription s ON s.key = d.subscription
+    WHERE d.occurrence IN ${integersOf(occurrences)} ORDER BY d.occurrence, s.session, s.name`);
+}

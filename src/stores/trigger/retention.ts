@@ -1,0 +1,95 @@
+import { integersOf, lockRow } from "../../sql/dialect.ts";
+import { operation, rows, run } from "../../sql/operation.ts";
+import type { Operation, Tx } from "../../sql/operation.ts";
+import { sql } from "../../sql/statement.ts";
+import { isUnended } from "../process/process-row.ts";
+
+/** A place in the order in which occurrences were recorded. */
+export interface OccurrencePlace {
+  readonly recordedAt: number;
+  readonly key: number;
+}
+
+export interface RemoveOccurrences {
+  /** Recorded before this instant. */
+  readonly before: number;
+  readonly after: OccurrencePlace;
+  /** How many occurrences are looked at, those that are removed counted with their deliveries. */
+  readonly rowsMax: number;
+}
+
+export interface RemovedOccurrences {
+  readonly removed: number;
+  readonly rows: number;
+  /** Left because a process that they started has not ended. */
+  readonly kept: number;
+  /** Where to go on; undefined when this was the last slice. */
+  readonly next: OccurrencePlace | undefined;
+}
+
+/**
+ * Removes a slice of old occurrences with their deliveries. Processes stay:
+ * their ids remember that they were started, so that an occurrence which is
+ * recorded again finds them.
+ */
+export const removeOccurrenceSlice: Operation<
+  RemoveOccurrences,
+  RemovedOccurrences
+> = operation("removeOccurrences", {
+  key: () => "",
+  *one({ before, after, rowsMax }) {
+    const found = yield* rows<OldRow>(sql`
+      SELECT o.key, o.recorded_at,
+        (SELECT COUNT(*) FROM holdfast_trigger_delivery d WHERE d.occurrence = o.key) AS deliveries,
+        CASE WHEN EXISTS (
+          SELECT 1 FROM holdfast_trigger_delivery d
+          WHERE d.occurrence = o.key AND ${isUnended(sql`d.process`)}) THEN 1 ELSE 0 END AS is_busy
+      FROM holdfast_trigger_occurrence o
+      WHERE o.recorded_at < ${before} AND (o.recorded_at, o.key) > (${after.recordedAt}, ${after.key})
+      ORDER BY o.recorded_at, o.key LIMIT ${rowsMax} ${lockRow}`);
+    const slice = withinRows(found, rowsMax);
+    const over = slice.filter((each) => each.is_busy === 0);
+    const last = slice.at(-1);
+    const isLast = slice.length === found.length && found.length < rowsMax;
+    return {
+      removed: over.length,
+      rows: yield* remove(over.map(({ key }) => key)),
+      kept: slice.length - over.length,
+      next:
+        isLast || last === undefined
+          ? undefined
+          : { recordedAt: last.recorded_at, key: last.key },
+    };
+  },
+});
+
+interface OldRow {
+  readonly key: number;
+  readonly recorded_at: number;
+  readonly deliveries: number;
+  readonly is_busy: 0 | 1;
+}
+
+/** As many as can be looked at and removed with so many rows; one at least, so that it goes on. */
+function withinRows(
+  found: readonly OldRow[],
+  rowsMax: number,
+): readonly OldRow[] {
+  let sum = 0;
+  const beyond = found.findIndex(({ deliveries, is_busy: isBusy }, index) => {
+    sum += isBusy === 1 ? 1 : 1 + deliveries;
+    return index > 0 && sum > rowsMax;
+  });
+  return beyond === -1 ? found : found.slice(0, beyond);
+}
+
+function* remove(keys: readonly number[]): Tx<number> {
+  if (keys.length === 0) return 0;
+  const deliveries = yield* run(sql`
+    DELETE FROM holdfast_trigger_delivery WHERE occurrence IN ${integersOf(keys)}`);
+  return (
+    deliveries +
+    (yield* run(sql`
+      DELETE FROM holdfast_trigger_occurrence WHERE key IN ${integersOf(keys)}`))
+  );
+}

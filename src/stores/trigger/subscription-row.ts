@@ -1,0 +1,170 @@
+import type { Encoded } from "../../model/encoded.ts";
+import { isHoldfastError } from "../../model/errors.ts";
+import type { SessionId } from "../../model/session-id.ts";
+import { corruptRow } from "../../model/corrupt-row.ts";
+import type {
+  KnownSubscription,
+  Registrant,
+  SubscriptionPartHashes,
+  TriggerSource,
+} from "../../model/trigger.ts";
+import { lockRow } from "../../sql/dialect.ts";
+import { row } from "../../sql/operation.ts";
+import type { Tx } from "../../sql/operation.ts";
+import { sql } from "../../sql/statement.ts";
+import type { Statement } from "../../sql/statement.ts";
+import type { ProcessCodec } from "../process/environment.ts";
+import { lockedSession } from "../session/session-row.ts";
+import type { SessionRef } from "../session/session-row.ts";
+import type { SubscriptionRef } from "./checks.ts";
+import { isContent } from "./content.ts";
+import type { SubscriptionContent } from "./content.ts";
+
+export interface SubscriptionRow {
+  readonly key: number;
+  readonly session: number;
+  readonly session_id: SessionId | null;
+  readonly generation: number | null;
+  readonly name: string;
+  readonly revision: number;
+  readonly parts: string;
+  readonly is_enabled: number;
+  readonly source_type: string;
+  readonly source_key: string;
+  readonly content: Encoded | null;
+  readonly created_at: number;
+  readonly changed_at: number;
+  readonly deleted_at: number | null;
+}
+
+export const subscriptionColumns: Statement = sql`
+  key, session, session_id, generation, name, revision, parts, is_enabled, source_type, source_key,
+  content, created_at, changed_at, deleted_at`;
+
+export const subscriptionTable = "holdfast_trigger_subscription";
+
+/** A subscription, with what it says still encoded unless told. */
+export interface Subscription<Content = SubscriptionContent> {
+  readonly key: string;
+  /** The session that made it; null for the host. */
+  readonly registrant: Registrant | null;
+  /** Counts changes, also enabling and disabling. */
+  readonly revision: number;
+  readonly isEnabled: boolean;
+  readonly source: TriggerSource;
+  readonly content: Content;
+  readonly createdAt: number;
+  readonly changedAt: number;
+}
+
+/** @throws HoldfastError `CORRUPT_ROW` */
+export function subscriptionOf(found: SubscriptionRow): Subscription<Encoded> {
+  const { key, content } = found;
+  if (content === null)
+    throw corruptRow(subscriptionTable, key, "says nothing");
+  return {
+    key: found.name,
+    registrant: registrantOf(found),
+    revision: found.revision,
+    isEnabled: found.is_enabled === 1,
+    source: { type: found.source_type, key: found.source_key },
+    content,
+    createdAt: found.created_at,
+    changedAt: found.changed_at,
+  };
+}
+
+export function registrantOf(
+  found: Pick<SubscriptionRow, "session" | "session_id" | "generation">,
+): { readonly id: SessionId; readonly generation: number } | null {
+  const { session, session_id: id, generation } = found;
+  if (session === host.key) return null;
+  if (id === null || generation === null)
+    throw corruptRow(subscriptionTable, session, "lacks its session");
+  return { id, generation };
+}
+
+/** What a subscription says. @throws HoldfastError `CORRUPT_ROW` */
+export function contentOf(
+  { decode }: Pick<ProcessCodec, "decode">,
+  key: string | number,
+  stored: Encoded,
+): SubscriptionContent {
+  let content: unknown;
+  try {
+    content = decode(stored);
+  } catch (cause) {
+    throw corruptRow(
+      subscriptionTable,
+      key,
+      "holds what the codec cannot read (if its keys are right)",
+      { cause },
+    );
+  }
+  if (isContent(content)) return content;
+  throw corruptRow(subscriptionTable, key, "makes no sense");
+}
+
+export function knownSubscription(found: SubscriptionRow): KnownSubscription {
+  return {
+    revision: found.revision,
+    isDeleted: found.deleted_at !== null,
+    isEnabled: found.is_enabled === 1,
+    parts: partsOf(found),
+  };
+}
+
+function partsOf({ key, parts }: SubscriptionRow): SubscriptionPartHashes {
+  try {
+    return JSON.parse(parts) as SubscriptionPartHashes;
+  } catch (cause) {
+    throw corruptRow(subscriptionTable, key, "has parts that are no JSON", {
+      cause,
+    });
+  }
+}
+
+/** The row of whoever subscribes. */
+export interface RegistrantRoot {
+  readonly key: number;
+  readonly id: SessionId | null;
+  readonly generation: number | null;
+}
+
+/** Sessions have keys from 1 on. */
+export const host: RegistrantRoot = { key: 0, id: null, generation: null };
+
+/** Locks the session before anything of it is changed. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
+export function* lockedRegistrant(
+  registrant: SessionRef | null,
+): Tx<RegistrantRoot> {
+  return registrant === null ? host : yield* lockedSession(registrant);
+}
+
+/** The session, locked, if it is still there. */
+export function* lockedIfLiving(ref: SessionRef): Tx<number | undefined> {
+  try {
+    return (yield* lockedSession(ref)).key;
+  } catch (error) {
+    if (isGone(error)) return undefined;
+    throw error;
+  }
+}
+
+/** What is said of a session that does not exist, or no longer. */
+export function isGone(error: unknown): boolean {
+  return (
+    isHoldfastError(error) &&
+    (error.code === "SESSION_NOT_FOUND" || error.code === "SESSION_DELETED")
+  );
+}
+
+/** The row under a key, tombstones included, locked until the transaction ends. */
+export function* lockedSubscription(
+  registrant: RegistrantRoot,
+  { key }: Pick<SubscriptionRef, "key">,
+): Tx<SubscriptionRow | undefined> {
+  return yield* row<SubscriptionRow>(sql`
+    SELECT ${subscriptionColumns} FROM holdfast_trigger_subscription
+    WHERE session = ${registrant.key} AND name = ${key} ${lockRow}`);
+}

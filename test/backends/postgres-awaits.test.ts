@@ -1,0 +1,4 @@
+import { awaitConformance } from "../conformance/awaits.ts";
+import { postgresSchema } from "./postgres.ts";
+
+awaitConformance(postgresSchema);

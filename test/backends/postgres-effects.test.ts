@@ -1,0 +1,4 @@
+import { effectConformance } from "../conformance/effects.ts";
+import { postgresSchema } from "./postgres.ts";
+
+effectConformance(postgresSchema);

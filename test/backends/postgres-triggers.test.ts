@@ -1,0 +1,4 @@
+import { triggerConformance } from "../conformance/triggers.ts";
+import { postgresSchema } from "./postgres.ts";
+
+triggerConformance(postgresSchema);

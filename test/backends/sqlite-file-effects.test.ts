@@ -1,0 +1,4 @@
+import { effectConformance } from "../conformance/effects.ts";
+import { sqliteFile } from "./sqlite-file.ts";
+
+effectConformance(sqliteFile);

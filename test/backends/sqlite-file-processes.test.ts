@@ -1,0 +1,4 @@
+import { processConformance } from "../conformance/processes.ts";
+import { sqliteFile } from "./sqlite-file.ts";
+
+processConformance(sqliteFile);

@@ -1,0 +1,4 @@
+import { awaitConformance } from "../conformance/awaits.ts";
+import { sqliteMemory } from "./sqlite-memory.ts";
+
+awaitConformance(sqliteMemory);

@@ -1,0 +1,4 @@
+import { effectConformance } from "../conformance/effects.ts";
+import { sqliteMemory } from "./sqlite-memory.ts";
+
+effectConformance(sqliteMemory);

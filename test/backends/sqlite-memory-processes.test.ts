@@ -1,0 +1,4 @@
+import { processConformance } from "../conformance/processes.ts";
+import { sqliteMemory } from "./sqlite-memory.ts";
+
+processConformance(sqliteMemory);

@@ -1,0 +1,4 @@
+import { triggerConformance } from "../conformance/triggers.ts";
+import { sqliteMemory } from "./sqlite-memory.ts";
+
+triggerConformance(sqliteMemory);

@@ -1,0 +1,161 @@
+import { secret } from "./border-flaws.ts";
+
+const wrongSessions = [5, {}, [], { id: 5 }, { session: 5 }, { session: null }];
+const scopes = [...wrongSessions, { session: "s", frame: 5 }];
+
+/** A claim that somebody wrote by hand, with the session by its id. */
+const forged = {
+  scope: { kind: "turn", id: "held", session: "s" },
+  token: "forged",
+};
+
+/** Calls by name, a position, and what is wrong in one part of it. */
+export const wrongParts: readonly (readonly [
+  string,
+  number,
+  readonly object[],
+])[] = [
+  [
+    "register",
+    0,
+    [
+      { id: 5 },
+      { kind: null },
+      { label: 5 },
+      { definition: {} },
+      { causedBy: 5 },
+      { disposition: null },
+      { disposition: secret },
+      { eventTypes: {} },
+      { eventTypes: [null] },
+      { eventTypes: [secret] },
+      { eventTypes: [{ name: 5 }] },
+      { eventTypes: [{ name: "e", wake: null }] },
+      { eventTypes: [{ name: "e", wake: { input: 5 } }] },
+      { eventTypes: [{ name: "e", schema: 5 }] },
+      ...scopes.flatMap((one) => [{ originator: one }, { wakeTarget: one }]),
+    ],
+  ],
+  [
+    "spawn",
+    0,
+    [
+      { execution: null },
+      { execution: secret },
+      { execution: {} },
+      { execution: { function: 5 } },
+      { execution: { function: "ci/build", tags: 5 } },
+      { execution: { function: "ci/build", metadata: 5 } },
+      { grants: null },
+      { grants: {} },
+      { grants: [null] },
+      { grants: [{}] },
+      { grants: [{ scope: "s", descriptor: 5 }] },
+      { grants: [{ scope: "s", descriptor: { label: 5 } }] },
+    ],
+  ],
+  [
+    "append",
+    1,
+    [
+      { type: 5 },
+      { replayKey: null },
+      { fence: null },
+      { fence: secret },
+      ...scopes.map((wakeTarget) => ({ wakeTarget })),
+    ],
+  ],
+  ["complete", 1, [{ kind: 5 }, { kind: "failed" }, { kind: "other" }]],
+  ["setWait", 1, [{ signal: 5 }, { signal: "a b" }, { ordinal: "1" }]],
+  ["setExternalRef", 1, [{ backend: 5 }, { id: null }]],
+  ["grant", 2, [{ kind: 5 }, { label: {} }]],
+  ["claim", 1, [{ owner: 5 }, { incarnation: null }, { process: 5 }]],
+  ["prune", 0, [{ olderThan: null }, { olderThan: {} }]],
+  [
+    "execute",
+    0,
+    [
+      { kind: 5 },
+      { id: null },
+      ...wrongSessions.map((session) => ({ session })),
+    ],
+  ],
+  ["execute", 2, [{ kind: 5 }, { kind: "" }]],
+  [
+    "execute",
+    4,
+    [
+      { retry: 5 },
+      { retry: {} },
+      { retry: { maxRetries: secret } },
+      { retry: { maxRetries: 1, backoff: null } },
+    ],
+  ],
+  ["complete effect", 0, [forged]],
+  ["renew effect", 0, [forged]],
+  [
+    "race",
+    2,
+    [
+      [{ effect: 5 }],
+      [{ effect: "e", awaitEvent: "a" }],
+      [{ effect: "e", attempts: "1" }],
+      [{ awaitEvent: null }],
+    ],
+  ],
+  ["list awaits", 1, [{ scope: { kind: 5, id: "t" } }, { scope: { id: 5 } }]],
+  [
+    "subscribe",
+    0,
+    [
+      { key: 5 },
+      ...[5, {}, [], { id: 5 }].map((registrant) => ({ registrant })),
+      { isEnabled: null },
+      { label: 5 },
+      { source: null },
+      { source: { type: 5 } },
+      { source: { type: "t", key: null } },
+      { source: { cron: 5 } },
+      { source: { cron: "0 9 * * *", timeZone: 5 } },
+      { source: { every: null } },
+      { source: { every: "1h", timeZone: "UTC" } },
+      { source: { cron: "0 9 * * *", from: 5 } },
+      { source: { type: "t", cron: "0 9 * * *" } },
+      { source: { every: "1h", catchUp: null } },
+      { target: null },
+      { target: { kind: 5 } },
+      { target: { kind: "tool", eventTypes: 5 } },
+      { target: { kind: "tool", wakeTarget: 5 } },
+      { payloadSchema: 5 },
+      { arguments: 5 },
+      { arguments: { a: null } },
+      { grant: 5 },
+      { grant: { label: 5 } },
+    ],
+  ],
+  [
+    "record",
+    0,
+    [
+      { key: null },
+      { source: 5 },
+      { source: { type: null } },
+      { source: { type: "t", key: 5 } },
+      { occurredAt: null },
+      { occurredAt: secret },
+    ],
+  ],
+  [
+    "put schedule",
+    2,
+    [
+      { every: null },
+      { every: {} },
+      { catchUp: 5 },
+      { catchUpMax: null },
+      { cron: 5 },
+      { timeZone: "UTC" },
+    ],
+  ],
+  ["run schedules", 0, [{ report: null }, { report: 5 }]],
+];

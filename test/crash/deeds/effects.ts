@@ -1,0 +1,31 @@
+import { awaitEvents } from "../../../src/stores/await-event/index.ts";
+import type { Database } from "../../../src/stores/database.ts";
+import { effects } from "../../../src/stores/effect/index.ts";
+import { processEffects } from "../../../src/stores/effect/process-effects.ts";
+import type { Orders } from "../prepare-deeds.ts";
+
+/** A turn of session "chat". */
+export const scope = { session: "chat", kind: "turn", id: "t1" };
+
+export const charge = { kind: "tool", input: { cents: 500 } };
+
+export function start(database: Database): Promise<object> {
+  const draft = { id: "build", kind: "tool" };
+  return processEffects(database).start(scope, draft, { grant: "chat" });
+}
+
+export function answer(database: Database, { token }: Orders): Promise<object> {
+  return awaitEvents(database).resolve(token, { from: "outside" });
+}
+
+/** Two transactions. */
+export function execute(
+  database: Database,
+  _: Orders,
+  say: (line: string) => unknown,
+): Promise<string> {
+  return effects(database).execute(scope, "charge", charge, () => {
+    say("runs");
+    return "by the child";
+  });
+}

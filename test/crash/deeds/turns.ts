@@ -1,0 +1,14 @@
+import type { Database } from "../../../src/stores/database.ts";
+import { sessions } from "../../../src/stores/session/index.ts";
+import type { Orders } from "../prepare-deeds.ts";
+import { wholeTurn } from "../turn.ts";
+
+export async function commit(
+  database: Database,
+  { turn }: Orders,
+): Promise<object> {
+  const store = sessions(database);
+  const handle = await store.open("s");
+  if (handle === undefined) throw new Error("There is no session.");
+  return store.commit(handle, wholeTurn(turn));
+}

@@ -1,0 +1,44 @@
+import { rows } from "../../src/sql/operation.ts";
+import { sql } from "../../src/sql/statement.ts";
+import type { Statement } from "../../src/sql/statement.ts";
+import type { Database } from "../../src/stores/database.ts";
+
+/** Rows by their table, as text and in the order of it. */
+export type Dump = Readonly<Record<string, readonly string[]>>;
+
+/** Every row of every table, except of those that are about the database itself. */
+export function dumpOf(database: Database): Promise<Dump> {
+  return database.read("dump", function* () {
+    const found: Record<string, readonly string[]> = {};
+    const tables = yield* rows<{ readonly name: string }>(
+      database.dialect === "sqlite"
+        ? sql`SELECT name FROM sqlite_master WHERE type = 'table'`
+        : sql`SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()`,
+    );
+    for (const { name } of tables)
+      if (isCompared(name))
+        found[name] = (yield* rows(everyRowOf(name))).map(textOf).toSorted();
+    return found;
+  });
+}
+
+/** Those say who has the database open and which schema it has. */
+const ownTables = ["holdfast_migration", "holdfast_owner", "holdfast_tick"];
+
+export function isCompared(table: string): boolean {
+  return table.startsWith("holdfast_") && !ownTables.includes(table);
+}
+
+function everyRowOf(table: string): Statement {
+  const text = [`SELECT * FROM ${table}`];
+  return sql(Object.assign(text, { raw: text }));
+}
+
+/** Random, or drawn by the server: only whether there is one can be compared. */
+const drawn = ["token", "tx"];
+
+function textOf(row: Readonly<Record<string, unknown>>): string {
+  return JSON.stringify(row, (column, value: unknown) =>
+    drawn.includes(column) && value !== null ? "some" : value,
+  );
+}

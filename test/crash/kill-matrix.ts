@@ -1,0 +1,169 @@
+import { expect } from "vitest";
+import type { ManualClock } from "../../src/model/clock.ts";
+import type { Database } from "../../src/stores/database.ts";
+import { isDeep, seed, seededRandom } from "../depth.ts";
+import { Child } from "./child.ts";
+import { deeds } from "./deeds.ts";
+import type { DeedName } from "./deeds.ts";
+import { dumpOf } from "./dump.ts";
+import type { Dump } from "./dump.ts";
+import type { KillPoint } from "./fault-points.ts";
+import type { Orders } from "./prepare-deeds.ts";
+
+/** Where processes are killed: files, or a schema of a server. */
+export interface Ground {
+  readonly orders: Orders;
+  /** Whether the death of a process is known at once. Else its leases have to run out. */
+  readonly provesDeath: boolean;
+  /** How many kills there may be at a time. */
+  readonly lanes: number;
+  /** What was prepared, once more, under the name that a child is told. */
+  renewed(): Promise<string>;
+  /** That as a child has left it, opened by this process at 2,000. */
+  opened(place: string): Promise<Scene>;
+}
+
+interface Scene {
+  readonly database: Database;
+  readonly clock: ManualClock;
+  close(): Promise<void>;
+}
+
+/** What a kill left, and what the process had said before. */
+export interface Aftermath extends Scene {
+  readonly orders: Orders;
+  readonly provesDeath: boolean;
+  readonly said: readonly string[];
+}
+
+/**
+ * Kills processes at every statement of a deed, and has each aftermath looked
+ * at, which answers with a name for what it found.
+ */
+export async function found(
+  ground: Ground,
+  deed: DeedName,
+  transactions: number,
+  look: (aftermath: Aftermath) => Promise<string>,
+): Promise<readonly string[]> {
+  const seen = new Set<string>();
+  const points = (await killPoints(ground, deed, transactions)).values();
+  const killOneByOne = async (): Promise<void> => {
+    for (const point of points) {
+      const place = await ground.renewed();
+      const child = await done(ground, place, deed, point);
+      expect([await child.ended, point]).toEqual(["SIGKILL", point]);
+      const scene = await ground.opened(place);
+      seen.add(await look({ ...ground, ...scene, said: child.lines }));
+      await scene.close();
+    }
+  };
+  await Promise.all(Array.from({ length: ground.lanes }, killOneByOne));
+  return [...seen].toSorted();
+}
+
+/**
+ * The same for a deed that is one transaction: what it left is the old state
+ * or the new one, entirely. Who does it again gets the answers that belong to
+ * either, and leaves the new state.
+ */
+export async function foundWhole(
+  ground: Ground,
+  deed: DeedName,
+  answers: Readonly<Record<"old" | "new", object>>,
+  check: (database: Database) => Promise<void>,
+): Promise<readonly string[]> {
+  const states = await statesOf(ground, deed);
+  expect(states.new).not.toEqual(states.old);
+  return found(ground, deed, 1, async ({ database, orders }) => {
+    const again = () => deeds[deed](database, orders, () => undefined);
+    const state = await dumpOf(database);
+    const isNew = JSON.stringify(state) === JSON.stringify(states.new);
+    if (!isNew) expect(state).toEqual(states.old);
+    const name = isNew ? "new" : "old";
+    expect(await again()).toMatchObject(answers[name]);
+    expect(await dumpOf(database)).toEqual(states.new);
+    await check(database);
+    const checked = await dumpOf(database);
+    expect(await again()).toMatchObject(answers.new);
+    expect(await dumpOf(database)).toEqual(checked);
+    return name;
+  });
+}
+
+/** What is stored before a deed, and after it if nobody is killed. */
+async function statesOf(
+  ground: Ground,
+  deed: DeedName,
+): Promise<{ readonly old: Dump; readonly new: Dump }> {
+  const scene = await ground.opened(await ground.renewed());
+  const before = await dumpOf(scene.database);
+  await deeds[deed](scene.database, ground.orders, () => undefined);
+  const after = await dumpOf(scene.database);
+  await scene.close();
+  return { old: before, new: after };
+}
+
+async function done(
+  { orders }: Ground,
+  place: string,
+  deed: DeedName,
+  point: KillPoint | undefined,
+): Promise<Child> {
+  const child = new Child("deed-doer.ts", [
+    place,
+    deed,
+    JSON.stringify(orders),
+    point === undefined ? "" : JSON.stringify(point),
+  ]);
+  await child.ended;
+  expect(child.errors).toBe("");
+  return child;
+}
+
+/**
+ * Both sides of every statement, and on a server a COMMIT that is sent and not
+ * answered. In a short round the commits, where what is stored changes, and
+ * before the first of them a place that the seed chooses.
+ */
+async function killPoints(
+  ground: Ground,
+  deed: DeedName,
+  transactions: number,
+): Promise<readonly KillPoint[]> {
+  const commits = numbers(transactions);
+  if (!isDeep) {
+    const chosen = Math.floor(seededRandom(seed)() * firstCommitMin);
+    return [
+      chosen === 0
+        ? { of: "commit", at: 1, when: "before" }
+        : { of: "statement", at: chosen, when: "after" },
+      ...pointsOf("commit", commits.slice(1).slice(-1), "before"),
+      ...pointsOf("commit", commits, "after"),
+    ];
+  }
+  const whole = await done(ground, await ground.renewed(), deed, undefined);
+  const [, count] = /^done (\d+)$/.exec(whole.lines.at(-1) ?? "") ?? [];
+  const all = numbers(Number(count));
+  expect(all.length).toBeGreaterThan(firstCommitMin);
+  return [
+    ...pointsOf("statement", all, "before"),
+    ...pointsOf("statement", all, "after"),
+    ...(ground.provesDeath ? [] : pointsOf("commit", commits, "during")),
+  ];
+}
+
+/** No deed commits with an earlier statement. */
+const firstCommitMin = 5;
+
+function numbers(count: number): readonly number[] {
+  return Array.from({ length: count }, (_, index) => index + 1);
+}
+
+function pointsOf(
+  of: KillPoint["of"],
+  places: readonly number[],
+  when: KillPoint["when"],
+): readonly KillPoint[] {
+  return places.map((at) => ({ of, at, when }));
+}

@@ -1,0 +1,187 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { awaitEvents } from "../../src/stores/await-event/index.ts";
+import type { Database } from "../../src/stores/database.ts";
+import { effectGroups } from "../../src/stores/effect-group/index.ts";
+import { executions } from "../../src/stores/execution/index.ts";
+import { processes } from "../../src/stores/process/index.ts";
+import { triggers } from "../../src/stores/trigger/index.ts";
+import { consumedWakes, executedAfter, workedAfter } from "./aftermaths.ts";
+import { scope } from "./deeds/effects.ts";
+import { found, foundWhole } from "./kill-matrix.ts";
+import type { Ground } from "./kill-matrix.ts";
+import { members } from "./prepare-deeds.ts";
+
+/** Kills processes at every statement of what is one transaction, or a few, and looks at what they leave. */
+export function killSuite(
+  prepared: () => Promise<Ground & { readonly dispose: () => Promise<void> }>,
+): void {
+  let ground: Awaited<ReturnType<typeof prepared>>;
+  beforeAll(async () => {
+    ground = await prepared();
+  });
+  afterAll(() => ground.dispose());
+  registryKills(() => ground);
+  otherKills(() => ground);
+  stepwiseKills(() => ground);
+}
+
+/** Both were found, and nothing in between. */
+const entirely = ["new", "old"];
+
+function registryKills(ground: () => Ground): void {
+  describe("killed at every statement, there entirely or not at all, and repeated is", () => {
+    test("[A59] an event with its wake", async () => {
+      const answers = { old: { isReplay: false }, new: { isReplay: true } };
+      const states = await foundWhole(ground(), "append", answers, (left) =>
+        hasWoken(left, 1),
+      );
+      expect(states).toEqual(entirely);
+    });
+
+    test("[AX10] an execution with its process and its handle", async () => {
+      const answers = { old: { existed: false }, new: { existed: true } };
+      const states = await foundWhole(
+        ground(),
+        "spawn",
+        answers,
+        async (left) => {
+          expect(await processes(left).hasHandle("build", "chat")).toBe(true);
+          expect((await executions(left).get("build")).id).toBe("build");
+          await hasWoken(left, 0);
+        },
+      );
+      expect(states).toEqual(entirely);
+    });
+
+    test("the end of an execution from outside, with its process and its wake", async () => {
+      const answers = {
+        old: { kind: "resolved" },
+        new: { kind: "alreadyResolved" },
+      };
+      const states = await foundWhole(ground(), "resolve", answers, (left) =>
+        hasEnded(left, "run"),
+      );
+      expect(states).toEqual(entirely);
+    });
+
+    test("the end of an execution by its worker, with its process and its wake", async () => {
+      const answer = { nextVersion: 2 };
+      const answers = { old: answer, new: answer };
+      const states = await foundWhole(ground(), "finish", answers, (left) =>
+        hasEnded(left, "job"),
+      );
+      expect(states).toEqual(entirely);
+    });
+
+    test("[AX10] a process that is started as an effect, with its handle and the record of it", async () => {
+      const answer = { id: "build", existed: false };
+      const answers = { old: answer, new: answer };
+      const states = await foundWhole(
+        ground(),
+        "start",
+        answers,
+        async (left) => {
+          expect(await processes(left).hasHandle("build", "chat")).toBe(true);
+        },
+      );
+      expect(states).toEqual(entirely);
+    });
+  });
+}
+
+function otherKills(ground: () => Ground): void {
+  describe("killed at every statement, there entirely or not at all, and repeated is", () => {
+    test("[AX9] an occurrence with its deliveries and one process for each", async () => {
+      const answers = {
+        old: { kind: "recorded", deliveries: [{}, {}] },
+        new: { kind: "replayed", deliveries: [{}, {}] },
+      };
+      const states = await foundWhole(ground(), "record", answers, (left) =>
+        hasToDo(left, 2),
+      );
+      expect(states).toEqual(entirely);
+    });
+
+    test("[AX9] an instant of a schedule with the process that it starts", async () => {
+      const answers = { old: { fired: [2_000] }, new: { fired: [] } };
+      const states = await foundWhole(ground(), "fire", answers, (left) =>
+        hasToDo(left, 1),
+      );
+      expect(states).toEqual(entirely);
+    });
+
+    test("[A82] an answer with the groups that it settles", async () => {
+      const answers = { old: { kind: "accepted" }, new: { kind: "replayed" } };
+      const states = await foundWhole(ground(), "answer", answers, isAnswered);
+      expect(states).toEqual(entirely);
+    });
+
+    test("[AX21] a turn", async () => {
+      const turn = { revision: 2, leaf: "own" };
+      const answers = {
+        old: { ...turn, kind: "committed" },
+        new: { ...turn, kind: "replayed" },
+      };
+      const states = await foundWhole(ground(), "commit", answers, (left) =>
+        hasWoken(left, 0),
+      );
+      expect(states).toEqual(entirely);
+    });
+  });
+}
+
+function stepwiseKills(ground: () => Ground): void {
+  describe("killed at every statement of several transactions", () => {
+    test("[A76] an effect has run at least once, and what is recorded is returned for ever", async () => {
+      expect(await found(ground(), "execute", 2, executedAfter)).toEqual([
+        "absent",
+        "completed",
+        "inProgress",
+      ]);
+    });
+
+    test("[A72] [A73] a worker's process is finished by another one, and each of its events wakes once", async () => {
+      expect(await found(ground(), "work", 4, workedAfter)).toEqual([
+        "claimed",
+        "ended",
+        "free",
+        "reported",
+        "started",
+      ]);
+    });
+  });
+}
+
+async function hasWoken(database: Database, times: number): Promise<void> {
+  expect(await consumedWakes(database)).toBe(times);
+}
+
+async function hasEnded(database: Database, id: string): Promise<void> {
+  const record = await processes(database).get(id);
+  expect(record?.status).toBe("completed");
+  await hasWoken(database, 1);
+}
+
+/** What an occurrence has started is what a worker finds that looks for work, beside what was there before. */
+async function hasToDo(database: Database, count: number): Promise<void> {
+  const { items } = await triggers(database).unstarted();
+  const started = items.map(({ process }) => process);
+  expect(new Set(started).size).toBe(count);
+  const sweep = await processes(database).worklist({ started: false });
+  expect(sweep.items.map(({ process }) => process.id).toSorted()).toEqual(
+    [...started, "p"].toSorted(),
+  );
+}
+
+async function isAnswered(database: Database): Promise<void> {
+  // The other one had timed out before.
+  const race = effectGroups(database).race(scope, "g", members);
+  expect(await race).toMatchObject({
+    ordinal: 0,
+    outcome: { kind: "timedOut" },
+  });
+  expect(await awaitEvents(database).wait(scope, "b")).toEqual({
+    kind: "resolved",
+    value: { from: "outside" },
+  });
+}

@@ -1,0 +1,75 @@
+import type { Holder } from "../../src/model/execution-event.ts";
+import { idSource } from "../../src/model/id-source.ts";
+import { awaitEvents } from "../../src/stores/await-event/index.ts";
+import type { Database } from "../../src/stores/database.ts";
+import { effectGroups } from "../../src/stores/effect-group/index.ts";
+import { executions } from "../../src/stores/execution/index.ts";
+import { processes } from "../../src/stores/process/index.ts";
+import { sessions } from "../../src/stores/session/index.ts";
+import { triggers } from "../../src/stores/trigger/index.ts";
+import { rejection } from "../conformance/backend.ts";
+import { scope } from "./deeds/effects.ts";
+import { occurrence } from "./deeds/triggers.ts";
+import { preparedTurn } from "./turn.ts";
+import type { TurnOrder } from "./turn.ts";
+
+/** What those who do the deeds have to know of what was prepared. */
+export interface Orders {
+  readonly turn: TurnOrder;
+  /** Of the await-event "b". */
+  readonly token: string;
+  /** Who runs the execution "job", and how far its log is. */
+  readonly holder: Pick<Holder, "executor" | "run">;
+  readonly version: number;
+}
+
+/** The members of the group "g". */
+export const members = [{ awaitEvent: "a" }, { awaitEvent: "b" }];
+
+/** Makes a database at the instant 1,000 in which each of the deeds can be done at 2,000. */
+export async function prepareDeeds(database: Database): Promise<Orders> {
+  const turn = await preparedTurn(database);
+  await sessions(database).create("chat");
+  const registry = processes(database);
+  await registry.register({
+    id: "p",
+    kind: "tool",
+    wakeTarget: "chat",
+    eventTypes: ["found", "process.completed"].map((name) => ({
+      name,
+      wake: { input: { kind: "payload" } },
+    })),
+  });
+  const spawned = { kind: "workflow", wakeTarget: "chat" };
+  await registry.spawn({
+    ...spawned,
+    id: "run",
+    execution: { function: "ci/build", role: "external" },
+  });
+  await registry.spawn({
+    ...spawned,
+    id: "job",
+    execution: { function: "ci/build" },
+  });
+  const { clock, entropy } = database;
+  const ids = idSource({ clock, entropy });
+  const holder = { executor: ids.nextId("Exr"), run: ids.nextId("Run") };
+  await executions(database).lock("job", 1, { holder, lease: "1h" });
+  const target = { kind: "build", wakeTarget: "chat" };
+  const { source } = occurrence;
+  const store = triggers(database);
+  await store.subscribe({ key: "own", registrant: "chat", source, target });
+  await store.subscribe({ key: "host", source, target });
+  await store.subscribe({ key: "clock", source: { every: 1_000 }, target });
+  return { turn, token: await prepareRace(database), holder, version: 2 };
+}
+
+/** A race of two await-events, one of which has timed out unnoticed by 2,000; the token of the other. */
+async function prepareRace(database: Database): Promise<string> {
+  const events = awaitEvents(database);
+  await events.open(scope, "a", { answerWithin: 500 });
+  const { token } = await events.open(scope, "b");
+  const groups = effectGroups(database);
+  await rejection(groups.race(scope, "g", members, { timeout: 0 }));
+  return token;
+}

@@ -1,0 +1,42 @@
+import { BaseSequencer } from "vitest/node";
+import type { TestSpecification } from "vitest/node";
+
+/**
+ * What takes longest, longest first. Vitest would start larger files before
+ * smaller ones, but a suite for a backend is a file of four lines: a long one
+ * that starts last has one core work while the other waits.
+ */
+const longest = [
+  "test/backends/postgres-sessions.test.ts",
+  "test/backends/postgres-executions.test.ts",
+  "test/backends/sqlite-file-sessions.test.ts",
+  "test/crash/neighbours.test.ts",
+  "test/examples.test.ts",
+  "test/crash/power-loss/kernel.test.ts",
+  "test/backends/postgres-kernel.test.ts",
+  "test/backends/sqlite-file-kernel.test.ts",
+  "test/backends/sqlite-memory-sessions.test.ts",
+  "test/postgres/waits.test.ts",
+  "test/postgres/conflicts.test.ts",
+  "test/crash/backup.test.ts",
+  "test/crash/power-loss/shim.test.ts",
+  "test/crash/sustained.test.ts",
+  "test/tidy.test.ts",
+  "test/backends/sqlite-file-executions.test.ts",
+  "test/sqlite/backup.test.ts",
+  "test/sqlite/heavy-reads.test.ts",
+];
+
+export class LongestFirst extends BaseSequencer {
+  override async sort(
+    files: TestSpecification[],
+  ): Promise<TestSpecification[]> {
+    const asUsual = await super.sort.call(this, files);
+    return asUsual.toSorted((one, other) => rank(one) - rank(other));
+  }
+}
+
+function rank({ moduleId }: TestSpecification): number {
+  const found = longest.findIndex((name) => moduleId.endsWith(`/${name}`));
+  return found === -1 ? longest.length : found;
+}

@@ -1,0 +1,84 @@
+import { describe, expect, test } from "vitest";
+import { manualClock } from "../../src/model/clock.ts";
+import { rows } from "../../src/sql/operation.ts";
+import { sql } from "../../src/sql/statement.ts";
+import { effects } from "../../src/stores/effect/index.ts";
+import { sessions } from "../../src/stores/session/index.ts";
+import { executeWithAnother, relieved } from "../crash/effect-pair.ts";
+import { isDeep } from "../depth.ts";
+import { withPlace } from "./place.ts";
+
+const rounds = isDeep ? 200 : 15;
+const ask = { kind: "tool", input: 1 };
+
+/** Waiting for a row is Postgres' own: on SQLite one waits for the other before it begins. */
+describe("two pools that execute effects of one session at once", () => {
+  test("one of them runs each, and all return its value", () =>
+    withPlace(async (place) => {
+      const pools = [await place.open(), await place.open()];
+      const [first] = pools;
+      if (first !== undefined) await sessions(first).create("s");
+      const stores = pools.map((pool) => effects(pool));
+      for (let round = 0; round < rounds; round += 1) {
+        let runs = 0;
+        const values = await Promise.all(
+          [...stores, ...stores].map((store, index) =>
+            store.execute(
+              { kind: "turn", session: "s", id: `t${round}` },
+              "k",
+              ask,
+              () => {
+                runs += 1;
+                return index;
+              },
+            ),
+          ),
+        );
+        expect(runs).toBe(1);
+        expect(new Set(values).size).toBe(1);
+      }
+    }));
+
+  test("a session that is deleted meanwhile leaves no effect behind", () =>
+    withPlace(async (place) => {
+      const clock = manualClock(1_000);
+      const one = await place.open({ clock });
+      const two = await place.open({ clock });
+      const store = effects(two);
+      for (let round = 0; round < rounds; round += 1) {
+        await sessions(one).create("s");
+        const scope = { kind: "turn", session: "s", id: "t" };
+        await Promise.all([
+          sessions(one).delete("s"),
+          ...[1, 2, 3].map((n) =>
+            store.claim(scope, `k${n}`, ask).catch(() => undefined),
+          ),
+        ]);
+        await sessions(one).delete("s");
+        const left = await one.read("left", () =>
+          rows(sql`SELECT key FROM holdfast_effect`),
+        );
+        expect(left).toEqual([]);
+      }
+    }));
+});
+
+describe("two processes that execute effects of one session", () => {
+  test("one runs it and the other returns its value; when the first is killed midway, the second runs it once the lease has run out", () =>
+    withPlace(async (place) => {
+      const database = await place.open();
+      await sessions(database).create("s");
+      const clock = manualClock(database.clock.now());
+      const executed = await executeWithAnother(
+        `${place.url}#${place.schema}`,
+        effects(database, { clock }),
+        async ({ claimed, runs }) => {
+          // On another machine it could live on without a connection.
+          expect(await claimed()).toBe("busy");
+          expect(runs()).toBe(0);
+          clock.advance(2 * 3_600_000);
+        },
+      );
+      expect(executed).toEqual(relieved);
+    }));
+});

@@ -1,0 +1,189 @@
+import { describe, expect, test } from "vitest";
+import { manualClock } from "../../src/model/clock.ts";
+import type { Encoded } from "../../src/model/encoded.ts";
+import { parseProcessId } from "../../src/model/process-id.ts";
+import type { SessionId } from "../../src/model/session-id.ts";
+import type { Tx } from "../../src/sql/operation.ts";
+import type { Database } from "../../src/stores/database.ts";
+import { effects } from "../../src/stores/effect/index.ts";
+import { processEffects } from "../../src/stores/effect/process-effects.ts";
+import { grantHandle } from "../../src/stores/process/grant.ts";
+import { processes } from "../../src/stores/process/index.ts";
+import { registerProcess } from "../../src/stores/process/register.ts";
+import { enqueueBatch } from "../../src/stores/queue/enqueue.ts";
+import { sessions } from "../../src/stores/session/index.ts";
+import { isDeep } from "../depth.ts";
+import { Barrier, blocked } from "./barrier.ts";
+import { withPlace } from "./place.ts";
+import type { Place } from "./place.ts";
+
+interface Scene {
+  readonly place: Place;
+  readonly barrier: Barrier;
+  readonly database: Database;
+}
+
+/** A database with the sessions "a" and "b". */
+function scene(body: (scene: Scene) => Promise<void>): () => Promise<void> {
+  return () =>
+    withPlace(async (place) => {
+      const database = await place.open({ clock: manualClock(1_000) });
+      for (const id of ["a", "b"]) await sessions(database).create(id);
+      await body({ place, database, barrier: await Barrier.raise(place) });
+    });
+}
+
+const both = [
+  ["a", "b"],
+  ["b", "a"],
+] as const;
+const rounds = isDeep ? 100 : 10;
+
+/** Rows are locked on Postgres only: on SQLite one waits for the other before it begins. */
+describe("two transactions that concern the same sessions in opposite order", () => {
+  test(
+    "record effects of one session after work for the other, and neither waits",
+    scene(async ({ barrier, database }) => {
+      const store = effects(database);
+      const done = both.map(([own, other]) =>
+        store.transact(
+          { kind: "turn", session: own, id: "t" },
+          "k",
+          { kind: "tell", input: other },
+          function* () {
+            yield* enqueued(other);
+            yield* barrier.stop();
+          },
+        ),
+      );
+      await barrier.stopped(2);
+      await barrier.lift();
+      await Promise.all(done);
+      expect(database.stats().reruns).toBe(0);
+    }),
+  );
+
+  test(
+    "grant handles to both, and neither waits",
+    scene(async ({ barrier, database }) => {
+      const store = processes(database);
+      for (const [id] of both) await store.register({ id, kind: "k" });
+      const done = both.map(([first, second]) =>
+        database.write("grants", function* () {
+          yield* granted(first, first);
+          yield* barrier.stop();
+          yield* granted(first, second);
+        }),
+      );
+      await barrier.stopped(2);
+      await barrier.lift();
+      await Promise.all(done);
+      expect(database.stats().reruns).toBe(0);
+      for (const [id] of both)
+        expect((await store.grants(id)).items).toHaveLength(2);
+    }),
+  );
+
+  test(
+    "many of them that start, signal and spawn are all done at the first attempt",
+    scene(async ({ database }) => {
+      const store = processes(database);
+      const commands = processEffects(database);
+      const eventTypes = [
+        { name: "signal.go", wake: { input: { kind: "payload" } } },
+      ] as const;
+      for (const [id] of both)
+        await store.register({ id, kind: "k", wakeTarget: id, eventTypes });
+      for (let round = 0; round < rounds; round += 1)
+        await Promise.all(
+          both.flatMap(([own, other]) => {
+            const scope = { kind: "turn", session: own, id: `t${round}` };
+            const id = `${own}${round}`;
+            return [
+              commands.signal(scope, other, "go", "hi", { key: id }),
+              commands.start(
+                scope,
+                { id: `started-${id}`, kind: "k", wakeTarget: own },
+                { grant: other },
+              ),
+              store.spawn({
+                id: `spawned-${id}`,
+                kind: "k",
+                wakeTarget: own,
+                execution: { function: "ci/build" },
+                grants: [{ scope: own }, { scope: other }],
+              }),
+            ];
+          }),
+        );
+      expect(database.stats().reruns).toBe(0);
+    }),
+  );
+});
+
+describe("a session that is deleted", () => {
+  test(
+    "waits for a process that is registered to wake it, and clears its wake target",
+    scene(async ({ place, barrier, database }) => {
+      const draft = { id: "p", kind: "k", wakeTarget: "a" };
+      const process = processes(database).registering(draft);
+      const registered = database.write("register", function* () {
+        yield* registerProcess(process);
+        yield* barrier.stop();
+      });
+      await barrier.stopped(1);
+      const deleted = sessions(database).delete("a");
+      await blocked({ place });
+      await barrier.lift();
+      await Promise.all([registered, deleted]);
+      expect(await processes(database).get("p")).toMatchObject({
+        wakeTarget: null,
+      });
+    }),
+  );
+
+  test(
+    "waits for a handle that is granted to it, and takes it along",
+    scene(async ({ place, barrier, database }) => {
+      const store = processes(database);
+      await store.register({ id: "p", kind: "k" });
+      const kept = database.write("grant", function* () {
+        yield* granted("p", "a");
+        yield* barrier.stop();
+      });
+      await barrier.stopped(1);
+      const deleted = sessions(database).delete("a");
+      await blocked({ place });
+      await barrier.lift();
+      await Promise.all([kept, deleted]);
+      expect((await store.grants("p")).items).toEqual([]);
+    }),
+  );
+});
+
+function* enqueued(session: string): Tx<void> {
+  yield* enqueueBatch({
+    session: { id: session as SessionId },
+    id: `batch-${session}`,
+    source: null,
+    policy: {
+      class: "turn",
+      delivery: "earliestSafeBoundary",
+      slot: "exclusive",
+      mergeKey: null,
+    },
+    availableAt: 0,
+    items: [{ kind: "told", payload: "1" as Encoded }],
+    now: 1_000,
+    forgottenUntil: 0,
+  });
+}
+
+function* granted(process: string, session: string): Tx<void> {
+  yield* grantHandle({
+    process: parseProcessId(process),
+    scope: { session: { id: session as SessionId }, frame: null },
+    descriptor: { kind: null, label: null },
+    at: 1_000,
+  });
+}

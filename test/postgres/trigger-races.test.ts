@@ -1,0 +1,66 @@
+import { describe, expect, test } from "vitest";
+import { processCodec } from "../../src/stores/process/environment.ts";
+import { triggers } from "../../src/stores/trigger/index.ts";
+import type { Triggers } from "../../src/stores/trigger/index.ts";
+import { recordOccurrence } from "../../src/stores/trigger/record.ts";
+import { Barrier, blocked, driveUntil } from "./barrier.ts";
+import { withPlace } from "./place.ts";
+
+const source = { type: "webhook", key: "github" };
+
+/** Waiting for a row is Postgres' own: on SQLite one waits for the other before it begins. */
+describe("a subscription of the host, while an occurrence is recorded for it", () => {
+  test.each<[string, (store: Triggers) => Promise<unknown>]>([
+    ["disabled", (store) => store.disable("a")],
+    ["deleted", (store) => store.delete("a")],
+    [
+      "revised",
+      (store) => store.revise("a", { source, target: { kind: "other" } }),
+    ],
+  ])("is %s only after the recording", (_, change) =>
+    withPlace(async (place) => {
+      const [one, two] = [await place.open(), await place.open()];
+      await triggers(one).subscribe({
+        key: "a",
+        source,
+        target: { kind: "build" },
+      });
+      const barrier = await Barrier.raise(place);
+      const codec = processCodec(one);
+      const occurrence = {
+        key: "o",
+        source,
+        payload: {
+          encoded: codec.encode(1),
+          hash: codec.hash("occurrence", 1, 1),
+        },
+        occurredAt: 1,
+        at: 1,
+        codec,
+      };
+      const order: string[] = [];
+      const recorded = one
+        .write("record", () =>
+          driveUntil(
+            barrier,
+            "INSERT INTO holdfast_process",
+            recordOccurrence(occurrence),
+          ),
+        )
+        .then((outcome) => {
+          order.push("recorded");
+          return outcome;
+        });
+      await barrier.stopped(1);
+      const changed = change(triggers(two)).then(() => order.push("changed"));
+      await Promise.race([changed, blocked({ place })]);
+      await barrier.lift();
+      const { deliveries } = await recorded;
+      await changed;
+      expect(order).toEqual(["recorded", "changed"]);
+      expect(deliveries).toMatchObject([
+        { subscription: { revision: 1 }, refusal: null },
+      ]);
+    }),
+  );
+});

@@ -1,0 +1,59 @@
+import { expect, test } from "vitest";
+import { rows } from "../../src/sql/operation.ts";
+import type { Tx } from "../../src/sql/operation.ts";
+import { sql } from "../../src/sql/statement.ts";
+import type { Statement } from "../../src/sql/statement.ts";
+import {
+  forgetEffects,
+  forgetEffectsOf,
+} from "../../src/stores/effect/forget.ts";
+import {
+  askEffect,
+  listEffects,
+  readEffect,
+} from "../../src/stores/effect/read.ts";
+import { withFolder } from "./place.ts";
+
+const scope = { kind: "turn", id: "t", session: undefined };
+const ref = { scope, replayKey: "k", attempt: 1 };
+const effect = {
+  ...ref,
+  kind: "llm",
+  envelope: "" as never,
+  hash: "h",
+  dueAt: null,
+};
+const after = { replayKey: "a", attempt: 1 };
+
+/** The statements of a body that finds nothing. */
+function statementsOf(body: Tx<unknown>): readonly Statement[] {
+  const found: Statement[] = [];
+  for (let step = body.next(); step.done !== true;) {
+    const { statement, want } = step.value;
+    if (statement !== undefined) found.push(statement);
+    const answer = want === "rows" ? [] : want === "run" ? 0 : undefined;
+    step = body.next(answer);
+  }
+  return found;
+}
+
+test("asking, reading, listing and forgetting go by the index of keys and sort nothing", () =>
+  withFolder(async (folder) => {
+    const database = await folder.open();
+    const bodies: readonly (() => Tx<unknown>)[] = [
+      () => askEffect.one({ effect, now: 5, isStrict: false }),
+      () => readEffect.one(ref),
+      () => listEffects.one({ scope, after, limit: 9 }),
+      () => forgetEffects.one({ scope, rowsMax: 9 }),
+      () => forgetEffectsOf(1, 9),
+    ];
+    for (const body of bodies)
+      for (const statement of statementsOf(body())) {
+        const plan = await database.write("plan", () =>
+          rows<{ detail: string }>(sql`EXPLAIN QUERY PLAN ${statement}`),
+        );
+        const steps = plan.map(({ detail }) => detail).join("; ");
+        expect(steps).toContain("INDEX holdfast_effect_replay_key");
+        expect(steps).not.toMatch(/TEMP B-TREE|SCAN holdfast_effect\b/);
+      }
+  }));

@@ -1,0 +1,132 @@
+import { expect, test } from "vitest";
+import { rows } from "../../src/sql/operation.ts";
+import type { Tx } from "../../src/sql/operation.ts";
+import { sql } from "../../src/sql/statement.ts";
+import type { Statement } from "../../src/sql/statement.ts";
+import { dueSchedules } from "../../src/stores/schedule/fire.ts";
+import { forgetTriggersOf } from "../../src/stores/trigger/forget.ts";
+import { deliveriesOf } from "../../src/stores/trigger/occurrence-row.ts";
+import { listOccurrences } from "../../src/stores/trigger/read-occurrences.ts";
+import { listSubscriptions } from "../../src/stores/trigger/read.ts";
+import { recordOccurrence } from "../../src/stores/trigger/record.ts";
+import { removeOccurrenceSlice } from "../../src/stores/trigger/retention.ts";
+import { withFolder } from "./place.ts";
+
+const found = {
+  key: 1,
+  session: 0,
+  name: "a",
+  recorded_at: 1,
+  is_busy: 0,
+  payload: "1",
+};
+
+/** The statements of a body whose first question is answered with a row. */
+function statementsOf(body: Tx<unknown>): readonly Statement[] {
+  const asked: Statement[] = [];
+  for (let step = body.next(); step.done !== true;) {
+    const { statement, want } = step.value;
+    if (statement !== undefined) asked.push(statement);
+    const answer = asked.length === 1 ? [found] : [];
+    step = body.next(want === "rows" ? answer : want === "run" ? 0 : answer[0]);
+  }
+  return asked;
+}
+
+const source = { type: "t", key: "k" };
+const anything = {
+  registrant: undefined,
+  sourceType: undefined,
+  sourceKey: undefined,
+  isEnabled: undefined,
+  definition: undefined,
+  after: undefined,
+  limit: 9,
+};
+
+const questions: readonly [string, () => Tx<unknown>, readonly string[]][] = [
+  [
+    "the question what is due",
+    () => dueSchedules.one({ kinds: ["a", "b"], now: 5, limit: 9 }),
+    ["holdfast_schedule_due", "holdfast_schedule_due"],
+  ],
+  [
+    "a list of subscriptions",
+    () => listSubscriptions.one({ ...anything, registrant: null }),
+    ["holdfast_trigger_subscription_name"],
+  ],
+  [
+    "a list of subscriptions by the definition of their target",
+    () => listSubscriptions.one({ ...anything, definition: "d" }),
+    ["holdfast_trigger_subscription_definition"],
+  ],
+  [
+    "a list of occurrences of a source",
+    () =>
+      listOccurrences.one({
+        source,
+        subscription: undefined,
+        before: 9,
+        limit: 9,
+      }),
+    ["holdfast_trigger_occurrence_source"],
+  ],
+  ["the question what was delivered", () => deliveriesOf([1]), []],
+  [
+    "a slice of old occurrences",
+    () =>
+      removeOccurrenceSlice.one({
+        before: 9,
+        after: { recordedAt: 0, key: 0 },
+        rowsMax: 9,
+      }),
+    ["holdfast_trigger_occurrence_age", "holdfast_process_id"],
+  ],
+  [
+    "a slice of what a session leaves",
+    () => forgetTriggersOf(1, 9),
+    [
+      "holdfast_trigger_subscription_name",
+      "holdfast_schedule_name",
+      "holdfast_trigger_occurrence_source",
+      "holdfast_trigger_delivery_subscription",
+    ],
+  ],
+  [
+    "the recording of an occurrence",
+    () =>
+      recordOccurrence.one({
+        key: "o",
+        source,
+        payload: { encoded: "1" as never, hash: "h" },
+        occurredAt: 1,
+        at: 1,
+        codec: undefined as never,
+      }),
+    [
+      "holdfast_trigger_subscription_source",
+      "holdfast_trigger_subscription_source",
+    ],
+  ],
+];
+
+test("every question reads by its indexes", () =>
+  withFolder(async (folder) => {
+    const database = await folder.open();
+    for (const [name, body, indexes] of questions) {
+      const plan: string[] = [];
+      for (const statement of statementsOf(body())) {
+        const steps = await database.write("plan", () =>
+          rows<{ detail: string }>(sql`EXPLAIN QUERY PLAN ${statement}`),
+        );
+        plan.push(...steps.map(({ detail }) => detail));
+      }
+      const used = plan.flatMap(
+        (detail) => / INDEX (holdfast_\w+)/.exec(detail)?.[1] ?? [],
+      );
+      expect([name, used]).toEqual([name, indexes]);
+      expect(
+        plan.filter((detail) => /^SCAN holdfast_\w+$/.test(detail)),
+      ).toEqual([]);
+    }
+  }));
