@@ -63,7 +63,7 @@ export function processAttemptsUsed(
 ): HoldfastError {
   return new HoldfastError(
     "PROCESS_ATTEMPTS_USED",
-    `Process ${excerpt(id)} was begun ${attempts} times, as often as its registration allows. Nothing was changed. Abandon it, or end it with what is known.`,
+    `Process ${excerpt(id)} was begun ${attempts} times, as often as its registration allows. Nothing was changed. End it with what is known, or give the lease back and abandon it.`,
     { id, attempts },
   );
 }

@@ -88,6 +88,20 @@ function startTests(scene: InCommandScene): void {
 
 function commandTests(scene: InCommandScene): void {
   test(
+    "a start of what was pruned since tells that it existed, and grants nothing",
+    scene(async ({ commands, registry }) => {
+      await registry.register(build);
+      await registry.complete("build:7", { kind: "completed", value: 1 });
+      await registry.prune({ olderThan: 0 });
+      expect(await commands.start(turn, build, { grant: "s" })).toEqual({
+        id: "build:7",
+        existed: true,
+      });
+      expect((await registry.grants("build:7")).items).toEqual([]);
+    }),
+  );
+
+  test(
     "a list stays what it was for its call; another call is another list",
     scene(async ({ commands, registry }) => {
       await commands.start(turn, build, { grant: "s" });

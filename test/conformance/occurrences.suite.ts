@@ -32,6 +32,24 @@ export function occurrencesSuite(backend: Backend): void {
 }
 
 function recordTests(scene: InTriggers): void {
+  test(
+    "starts processes as the target says, with how often they may be begun",
+    scene(async ({ mine: { triggers, processes } }) => {
+      const target = { kind: "build", attemptsMax: 2 };
+      await triggers.subscribe({ ...draft, target });
+      const { deliveries } = await triggers.record({
+        key: "o",
+        source: webhook,
+        payload: 1,
+      });
+      const [{ process = "" } = {}] = deliveries;
+      expect(await processes.get(process ?? "")).toMatchObject({
+        identity: { kind: "build" },
+        attemptsMax: 2,
+      });
+    }),
+  );
+
   test.each<[string, string, object]>([
     ["a blank key", "NAME_INVALID", { key: "" }],
     ["no source", "SUBSCRIPTION_INVALID", { source: undefined }],

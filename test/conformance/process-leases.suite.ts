@@ -159,6 +159,8 @@ function fenceTests(on: On): void {
       const stale = await claimed(setting);
       clock.advance(1_000);
       const lease = await claimed(setting, bob);
+      const second = { signal: "go", ordinal: 2 };
+      const wait = await store.setWait("p", second, { fence: lease });
       const before = await stored(database);
       const lost = {
         code: "PROCESS_LEASE_LOST",
@@ -187,10 +189,14 @@ function fenceTests(on: On): void {
           code: "PROCESS_LEASED",
           details: { id: "p", owner: "bob" },
         });
+      // What is so already may be said again by anybody.
+      expect(await store.setWait("p", second)).toEqual(wait);
       expect(await stored(database)).toEqual(before);
       expect(
         await store.setExternalRef("p", ref("own"), { fence: lease }),
       ).toBe(true);
+      expect(await store.clearWait("p", { fence: lease })).toBe(true);
+      expect(await store.clearWait("p")).toBe(false);
       // Known already, so nothing is changed by who was overtaken.
       expect(
         await store.setExternalRef("p", ref("own"), { fence: stale }),

@@ -196,6 +196,7 @@ function subscribeTests(scene: InTriggers): void {
               kind: "build",
               label: null,
               definition: null,
+              attemptsMax: null,
               disposition: "rerunnable",
               eventTypes: [],
               wakeTarget: null,

@@ -6,7 +6,7 @@ import { effects } from "../../src/stores/effect/index.ts";
 import { sessions } from "../../src/stores/session/index.ts";
 import { executeWithAnother, relieved } from "../crash/effect-pair.ts";
 import { isDeep } from "../depth.ts";
-import { withPlace } from "./place.ts";
+import { until, withPlace } from "./place.ts";
 
 const rounds = isDeep ? 200 : 15;
 const ask = { kind: "tool", input: 1 };
@@ -62,6 +62,30 @@ describe("two pools that execute effects of one session at once", () => {
       }
     }));
 });
+
+test("a result that comes while its claim is being renewed counts by the renewal", () =>
+  withPlace(async (place) => {
+    const clock = manualClock(1_000);
+    const store = effects(await place.open({ clock }));
+    const scope = { kind: "operation", id: "o" };
+    const claimed = await store.claim(scope, "k", ask, { ttl: 1_000 });
+    if (claimed.kind !== "claimed") throw new Error("Nobody else is here.");
+    const renewing = place.shell();
+    await renewing.unsafe("BEGIN");
+    await renewing`UPDATE holdfast_effect SET renewed_at = 1500, expires_at = 5000`;
+    clock.set(2_500);
+    const finished = store.complete(claimed.claim, "late and yet in time");
+    const watch = place.shell();
+    await until(async () => {
+      const waiting = await watch`
+        SELECT 1 FROM pg_stat_activity
+        WHERE application_name = ${place.app} AND wait_event_type = 'Lock'`;
+      return waiting.length > 0;
+    });
+    await renewing.unsafe("COMMIT");
+    await finished;
+    expect(await store.replay(scope, "k", ask)).toBe("late and yet in time");
+  }));
 
 describe("two processes that execute effects of one session", () => {
   test("one runs it and the other returns its value; when the first is killed midway, the second runs it once the lease has run out", () =>

@@ -67,7 +67,7 @@ export const finishEffect: Operation<FinishEffect, Finished> = operation(
         }
         yield* takeBack(claim.key);
       }
-      return yield* unfinished(claim, now, then);
+      return yield* finishedLate(claim, now, then, outcome);
     },
   },
 );
@@ -100,25 +100,34 @@ function* takeBack(key: number): Tx<void> {
 
 const isOfLivingSession = isLivingSession(sql`holdfast_effect.session`);
 
-/** Why an effect could not be finished, by a clock that was not before an instant. */
-function* unfinished(
+/**
+ * Why an effect could not be finished at once, by a clock that was not before
+ * an instant. On Postgres a renewal may have been about to commit: then it can.
+ */
+function* finishedLate(
   claim: EffectClaim,
   tell: Now,
   since: number,
+  outcome: EffectOutcome,
 ): Tx<Finished> {
   yield* livingSessionOf(claim.scope);
   const state = stateOf(yield* lockedEffect(claim.key));
   const now = Math.max(since, instantOf(tell));
   const standing = standingOf(state, claim, now);
   switch (standing.kind) {
-    case "settled": {
-      const { outcome, settledAt } = standing;
-      return { kind: "already", outcome, settledAt };
-    }
+    case "settled":
+      return {
+        kind: "already",
+        outcome: standing.outcome,
+        settledAt: standing.settledAt,
+      };
     case "lost":
       return yield* ended(claim, standing, now);
     default:
-      throw corruptEffect(claim.key, "is held and cannot be finished");
+      if ((yield* writtenEnd(claim, outcome, now)) === undefined)
+        throw corruptEffect(claim.key, "is held and cannot be finished");
+      yield* announce(effectChanged, String(claim.key));
+      return { kind: "finished", settledAt: now };
   }
 }
 

@@ -101,8 +101,9 @@ export function startProcess(
     commandKey(commander, options, "start", id),
     envelope,
     function* () {
-      const { existed } = yield* registerProcess(input);
-      if (holder !== undefined)
+      const { existed, record } = yield* registerProcess(input);
+      // Nobody gets a handle of what is but a name by now.
+      if (holder !== undefined && record.prunedAt === null)
         yield* grantHandle({
           process: id,
           scope: holder,

@@ -39,14 +39,17 @@ export const setWait: Operation<SetWait, ProcessWait> = operation(
     *one({ process, signal, ordinal, fence, now: clock }) {
       const root = yield* lockedProcess(process);
       const now = instantOf(clock);
-      yield* refuseStale(root, fence, now);
       const { status, wait: before } = root.state;
+      const key = waitKey(root.id, signal, ordinal);
+      const isSame = before?.key === key;
+      // Whoever repeats a call is told the same, also after somebody has begun to work on it.
+      if (isSame && fence === undefined) return before;
+      yield* refuseStale(root, fence, now);
       if (status !== "running") throw processTerminal(root.id, status);
       const type = signalType(signal);
       if (!eventTypesOf(root.row).some(({ name }) => name === type))
         throw eventTypeUndeclared(root.id, type);
-      const key = waitKey(root.id, signal, ordinal);
-      if (before?.key === key) return before;
+      if (isSame) return before;
       const wait = { signal, ordinal, key, since: now };
       yield* appendToProcess(root, {
         type: coreTypes.waiting,
@@ -73,8 +76,11 @@ export const clearWait: Operation<ClearWait, boolean> = operation(
     *one({ process, fence, now: clock }) {
       const root = yield* lockedProcess(process);
       const now = instantOf(clock);
+      const { wait, prunedAt } = root.state;
+      if (fence === undefined && wait === null && prunedAt === null)
+        return false;
       yield* refuseStale(root, fence, now);
-      if (root.state.wait === null) return false;
+      if (wait === null) return false;
       yield* appendToProcess(root, {
         type: coreTypes.resumed,
         at: now,

@@ -214,13 +214,15 @@ function checkedTarget(
 ): Required<TriggerTarget> {
   if (!isFields(given))
     throw subscriptionInvalid("$.target", "is no object with a kind.");
-  const { identity, disposition, eventTypes } = within("$.target", () =>
-    newProcess(codec, { ...given, id: "trigger", input: null }, now),
+  const { identity, disposition, attemptsMax, eventTypes } = within(
+    "$.target",
+    () => newProcess(codec, { ...given, id: "trigger", input: null }, now),
   );
   const { wakeTarget } = given;
   return {
     ...identity,
     disposition,
+    attemptsMax,
     eventTypes,
     wakeTarget:
       wakeTarget === undefined || wakeTarget === null

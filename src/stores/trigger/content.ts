@@ -27,6 +27,8 @@ export interface TriggerTarget {
   readonly eventTypes?: readonly ProcessEventType[];
   /** What may be done when its owner is gone: `rerunnable` unless told. */
   readonly disposition?: ProcessDisposition;
+  /** How often it may be begun, 1 at least; as often as needed unless told. */
+  readonly attemptsMax?: number | null;
   /** The session that its wakes go to. */
   readonly wakeTarget?: SessionScopeName | null;
 }
