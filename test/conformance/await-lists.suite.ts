@@ -27,6 +27,25 @@ async function meddle(
 
 function listTests(scene: InScene): void {
   test(
+    "large answers make short pages, and none is passed over",
+    scene(async ({ events, scope, session }) => {
+      const keys = Array.from({ length: 25 }, (_, index) => `k${index}`);
+      for (const key of keys) {
+        const { token } = await events.open(scope, key);
+        await events.resolve(token, "x".repeat(60_000));
+      }
+      const state = "all" as const;
+      const first = await events.list(session, { state });
+      expect(first.items.length).toBeLessThan(25);
+      const after = first.next ?? "";
+      const rest = await events.list(session, { state, after });
+      expect(rest.next).toBeUndefined();
+      const listed = [...first.items, ...rest.items];
+      expect(listed.map(({ key }) => key)).toEqual(keys);
+    }),
+  );
+
+  test(
     "are listed as they were opened, in pages, by scope and state",
     scene(async ({ events, scope, session, clock }) => {
       const other = { ...scope, kind: "process" };

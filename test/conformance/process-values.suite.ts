@@ -97,6 +97,13 @@ export function processValuesSuite(backend: Backend): void {
       }
       expect(seen).toEqual(Array.from({ length: count }, (_, n) => n + 1));
       expect(Math.max(...lengths)).toBeLessThan(count);
+      // The latest, as many as one answer should hold.
+      const { items } = await store.recent("p", 1_000);
+      expect(items.length).toBeLessThan(count);
+      expect(items.length).toBeGreaterThan(0);
+      expect(items.map(({ sequence }) => sequence)).toEqual(
+        seen.slice(-items.length),
+      );
     }),
   );
 

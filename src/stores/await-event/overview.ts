@@ -62,7 +62,7 @@ export interface AwaitOverview {
     key: string,
     wait?: WaitOptions,
   ): Promise<AwaitEvent | undefined>;
-  /** A page of those of a session (null: of scopes that belong to none), in the order in which they were opened. What cannot be read is named. @throws HoldfastError `CURSOR_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED` */
+  /** A page of those of a session (null: of scopes that belong to none), in the order in which they were opened; large answers make short pages. What cannot be read is named. @throws HoldfastError `CURSOR_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED` */
   list(
     session: SessionName | null,
     options?: ListAwaitEventsOptions,

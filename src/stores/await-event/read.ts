@@ -3,6 +3,8 @@ import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { sift } from "../execution/damaged.ts";
 import type { Sifted } from "../execution/damaged.ts";
+import { pageCharactersMax } from "../execution/history.ts";
+import { ReadBudget, readWithin } from "../execution/read-budget.ts";
 import { livingKeyOf } from "./session-key.ts";
 import type { SessionRef } from "../session/session-row.ts";
 import {
@@ -62,18 +64,26 @@ export const listAwaitEvents: Operation<
   key: (input: ListAwaitEvents) => input.session?.id ?? "",
   *one({ scope, state, after, limit, ...given }) {
     const session = yield* livingKeyOf(given);
-    const own = sql`session = ${session} AND key > ${after}`;
+    const own = sql`session = ${session}`;
     const scoped =
       scope === undefined
         ? own
         : sql`${own} AND scope_kind = ${scope.kind} AND scope = ${scope.id}`;
     const wanted = state === "all" ? scoped : sql`${scoped} AND state = 'open'`;
-    const found = yield* rows<EventRow>(sql`
-      SELECT ${eventColumns} FROM holdfast_await_event WHERE ${wanted} ORDER BY key LIMIT ${limit + 1}`);
+    const { rows: found, isAll } = yield* readWithin(
+      new ReadBudget(pageCharactersMax),
+      limit + 1,
+      function* (last: EventRow | undefined, count) {
+        return yield* rows<EventRow>(sql`
+          SELECT ${eventColumns} FROM holdfast_await_event
+          WHERE ${wanted} AND key > ${last?.key ?? after} ORDER BY key LIMIT ${count}`);
+      },
+      ({ payload }) => payload?.length ?? 0,
+    );
     const page = found.slice(0, limit);
     return {
       ...sift(awaitEventTable, page, ({ id }) => id, recordOf),
-      next: found.length > limit ? page.at(-1)?.key : undefined,
+      next: !isAll || found.length > limit ? page.at(-1)?.key : undefined,
     };
   },
 });

@@ -64,7 +64,7 @@ export const readEvents: Operation<ReadEvents, StoredEventPage> = operation(
             WHERE e.process = ${key} AND e.sequence > ${last?.sequence ?? after} ${ofType} ${wakes}
             ORDER BY e.sequence LIMIT ${count}`);
         },
-        ({ payload, output }) => (payload?.length ?? 0) + (output?.length ?? 0),
+        sizeOf,
       );
       const page = found.slice(0, limit);
       const hasMore = !isAll || found.length > limit;
@@ -75,6 +75,10 @@ export const readEvents: Operation<ReadEvents, StoredEventPage> = operation(
     },
   },
 );
+
+function sizeOf({ payload, output }: EventRow): number {
+  return (payload?.length ?? 0) + (output?.length ?? 0);
+}
 
 function siftedEvents(
   id: ProcessId,
@@ -101,9 +105,18 @@ export const recentEvents: Operation<
   key: (input: RecentEvents) => input.process,
   *one({ process, limit }) {
     const { key, id } = yield* unprunedProcess(process);
-    const found = yield* rows<EventRow>(sql`
-      SELECT ${eventColumns} FROM holdfast_process_event e
-      WHERE e.process = ${key} AND e.sequence > 0 ORDER BY e.sequence DESC LIMIT ${limit}`);
+    const { rows: found } = yield* readWithin(
+      new ReadBudget(pageCharactersMax),
+      limit,
+      function* (last: EventRow | undefined, count) {
+        const before = last?.sequence ?? Number.MAX_SAFE_INTEGER;
+        return yield* rows<EventRow>(sql`
+          SELECT ${eventColumns} FROM holdfast_process_event e
+          WHERE e.process = ${key} AND e.sequence > 0 AND e.sequence < ${before}
+          ORDER BY e.sequence DESC LIMIT ${count}`);
+      },
+      sizeOf,
+    );
     return siftedEvents(id, found.toReversed());
   },
 });

@@ -56,7 +56,7 @@ export interface ProcessReads {
     process: string,
     options?: ListProcessEventsOptions,
   ): Promise<ProcessEventPage>;
-  /** The latest events, in order. @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED` */
+  /** The latest events, in order; fewer than asked for when they are large. @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED` */
   recent(
     process: string,
     limit: number,
