@@ -42,8 +42,8 @@ function recordTests(scene: InTriggers): void {
         source: webhook,
         payload: 1,
       });
-      const [{ process = "" } = {}] = deliveries;
-      expect(await processes.get(process ?? "")).toMatchObject({
+      const started = deliveries[0]?.process ?? "";
+      expect(await processes.get(started)).toMatchObject({
         identity: { kind: "build" },
         attemptsMax: 2,
       });
