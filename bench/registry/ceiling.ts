@@ -1,5 +1,5 @@
-import { closeSync, fdatasyncSync, openSync } from "node:fs";
 import { loadDriver } from "../../src/backends/sqlite/drivers.ts";
+import { handWritten } from "../hand-written.ts";
 
 type SqlValue = string | bigint | null;
 type Row = Readonly<Record<string, unknown>>;
@@ -52,50 +52,37 @@ export function handWrittenEvents(
   rows: readonly EventRows[],
   eventsPerTransaction: number,
 ): number {
-  const connection = loadDriver(undefined).open(path, { readOnly: false });
-  connection.exec("PRAGMA synchronous = normal");
-  connection.exec("PRAGMA wal_autocheckpoint = 0");
-  connection.exec("PRAGMA cache_size = -16384");
-  const prepare = (text: string): ReturnType<typeof connection.prepare> =>
-    connection.prepare(text);
-  const begin = prepare("BEGIN IMMEDIATE");
-  const commit = prepare("COMMIT");
-  const process = prepare(
-    "SELECT sequence, status, event_types FROM holdfast_process WHERE key = ?",
-  );
-  const replay = prepare(
-    "SELECT sequence FROM holdfast_process_event WHERE process = ? AND replay_key = ?",
-  );
-  const session = prepare(
-    "SELECT key FROM holdfast_session WHERE key = ? AND deleted_at IS NULL",
-  );
-  const queued = prepare(
-    "SELECT key FROM holdfast_queue_batch WHERE session = ? AND process = ? AND sequence = ?",
-  );
-  const batch = prepare(`
+  const times = { inAll: rows.length, perTransaction: eventsPerTransaction };
+  return handWritten(path, times, (connection) => {
+    const prepare = (text: string): ReturnType<typeof connection.prepare> =>
+      connection.prepare(text);
+    const process = prepare(
+      "SELECT sequence, status, event_types FROM holdfast_process WHERE key = ?",
+    );
+    const replay = prepare(
+      "SELECT sequence FROM holdfast_process_event WHERE process = ? AND replay_key = ?",
+    );
+    const session = prepare(
+      "SELECT key FROM holdfast_session WHERE key = ? AND deleted_at IS NULL",
+    );
+    const queued = prepare(
+      "SELECT key FROM holdfast_queue_batch WHERE session = ? AND process = ? AND sequence = ?",
+    );
+    const batch = prepare(`
     INSERT INTO holdfast_queue_batch
       (id, session, process, sequence, class, delivery, slot, available_at, enqueued_at)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING key`);
-  const item = prepare(
-    "INSERT INTO holdfast_queue_item (batch, ordinal, kind, payload) VALUES (?, ?, ?, ?)",
-  );
-  const event = prepare(`
+    const item = prepare(
+      "INSERT INTO holdfast_queue_item (batch, ordinal, kind, payload) VALUES (?, ?, ?, ?)",
+    );
+    const event = prepare(`
     INSERT INTO holdfast_process_event (process, sequence, at, type, replay_key, hash, body, payload, wake)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`);
-  const state = prepare(
-    "UPDATE holdfast_process SET updated_at = ?, sequence = ? WHERE key = ?",
-  );
-  connection.exec("UPDATE holdfast_tick SET n = n + 1");
-  const log = openSync(`${path}-wal`, "r+");
-  const startedMs = performance.now();
-  for (let done = 0; done < rows.length;) {
-    begin.run();
-    for (
-      let inTransaction = 0;
-      inTransaction < eventsPerTransaction && done < rows.length;
-      inTransaction += 1, done += 1
-    ) {
-      const row = rows[done] as EventRows;
+    const state = prepare(
+      "UPDATE holdfast_process SET updated_at = ?, sequence = ? WHERE key = ?",
+    );
+    return (index) => {
+      const row = rows[index] as EventRows;
       const [own = null, , , , replayKey = null] = row.event;
       const [, woken = null, name = null, sequence = null] = row.batch;
       process.get(own);
@@ -106,12 +93,6 @@ export function handWrittenEvents(
       item.run(key, ...row.item);
       event.run(...row.event);
       state.run(...row.process);
-    }
-    commit.run();
-    fdatasyncSync(log);
-  }
-  const elapsedMs = performance.now() - startedMs;
-  closeSync(log);
-  connection.close();
-  return (rows.length * 1_000) / elapsedMs;
+    };
+  });
 }

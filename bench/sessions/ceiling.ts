@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import { closeSync, fdatasyncSync, openSync } from "node:fs";
 import { loadDriver } from "../../src/backends/sqlite/drivers.ts";
 import type { RawConnection } from "../../src/backends/sqlite/drivers.ts";
+import { handWritten } from "../hand-written.ts";
 
 /** The parameters of each statement of a commit, in the order in which they are bound. */
 interface CommitRows {
@@ -106,44 +106,23 @@ function bound(values: readonly unknown[]): readonly unknown[] {
 }
 
 /**
- * The same rows by statements prepared by hand, in a plain loop with as many
- * commits per transaction and one flush each: what SQLite itself can do with
- * these tables. Answers with commits per second.
+ * The same rows by statements prepared by hand, as many commits per
+ * transaction. Answers with commits per second.
  */
 export function handWrittenCommits(
   path: string,
   rows: readonly CommitRows[],
   commitsPerTransaction: number,
 ): number {
-  const connection = loadDriver(undefined).open(path, { readOnly: false });
-  connection.exec("PRAGMA synchronous = normal");
-  connection.exec("PRAGMA wal_autocheckpoint = 0");
-  connection.exec("PRAGMA cache_size = -16384");
-  const begin = connection.prepare("BEGIN IMMEDIATE");
-  const commit = connection.prepare("COMMIT");
-  const claimed = claimedBatches(connection);
-  const write = commitByHand(connection);
-  connection.exec("UPDATE holdfast_tick SET n = n + 1");
-  const log = openSync(`${path}-wal`, "r+");
-
-  const startedMs = performance.now();
-  for (let done = 0; done < rows.length;) {
-    begin.run();
-    for (
-      let inTransaction = 0;
-      inTransaction < commitsPerTransaction && done < rows.length;
-      inTransaction += 1, done += 1
-    ) {
-      const row = rows[done] as CommitRows;
+  const times = { inAll: rows.length, perTransaction: commitsPerTransaction };
+  return handWritten(path, times, (connection) => {
+    const claimed = claimedBatches(connection);
+    const write = commitByHand(connection);
+    return (index) => {
+      const row = rows[index] as CommitRows;
       write(row, claimed.get(row.usage[0])?.shift() as Row);
-    }
-    commit.run();
-    fdatasyncSync(log);
-  }
-  const elapsedMs = performance.now() - startedMs;
-  closeSync(log);
-  connection.close();
-  return (rows.length * 1_000) / elapsedMs;
+    };
+  });
 }
 
 /** By session, in the order of the queue. */

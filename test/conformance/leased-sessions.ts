@@ -7,6 +7,10 @@ import type { ChangeHint, Database } from "../../src/stores/database.ts";
 import { leases } from "../../src/stores/lease/index.ts";
 import type { Leases } from "../../src/stores/lease/index.ts";
 import type { Lease } from "../../src/stores/lease/acquire.ts";
+import type {
+  ClaimedWork,
+  QueueClaimRef,
+} from "../../src/stores/queue/claim.ts";
 import { queue } from "../../src/stores/queue/index.ts";
 import type { BatchDraft } from "../../src/stores/queue/queuing.ts";
 import type { QueueBatch } from "../../src/stores/queue/batch-row.ts";
@@ -30,6 +34,13 @@ export interface Scene {
 export type InScene = (
   body: (scene: Scene) => Promise<void>,
 ) => () => Promise<void>;
+
+export type Work = ClaimedWork<unknown> | undefined;
+
+/** What a claim is named by; nothing, for none. */
+export function refOf(work: Work): QueueClaimRef {
+  return work?.ref ?? { claim: "", batches: [] };
+}
 
 /** A database with session "s" at the instant 1,000. */
 export function inSession(backend: Backend): InScene {

@@ -1,6 +1,4 @@
 import { describe, expect, test } from "vitest";
-import type { QueueClaimRef } from "../../src/stores/queue/claim.ts";
-import type { ClaimedWork } from "../../src/stores/queue/claim.ts";
 import { rejection } from "./backend.ts";
 import type { Backend } from "./backend.ts";
 import {
@@ -12,11 +10,10 @@ import {
   inSession,
   listed,
   named,
+  refOf,
   stored,
 } from "./leased-sessions.ts";
-import type { InScene } from "./leased-sessions.ts";
-
-type Work = ClaimedWork<unknown> | undefined;
+import type { InScene, Work } from "./leased-sessions.ts";
 
 export function queueClaimsSuite(backend: Backend): void {
   const scene = inSession(backend);
@@ -29,9 +26,6 @@ export function queueClaimsSuite(backend: Backend): void {
 }
 
 const taken = (work: Work): string => named(work?.batches);
-const refOf = (work: Work): QueueClaimRef =>
-  work?.ref ?? { claim: "", batches: [] };
-
 function fenceTests(scene: InScene): void {
   test(
     "[A30] is refused with a fence that is dead",

@@ -2,10 +2,7 @@ import { describe, expect, test } from "vitest";
 import { rows } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Database } from "../../src/stores/database.ts";
-import type {
-  ClaimedWork,
-  QueueClaimRef,
-} from "../../src/stores/queue/claim.ts";
+import type { QueueClaimRef } from "../../src/stores/queue/claim.ts";
 import type { Lease } from "../../src/stores/lease/acquire.ts";
 import { sessions } from "../../src/stores/session/index.ts";
 import type { Turn } from "../../src/stores/session/turn-prepared.ts";
@@ -19,12 +16,11 @@ import {
   inSession,
   listed,
   named,
+  refOf,
   stored,
 } from "./leased-sessions.ts";
-import type { InScene } from "./leased-sessions.ts";
+import type { InScene, Work } from "./leased-sessions.ts";
 import { dumpOf } from "./session-scene.ts";
-
-type Work = ClaimedWork<unknown> | undefined;
 
 export function queueCompletionSuite(backend: Backend): void {
   const scene = inSession(backend);
@@ -47,9 +43,6 @@ async function remembered(database: Database): Promise<number> {
 }
 
 const taken = (work: Work): string => named(work?.batches);
-const refOf = (work: Work): QueueClaimRef =>
-  work?.ref ?? { claim: "", batches: [] };
-
 function abandonTests(scene: InScene): void {
   test(
     "[A36] gives a new claim under the same lease, and the old one is refused; the next lease has a higher fence",

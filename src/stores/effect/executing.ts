@@ -128,18 +128,20 @@ export function effectExecution(around: EffectSurroundings): EffectExecution {
   ) => {
     const options = optionsOf(given, executeOptionNames);
     const wanted = wantedEffect(around, scope, key, envelope, options);
-    const terms = termsOf(options, runOf(around, run, options));
+    const accept = acceptOf(options);
+    const terms = termsOf(options, runOf(around, run, accept, options));
     const settled = await executeEffect(around, wanted, terms);
-    return resultOf(around, wanted, settled, options);
+    return resultOf(around, wanted, settled, accept);
   };
   return {
     execute,
     async replay(scope, key, envelope, given) {
       const options = optionsOf(given, replayOptionNames);
       const wanted = wantedEffect(around, scope, key, envelope, options);
+      const accept = acceptOf(options);
       const terms = termsOf(options, undefined);
       const settled = await executeEffect(around, wanted, terms);
-      return resultOf(around, wanted, settled, options);
+      return resultOf(around, wanted, settled, accept);
     },
     async transact<T>(
       scope: EffectScope,
@@ -172,6 +174,7 @@ type Running<T> = ExecuteTerms<T>["running"];
 function runOf<T>(
   { ttlMs: ttlDefault, isStrict }: EffectSurroundings,
   run: EffectFunction<T>,
+  accept: Accept<T>,
   options: EffectExecuteOptions<T>,
 ): Running<T> {
   const { ttl, isTransient = saysTransient, signal } = options;
@@ -182,14 +185,14 @@ function runOf<T>(
     signal,
     run: checkedFunction("run", run),
     isTransient: checkedFunction("isTransient", isTransient),
-    accept: acceptOf(options),
+    accept,
   };
   return isStrict ? undefined : running;
 }
 
-function acceptOf<T>({
-  accept,
-}: EffectReplayOptions<T>): ((value: unknown) => value is T) | undefined {
+type Accept<T> = ((value: unknown) => value is T) | undefined;
+
+function acceptOf<T>({ accept }: EffectReplayOptions<T>): Accept<T> {
   return accept === undefined ? undefined : checkedFunction("accept", accept);
 }
 
@@ -201,7 +204,6 @@ function termsOf<T>(
   options: EffectReplayOptions<T>,
   running: Running<T>,
 ): ExecuteTerms<T> {
-  acceptOf(options);
   const retry = checkedRetryOf(options.retry);
   return { running, retry, wait: givenWait(options) };
 }
@@ -211,11 +213,10 @@ function resultOf<T>(
   around: EffectSurroundings,
   wanted: WantedEffect,
   settled: SettledEffect,
-  options: EffectReplayOptions<T>,
+  accept: Accept<T>,
 ): T {
   if (settled.status === "failed") throw readFailure(around, settled);
   const value = readValue(around, settled);
-  const accept = acceptOf(options);
   if (accept === undefined || accept(value)) return value as T;
   throw effectResultRefused(namesOf(wanted), "recorded");
 }
