@@ -15,6 +15,7 @@ export type {
   OperationForms,
   Tx,
 } from "./sql/operation.ts";
+export type { Isolation, IsolationMarks } from "./sql/isolation.ts";
 export {
   autoKey,
   belowHorizon,
@@ -39,6 +40,7 @@ export type {
   Stats,
   WaitOptions,
   Warning,
+  WriteOptions,
 } from "./stores/database.ts";
 export type { Page, PageOptions } from "./stores/paging.ts";
 export type { Clock, Now } from "./model/clock.ts";
@@ -614,6 +616,7 @@ export type { DueInstant, FireSchedule } from "./stores/schedule/fire.ts";
 export type { PutScheduleOutcome } from "./stores/schedule/put.ts";
 export type {
   FiredInstant,
+  ScheduleRunOptions,
   Scheduler,
   SchedulerOptions,
 } from "./stores/schedule/scheduler.ts";

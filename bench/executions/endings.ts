@@ -16,6 +16,7 @@ const children = 1_000;
 const rounds = 3;
 
 const appendAlone: typeof appendEvents = operation("appendAlone", {
+  isolation: "readCommitted",
   key: appendEvents.key,
   one: appendEvents.one,
 });

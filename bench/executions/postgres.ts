@@ -17,6 +17,7 @@ const rounds = 3;
 
 /** The same operation without its set form: one transaction each. */
 const appendAlone = operation("appendAlone", {
+  isolation: "readCommitted",
   key: appendEvents.key,
   one: appendEvents.one,
 });

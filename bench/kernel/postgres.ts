@@ -13,6 +13,7 @@ const rounds = 3;
 
 /** The same operation without its set form: one transaction each. */
 const appendAlone = operation("appendAlone", {
+  isolation: "readCommitted",
   key: (input: AppendEntry) => String(input.head),
   one: appendEntry.one,
 });

@@ -15,6 +15,7 @@ const statementsPerCommit = 16;
 
 /** The way to the server and back for each statement of a commit, and nothing else. */
 const roundTrips = operation("roundTrips", {
+  isolation: "readCommitted",
   key: (input: { readonly name: string }) => input.name,
   *one() {
     for (let count = 0; count < statementsPerCommit; count += 1)

@@ -1,5 +1,11 @@
 import { HoldfastError } from "../model/errors.ts";
-import { operationInvalid, startedBody } from "../sql/operation.ts";
+import { isolationMismatch, mayRunInside } from "../sql/isolation.ts";
+import type { Isolation } from "../sql/isolation.ts";
+import {
+  isStoreOperation,
+  operationInvalid,
+  startedBody,
+} from "../sql/operation.ts";
 import type { Change, Tx } from "../sql/operation.ts";
 import type { Callee } from "../stores/database.ts";
 
@@ -8,10 +14,24 @@ export interface Callable {
   readonly name: string;
   readonly start: () => Tx<unknown>;
   readonly change: Change | undefined;
+  /** Of the transaction, when it writes. */
+  readonly isolation: Isolation;
+  /** The operation answers for what it composes in an old snapshot. */
+  readonly isCovered: boolean;
+  /** An operation of ours, whose locks come in a known order. */
+  readonly isOurs: boolean;
 }
 
-/** Takes both forms, `(operation, input)` and `(name, body)`, and refuses the usual slips. */
-export function callable(what: Callee, how: unknown): Callable {
+/**
+ * Takes both forms, `(operation, input)` and `(name, body)`, and refuses the
+ * usual slips. The isolation is the caller's, else the operation's, else
+ * serializable.
+ */
+export function callable(
+  what: Callee,
+  how: unknown,
+  asked?: Isolation,
+): Callable {
   if (typeof what === "string") {
     if (typeof how !== "function")
       throw operationInvalid(
@@ -24,6 +44,9 @@ export function callable(what: Callee, how: unknown): Callable {
       name: what,
       start: () => startedBody(what, how as () => Tx<unknown>),
       change: undefined,
+      isolation: asked ?? "serializable",
+      isCovered: false,
+      isOurs: false,
     };
   }
   if (typeof what !== "function" || typeof what.one !== "function")
@@ -32,11 +55,17 @@ export function callable(what: Callee, how: unknown): Callable {
       `Expected an operation or a name, got ${what === undefined ? "nothing" : `a ${typeof what}`}. ` +
         'Write database.write(deposit, input) with a deposit made by operation(…), not deposit(input); or database.write("name", function* () { … }).',
     );
+  const isolation = asked ?? what.isolation ?? "serializable";
+  if (!mayRunInside(isolation, what))
+    throw isolationMismatch(what.name, `write "${what.name}"`, isolation);
   // The types of `write` and `read` hold the two together.
   const input = how as never;
   return {
     name: what.name,
     start: () => startedBody(what.name, () => what.one(input)),
     change: { operation: what.name, key: what.key(input) },
+    isolation,
+    isCovered: what.snapshotSafe === true,
+    isOurs: isStoreOperation(what),
   };
 }

@@ -1,7 +1,9 @@
 import type { Clock } from "../model/clock.ts";
 import { HoldfastError } from "../model/errors.ts";
 import { excerpt } from "../model/excerpt.ts";
-import type { WaitOptions, Warning } from "../stores/database.ts";
+import { isIsolation } from "../sql/isolation.ts";
+import type { Isolation } from "../sql/isolation.ts";
+import type { WaitOptions, Warning, WriteOptions } from "../stores/database.ts";
 
 /** Options come from people: each is checked, and an unknown one is a typo. */
 export function refuseUnknown(
@@ -24,9 +26,31 @@ export function refuseUnknown(
       );
 }
 
-/** For `write`, `read` and `writable`; nearly always there is nothing to look at. */
+/** For `read` and `writable`; nearly always there is nothing to look at. */
 export function refuseUnknownWait(options: WaitOptions | undefined): void {
-  if (options !== undefined) refuseUnknown(options, ["signal", "timeout"]);
+  if (options === undefined) return;
+  if (Object.hasOwn(Object(options) as object, "isolation"))
+    throw new HoldfastError(
+      "OPTION_INVALID",
+      "Option isolation is for write: a read is always one snapshot.",
+      { option: "isolation" },
+    );
+  refuseUnknown(options, ["signal", "timeout"]);
+}
+
+/** For `write`: the isolation that was asked for, if one was. */
+export function checkedWrite(
+  options: WriteOptions | undefined,
+): Isolation | undefined {
+  if (options === undefined) return undefined;
+  refuseUnknown(options, ["signal", "timeout", "isolation"]);
+  const { isolation } = options;
+  if (isolation === undefined || isIsolation(isolation)) return isolation;
+  throw optionInvalid(
+    "isolation",
+    isolation,
+    '"serializable" or "readCommitted"',
+  );
 }
 
 export function wholeNumber(

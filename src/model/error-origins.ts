@@ -22,6 +22,7 @@ const origins: Readonly<Record<ErrorCode, ErrorOrigin>> = {
   PAYLOAD_CODEC_FAILED: "store",
   PARAMETER_INVALID: "store",
   OPERATION_INVALID: "store",
+  ISOLATION_MISMATCH: "store",
 
   // Waiting.
   ABORTED: "store",

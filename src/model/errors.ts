@@ -17,6 +17,7 @@ const retryability = {
   PAYLOAD_CODEC_FAILED: "final",
   PARAMETER_INVALID: "final",
   OPERATION_INVALID: "final",
+  ISOLATION_MISMATCH: "final",
 
   // Waiting.
   ABORTED: "final",

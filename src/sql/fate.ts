@@ -1,4 +1,6 @@
 import type { HoldfastError } from "../model/errors.ts";
+import { isolationMismatch, mayRunInside } from "./isolation.ts";
+import type { Cover, Isolation, IsolationMarks } from "./isolation.ts";
 import { Request, operationInvalid, unansweredCalls } from "./operation.ts";
 import type { Change } from "./operation.ts";
 import { shortened } from "./statement-errors.ts";
@@ -11,15 +13,26 @@ import type { Template } from "./statement.ts";
  * (Postgres has aborted the transaction; SQLite would have carried on), and
  * after `rollbackWith` nothing more may be written.
  */
-export class Fate {
+export class Fate implements Cover {
   readonly name: string;
+  /** Undefined in a read, which is one snapshot whatever it composes. */
+  readonly isolation: Isolation | undefined;
+  /** Operations entered that answer for what they compose in an old snapshot. */
+  #covers = 0;
   #changes: Change[] | undefined;
   #rolledBack = false;
   #forgotten = 0;
   #failure: { readonly error: unknown } | undefined;
 
-  constructor(name: string, change: Change | undefined) {
+  constructor(
+    name: string,
+    change: Change | undefined,
+    isolation?: Isolation,
+    isCovered = false,
+  ) {
     this.name = name;
+    this.isolation = isolation;
+    if (isCovered) this.#covers = 1;
     if (change !== undefined) this.#changes = [change];
   }
 
@@ -28,8 +41,12 @@ export class Fate {
     return this.#changes ?? [];
   }
 
-  /** Takes a request that is no statement. */
-  note(request: Request): void {
+  /**
+   * Takes a request that is no statement. The answer is for the operation that
+   * begins with it.
+   * @throws HoldfastError `ISOLATION_MISMATCH`, `OPERATION_INVALID`
+   */
+  note(request: Request): Cover | undefined {
     if (!(request instanceof Request))
       throw operationInvalid(
         this.name,
@@ -38,6 +55,25 @@ export class Fate {
     if (request.want === "rollback") this.#rolledBack = true;
     if (request.change !== undefined)
       (this.#changes ??= []).push(request.change);
+    return request.marks === undefined
+      ? undefined
+      : this.#entered(request.change?.operation ?? "", request.marks);
+  }
+
+  #entered(operation: string, marks: IsolationMarks): Cover | undefined {
+    const { isolation } = this;
+    if (isolation === undefined || this.#covers > 0) return undefined;
+    if (!mayRunInside(isolation, marks))
+      throw isolationMismatch(operation, this.name, isolation);
+    if (isolation === "readCommitted" || marks.snapshotSafe !== true)
+      return undefined;
+    this.#covers += 1;
+    return this;
+  }
+
+  /** The operation that was entered is over. */
+  end(): void {
+    this.#covers -= 1;
   }
 
   /** Runs a stretch of the body without a pause, and counts the calls it made that got no answer. */

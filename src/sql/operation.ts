@@ -1,5 +1,8 @@
 import { HoldfastError } from "../model/errors.ts";
 import type { ErrorDetails } from "../model/errors.ts";
+import { excerpt } from "../model/excerpt.ts";
+import { isIsolation } from "./isolation.ts";
+import type { Cover, IsolationMarks } from "./isolation.ts";
 import { Statement } from "./statement.ts";
 
 /** What a body may ask of the transaction it runs in. */
@@ -7,15 +10,19 @@ export class Request {
   readonly want: "row" | "rows" | "run" | "rollback" | "touch";
   readonly statement: Statement | undefined;
   readonly change: Change | undefined;
+  /** Of the operation that begins here, if one does. */
+  readonly marks: IsolationMarks | undefined;
 
   constructor(
     want: Request["want"],
     statement: Statement | undefined,
     change: Change | undefined,
+    marks?: IsolationMarks,
   ) {
     this.want = want;
     this.statement = statement;
     this.change = change;
+    this.marks = marks;
   }
 }
 
@@ -126,7 +133,7 @@ export function done<O>(value: O): Done<O> {
   return { value };
 }
 
-export interface OperationForms<I, O> {
+export interface OperationForms<I, O> extends IsolationMarks {
   /** The aggregate the input addresses: routing, batching, metrics, hints. */
   readonly key: (input: I) => string;
   /** The meaning of the operation. */
@@ -157,7 +164,12 @@ export interface Operation<I, O> extends OperationForms<I, O> {
 }
 
 /**
- * Defines an operation.
+ * Defines an operation. As the outermost call of a transaction it runs
+ * serializable unless it says `isolation: "readCommitted"`: what it selects is
+ * still so when it commits, or it is run again. Inside another operation or
+ * body the outermost call decides.
+ *
+ * @throws HoldfastError `OPERATION_INVALID`
  * @example
  * const rename = operation("rename", {
  *   key: (input: { id: string; name: string }) => input.id,
@@ -165,11 +177,79 @@ export interface Operation<I, O> extends OperationForms<I, O> {
  *     return yield* run(sql`UPDATE app_user SET name = ${name} WHERE id = ${id}`);
  *   },
  * });
+ * @example
+ * // Many callers change the same row: whoever locks it first need not be run again.
+ * const take = operation("take", {
+ *   key: (input: { item: string }) => input.item,
+ *   isolation: "readCommitted",
+ *   *one({ item }) {
+ *     const found = yield* row<{ left: number }>(
+ *       sql`SELECT left_over AS "left" FROM stock WHERE item = ${item} ${lockRow}`);
+ *     if (found === undefined || found.left === 0) return false;
+ *     yield* run(sql`UPDATE stock SET left_over = ${found.left - 1} WHERE item = ${item}`);
+ *     return true;
+ *   },
+ * });
  */
 export function operation<I, O>(
   name: string,
   forms: OperationForms<I, O>,
 ): Operation<I, O> {
+  checkForms(name, forms);
+  function composed(input: I): Tx<O> {
+    unanswered += 1;
+    return composing(input);
+  }
+  function* composing(input: I): Tx<O> {
+    const cover = yield new Request(
+      "touch",
+      undefined,
+      { operation: name, key: forms.key(input) },
+      forms,
+    );
+    unanswered -= 1;
+    if (cover === undefined) return yield* forms.one(input);
+    try {
+      return yield* forms.one(input);
+    } finally {
+      (cover as Cover).end();
+    }
+  }
+  Object.defineProperty(composed, "name", { value: name });
+  return Object.assign(composed, forms);
+}
+
+const storeOperations = new WeakSet<object>();
+
+/**
+ * An operation of our own. It locks what it decides by and counts on seeing
+ * what others committed before it got the lock, so it is `readCommitted`
+ * unless it says otherwise.
+ */
+export function storeOperation<I, O>(
+  name: string,
+  forms: OperationForms<I, O>,
+): Operation<I, O> {
+  const made = operation(name, { isolation: "readCommitted", ...forms });
+  storeOperations.add(made);
+  return made;
+}
+
+/** False for what a user wrote, whose locks come in an order that we do not know. */
+export function isStoreOperation(callee: object): boolean {
+  return storeOperations.has(callee);
+}
+
+const formNames: readonly string[] = [
+  "key",
+  "one",
+  "many",
+  "manyTakes",
+  "isolation",
+  "snapshotSafe",
+] satisfies (keyof OperationForms<never, unknown>)[];
+
+function checkForms<I, O>(name: string, forms: OperationForms<I, O>): void {
   if (typeof name !== "string" || name === "")
     throw new HoldfastError(
       "OPERATION_INVALID",
@@ -180,25 +260,41 @@ export function operation<I, O>(
       name,
       "needs `key: (input) => …` and a generator function `*one(input) { … }`.",
     );
+  for (const given of Object.keys(forms))
+    if (!formNames.includes(given))
+      throw operationInvalid(
+        name,
+        `has no use for ${excerpt(given)}. There are: ${formNames.join(", ")}.`,
+      );
   if (forms.many !== undefined && typeof forms.many !== "function")
     throw operationInvalid(
       name,
       "has a `many` that is no function. Write `*many(inputs) { … }`, or leave it out.",
     );
-  function composed(input: I): Tx<O> {
-    unanswered += 1;
-    return composing(input);
-  }
-  function* composing(input: I): Tx<O> {
-    yield new Request("touch", undefined, {
-      operation: name,
-      key: forms.key(input),
-    });
-    unanswered -= 1;
-    return yield* forms.one(input);
-  }
-  Object.defineProperty(composed, "name", { value: name });
-  return Object.assign(composed, forms);
+  checkIsolation(name, forms);
+}
+
+function checkIsolation<I, O>(
+  name: string,
+  { isolation, snapshotSafe, many }: OperationForms<I, O>,
+): void {
+  if (isolation !== undefined && !isIsolation(isolation))
+    throw operationInvalid(
+      name,
+      'has an `isolation` that is neither "serializable" nor "readCommitted".',
+    );
+  if (many !== undefined && isolation !== "readCommitted")
+    throw operationInvalid(
+      name,
+      'has a set form, `many`, and so needs `isolation: "readCommitted"`: one transaction for many callers would be run again for all of them. ' +
+        "Lock the rows that it decides by (`lockRow`), in `one` too.",
+    );
+  if (snapshotSafe === undefined) return;
+  if (!Object.is(snapshotSafe, true) || isolation !== "readCommitted")
+    throw operationInvalid(
+      name,
+      'may say `snapshotSafe: true` only together with `isolation: "readCommitted"`: serializable ones run inside serializable calls anyway.',
+    );
 }
 
 /** A body that was started, if it is a generator function. @throws HoldfastError `OPERATION_INVALID` */

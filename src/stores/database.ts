@@ -4,6 +4,7 @@ import type { Duration } from "../model/durations.ts";
 import type { Entropy } from "../model/entropy.ts";
 import type { OwnerId } from "../model/prefixed-id.ts";
 import type { Dialect } from "../sql/dialect.ts";
+import type { Isolation } from "../sql/isolation.ts";
 import type { Change, Operation, Tx } from "../sql/operation.ts";
 
 /** What `write` and `read` take: an operation, or a name for a body that has none. */
@@ -27,6 +28,18 @@ export type CallOutput<C extends Callee, O> = [C] extends [
 export interface WaitOptions {
   readonly signal?: AbortSignal | undefined;
   readonly timeout?: Duration | undefined;
+}
+
+/** What `write` may be told besides. */
+export interface WriteOptions extends WaitOptions {
+  /**
+   * Defaults to the operation's own, and for a body without one to
+   * `serializable`: the transaction happens as if it were alone, and is run
+   * again, for up to 15 seconds, when others got in its way. `readCommitted`
+   * spares the re-runs to those who lock what they decide by with `lockRow`.
+   * The outermost call decides for all that it composes.
+   */
+  readonly isolation?: Isolation | undefined;
 }
 
 /**
@@ -130,16 +143,33 @@ export interface Database {
    * Runs an operation in a transaction and resolves once its result is
    * durable. A signal or timeout cancels a call that no transaction has taken
    * yet; after that it is ignored and the call resolves.
+   *
+   * Your operations and bodies are serializable on both databases: what they
+   * select is still so when they commit. On Postgres that may take several
+   * runs, so a row that many callers change at once is better read with
+   * `lockRow` under `{ isolation: "readCommitted" }`.
+   *
+   * @throws HoldfastError `ISOLATION_MISMATCH` when what it composes needs
+   *   another isolation, `TRANSACTION_CONFLICT` or `DATABASE_BUSY` when others
+   *   got in its way for 15 seconds, `CONSTRAINT_VIOLATED`, `OUTCOME_UNKNOWN` …
    * @example
    * await database.write(deposit, { id: "ada", cents: 500 });
    * await database.write("clear", function* () {
    *   yield* run(sql`DELETE FROM account`);
    * });
+   * @example
+   * await database.write("spend", function* () {
+   *   const account = yield* row<{ cents: number }>(
+   *     sql`SELECT cents FROM account WHERE id = 'ada' ${lockRow}`);
+   *   if (account === undefined || account.cents < 500) return false;
+   *   yield* run(sql`UPDATE account SET cents = ${account.cents - 500} WHERE id = 'ada'`);
+   *   return true;
+   * }, { isolation: "readCommitted" });
    */
   write<C extends Callee, O = unknown>(
     operation: C,
     input: CallInput<C, O>,
-    options?: WaitOptions,
+    options?: WriteOptions,
   ): Promise<CallOutput<C, O>>;
 
   /**

@@ -2,6 +2,8 @@ import { durationMs } from "../model/durations.ts";
 import { HoldfastError } from "../model/errors.ts";
 import { excerpt } from "../model/excerpt.ts";
 import { isRecord, spokenKind } from "../model/spoken-kind.ts";
+import { isIsolation } from "../sql/isolation.ts";
+import type { Isolation } from "../sql/isolation.ts";
 import type { Database, WaitOptions } from "./database.ts";
 
 /**
@@ -90,6 +92,14 @@ export function givenDatabase(given: Database): Database {
 export function givenSignal(given: AbortSignal | undefined): void {
   if (given !== undefined && typeof given?.addEventListener !== "function")
     throw givenInvalid("signal", "an AbortSignal", given);
+}
+
+/** @throws HoldfastError `OPTION_INVALID` */
+export function givenIsolation(
+  given: Isolation | undefined,
+): Isolation | undefined {
+  if (given === undefined || isIsolation(given)) return given;
+  throw givenInvalid("isolation", '"serializable" or "readCommitted"', given);
 }
 
 /** How long a call waits, also for those that may have nothing to wait for. @throws HoldfastError `OPTION_INVALID`, `DURATION_INVALID` */

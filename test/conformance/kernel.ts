@@ -1,5 +1,6 @@
 import { changesSuite } from "./changes.suite.ts";
 import { closeSuite } from "./close.suite.ts";
+import { isolationSuite } from "./isolation.suite.ts";
 import { mistakesSuite } from "./mistakes.suite.ts";
 import { openSuite } from "./open.suite.ts";
 import { statementsSuite } from "./statements.suite.ts";
@@ -18,6 +19,7 @@ export function kernelConformance(backend: Backend): void {
     const sharing = sharingPlaces(backend);
     writeSuite(sharing);
     mistakesSuite(sharing);
+    isolationSuite(sharing);
     statementsSuite(sharing);
     valuesSuite(sharing);
     const used = { ...backend, place: backend.usedPlace ?? backend.place };

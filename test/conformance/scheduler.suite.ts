@@ -369,7 +369,10 @@ function failureTests(scene: InTriggers): void {
             yield* removeSchedule(due);
           },
         },
-        { onError: (error) => told.push((error as HoldfastError).code) },
+        {
+          isolation: "readCommitted",
+          onError: (error) => told.push((error as HoldfastError).code),
+        },
       );
       await mine.quiet();
       clock.advance(hour);

@@ -121,18 +121,22 @@ export function sessionComposingSuite(backend: Backend): void {
           fence,
           nodes: [said("hi", { id: "a" }), answered("there", { id: "b" })],
         });
-        await database.write("mine", function* () {
-          yield* commitTurn(turn);
-          yield* forkSession({
-            source: { id: parseSessionId("s") },
-            node: "a",
-            id: parseSessionId("f"),
-            at: clock.now(),
-            meta: {},
-            withState: undefined,
-            textOf: (payload) => codec.textOf(payload),
-          });
-        });
+        await database.write(
+          "mine",
+          function* () {
+            yield* commitTurn(turn);
+            yield* forkSession({
+              source: { id: parseSessionId("s") },
+              node: "a",
+              id: parseSessionId("f"),
+              at: clock.now(),
+              meta: {},
+              withState: undefined,
+              textOf: (payload) => codec.textOf(payload),
+            });
+          },
+          { isolation: "readCommitted" },
+        );
         expect(await pathIds(around, "f")).toBe("a");
         const { items: listed } = await store.list();
         expect(listed.map(({ firstUserMessage }) => firstUserMessage)).toEqual([

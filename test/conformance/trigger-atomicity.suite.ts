@@ -4,7 +4,7 @@ import type { Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import { rows, run } from "../../src/sql/operation.ts";
 import { processCodec } from "../../src/stores/process/environment.ts";
-import { fireSchedule } from "../../src/stores/schedule/fire.ts";
+import { fireOwnSchedule } from "../../src/stores/schedule/fire.ts";
 import { fireTrigger } from "../../src/stores/trigger/fire.ts";
 import { recordOccurrence } from "../../src/stores/trigger/record.ts";
 import { triggers } from "../../src/stores/trigger/index.ts";
@@ -79,7 +79,7 @@ export function triggerAtomicitySuite(backend: Backend): void {
         const [{ key, name } = { key: 0, name: "" }] = due;
         const kind = "trigger";
         await failingEverywhere(mine, function* () {
-          yield* fireSchedule({
+          yield* fireOwnSchedule({
             seen: {
               key,
               name: { kind, name },
@@ -165,7 +165,9 @@ async function failingEverywhere(
 ): Promise<number> {
   const before = await storedTriggers(side);
   for (let at = 1; ; at += 1) {
-    const outcome = side.database.write("failing", () => failingAt(at, body));
+    const outcome = side.database.write("failing", () => failingAt(at, body), {
+      isolation: "readCommitted",
+    });
     const isWhole = await outcome.catch(() => false);
     if (isWhole) return at - 1;
     expect((await rejection(outcome)).message).toBe("It fails here.");

@@ -319,6 +319,7 @@ export function writeSuite(backend: Backend): void {
 
 /** As `addNote`, in one statement and with a set form, so that Postgres shares commits too. */
 const addNoteTogether = operation("addNoteTogether", {
+  isolation: "readCommitted",
   key: (input: { readonly id: string }) => input.id,
   *one({ id }) {
     yield* addNote({ id });

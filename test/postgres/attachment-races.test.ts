@@ -65,11 +65,15 @@ describe("two puts of equal bytes that end at once", () => {
     scene(async ({ place, barrier, one, two }) => {
       await intend(one, "a", "n1");
       await intend(two, "b", "n2");
-      const first = one.write("first", function* () {
-        const isStored = yield* recordStored({ name: "n1" });
-        yield* barrier.stop();
-        return isStored;
-      });
+      const first = one.write(
+        "first",
+        function* () {
+          const isStored = yield* recordStored({ name: "n1" });
+          yield* barrier.stop();
+          return isStored;
+        },
+        { isolation: "readCommitted" },
+      );
       await barrier.stopped(1);
       const second = two.write(recordStored, { name: "n2" });
       await blocked({ place });
@@ -84,20 +88,27 @@ describe("two puts of equal bytes that end at once", () => {
     scene(async ({ place, barrier, one, two }) => {
       await intend(one, "a", "n1");
       await intend(one, "b", "n2");
-      const giving = one.write("give up", function* () {
-        yield* row(sql`
+      const giving = one.write(
+        "give up",
+        function* () {
+          yield* row(sql`
           SELECT name FROM holdfast_attachment_copy WHERE name = 'n1' ${lockRow}`);
-        yield* barrier.stop();
-      });
+          yield* barrier.stop();
+        },
+        { isolation: "readCommitted" },
+      );
       await barrier.stopped(1);
       const waiting = two.write(recordStored, { name: "n2" });
       await blocked({ place });
       await intend(one, "c", "n3");
       // Past the others, who would wait too: what counts is what the one that waited sees.
-      await one.write("stored", () =>
-        run(
-          sql`UPDATE holdfast_attachment_copy SET state = 'stored' WHERE name = 'n3'`,
-        ),
+      await one.write(
+        "stored",
+        () =>
+          run(
+            sql`UPDATE holdfast_attachment_copy SET state = 'stored' WHERE name = 'n3'`,
+          ),
+        { isolation: "readCommitted" },
       );
       await barrier.lift();
       await giving;
@@ -110,11 +121,15 @@ describe("two puts of equal bytes that end at once", () => {
     "tell a put that was given up while it waited",
     scene(async ({ place, barrier, one, two }) => {
       await intend(one, "a", "n1");
-      const giving = one.write("give up", function* () {
-        yield* run(sql`
+      const giving = one.write(
+        "give up",
+        function* () {
+          yield* run(sql`
           DELETE FROM holdfast_attachment_copy WHERE name = 'n1'`);
-        yield* barrier.stop();
-      });
+          yield* barrier.stop();
+        },
+        { isolation: "readCommitted" },
+      );
       await barrier.stopped(1);
       const waiting = two.write(recordStored, { name: "n1" });
       await blocked({ place });

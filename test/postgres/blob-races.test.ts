@@ -58,12 +58,18 @@ describe("two commits that refer to the same blob", () => {
     scene(async ({ database, barrier, session }) => {
       await blobs(database).put(bytesOf("abc"));
       const blob = blobOf(database, "abc", database.clock);
-      const first = database.write("first", function* () {
-        yield* addComponent(session, "a", blob);
-        yield* barrier.stop();
-      });
+      const first = database.write(
+        "first",
+        function* () {
+          yield* addComponent(session, "a", blob);
+          yield* barrier.stop();
+        },
+        { isolation: "readCommitted" },
+      );
       await barrier.stopped(1);
-      await database.write("second", () => addComponent(session, "b", blob));
+      await database.write("second", () => addComponent(session, "b", blob), {
+        isolation: "readCommitted",
+      });
       await barrier.lift();
       await first;
       expect(await storedTexts(database)).toEqual(["abc"]);
@@ -93,10 +99,14 @@ describe("collecting a blob that nothing refers to yet", () => {
     (_, refer) =>
       scene(async ({ database, barrier }) => {
         await blobs(database).put(bytesOf("abc"));
-        const committing = database.write("commit", function* () {
-          yield* refer(database)();
-          yield* barrier.stop();
-        });
+        const committing = database.write(
+          "commit",
+          function* () {
+            yield* refer(database)();
+            yield* barrier.stop();
+          },
+          { isolation: "readCommitted" },
+        );
         await barrier.stopped(1);
         const keeper = maintenance(database, { grace: 0 });
         expect(await keeper.collect()).toMatchObject({ kept: 1, deleted: 0 });
@@ -112,18 +122,22 @@ describe("collecting a blob that nothing refers to yet", () => {
     scene(async (around) => {
       const { database, barrier } = around;
       await blobs(database).put(bytesOf("abc"));
-      const removing = database.write("remove", function* () {
-        const locked = yield* lockedBlobs([hashes.abc], "passOver");
-        return yield* removeLocked(locked, 1_000, [
-          {
-            ...artifactRoots,
-            *usedOf(wanted) {
-              yield* barrier.stop();
-              return yield* artifactRoots.usedOf(wanted);
+      const removing = database.write(
+        "remove",
+        function* () {
+          const locked = yield* lockedBlobs([hashes.abc], "passOver");
+          return yield* removeLocked(locked, 1_000, [
+            {
+              ...artifactRoots,
+              *usedOf(wanted) {
+                yield* barrier.stop();
+                return yield* artifactRoots.usedOf(wanted);
+              },
             },
-          },
-        ]);
-      });
+          ]);
+        },
+        { isolation: "readCommitted" },
+      );
       await barrier.stopped(1);
       const putting = artifacts(database).put("n", "a", bytesOf("abc"));
       await blocked(around);
@@ -141,25 +155,33 @@ describe("removing the blobs of two sessions at once", () => {
     "takes along what both had",
     scene(async (around) => {
       const { database, barrier } = around;
-      await database.write("owners", function* () {
-        for (const session of [1, 2])
-          yield* addComponent(
-            session,
-            "c",
-            blobOf(database, "abc", database.clock),
-          );
-      });
+      await database.write(
+        "owners",
+        function* () {
+          for (const session of [1, 2])
+            yield* addComponent(
+              session,
+              "c",
+              blobOf(database, "abc", database.clock),
+            );
+        },
+        { isolation: "readCommitted" },
+      );
       const leave = (session: number, end: () => Tx<void>): Promise<unknown> =>
-        database.write(`leave ${session}`, function* () {
-          yield* run(sql`
+        database.write(
+          `leave ${session}`,
+          function* () {
+            yield* run(sql`
             DELETE FROM holdfast_session_component WHERE session = ${session}`);
-          const removed = yield* removeUnused({
-            hashes: [hashes.abc],
-            putUntil: 1_000,
-          });
-          yield* end();
-          return removed.blobs;
-        });
+            const removed = yield* removeUnused({
+              hashes: [hashes.abc],
+              putUntil: 1_000,
+            });
+            yield* end();
+            return removed.blobs;
+          },
+          { isolation: "readCommitted" },
+        );
       const first = leave(1, () => barrier.stop());
       await barrier.stopped(1);
       const second = leave(2, function* () {});
@@ -182,19 +204,23 @@ describe("sweeping an attachment", () => {
       await createSession(database, "other");
       const store = attachments(database);
       await store.put(s, bytesOf("abc"), text);
-      const intending = database.write("intend", function* () {
-        const intended = yield* recordIntent({
-          session: { id: "other" as SessionId },
-          id: hashes.abc,
-          size: 3,
-          description: text,
-          at: 2_000,
-          store: "database",
-          name: "not needed",
-        });
-        yield* barrier.stop();
-        return intended.stored !== undefined;
-      });
+      const intending = database.write(
+        "intend",
+        function* () {
+          const intended = yield* recordIntent({
+            session: { id: "other" as SessionId },
+            id: hashes.abc,
+            size: 3,
+            description: text,
+            at: 2_000,
+            store: "database",
+            name: "not needed",
+          });
+          yield* barrier.stop();
+          return intended.stored !== undefined;
+        },
+        { isolation: "readCommitted" },
+      );
       await barrier.stopped(1);
       const sweeping = store.sweep({ olderThan: 0 });
       await blocked(around);
@@ -213,11 +239,15 @@ describe("sweeping an attachment", () => {
       await createSession(database, "other");
       const store = attachments(database);
       await store.put(s, bytesOf("abc"), text);
-      const sweeping = database.write("sweep", function* () {
-        const swept = yield* sweepIntents({ until: 1_000, limit: 10 });
-        yield* barrier.stop();
-        return swept.count;
-      });
+      const sweeping = database.write(
+        "sweep",
+        function* () {
+          const swept = yield* sweepIntents({ until: 1_000, limit: 10 });
+          yield* barrier.stop();
+          return swept.count;
+        },
+        { isolation: "readCommitted" },
+      );
       await barrier.stopped(1);
       const putting = store.put({ id: "other" }, bytesOf("abc"), text);
       await blocked(around);
@@ -237,10 +267,14 @@ describe("sweeping an attachment", () => {
       await createSession(database, "other");
       const store = attachments(database);
       await store.put(s, bytesOf("abc"), text);
-      const holding = database.write("hold", function* () {
-        yield* row(sql`SELECT name FROM holdfast_attachment_copy ${lockRow}`);
-        yield* barrier.stop();
-      });
+      const holding = database.write(
+        "hold",
+        function* () {
+          yield* row(sql`SELECT name FROM holdfast_attachment_copy ${lockRow}`);
+          yield* barrier.stop();
+        },
+        { isolation: "readCommitted" },
+      );
       await barrier.stopped(1);
       const sweeping = store.sweep({ olderThan: 0 });
       await blocked(around);
@@ -271,11 +305,15 @@ describe("sweeping an attachment", () => {
       const { database, barrier } = around;
       const store = attachments(database);
       await store.put(s, bytesOf("abc"), text);
-      const committing = database.write("commit", function* () {
-        const root = yield* lockedSession({ id: "s" as SessionId });
-        yield* stampAttachments(root, [hashes.abc], 1_000);
-        yield* barrier.stop();
-      });
+      const committing = database.write(
+        "commit",
+        function* () {
+          const root = yield* lockedSession({ id: "s" as SessionId });
+          yield* stampAttachments(root, [hashes.abc], 1_000);
+          yield* barrier.stop();
+        },
+        { isolation: "readCommitted" },
+      );
       await barrier.stopped(1);
       const sweeping = store.sweep({ olderThan: 0 });
       await blocked(around);

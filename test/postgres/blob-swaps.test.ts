@@ -70,11 +70,15 @@ describe("sessions whose commits exchange equal blobs", () => {
           fence,
           ...content(value),
         });
-        return database.write(`swap ${handle.id}`, function* () {
-          yield* patience();
-          const words = "INSERT INTO holdfast_session_";
-          yield* driveUntil(barrier, words, commitTurn(turn));
-        });
+        return database.write(
+          `swap ${handle.id}`,
+          function* () {
+            yield* patience();
+            const words = "INSERT INTO holdfast_session_";
+            yield* driveUntil(barrier, words, commitTurn(turn));
+          },
+          { isolation: "readCommitted" },
+        );
       };
       const swaps = [swap(one, "right"), swap(two, "left")];
       await barrier.settled(2, place);
@@ -130,8 +134,11 @@ describe("a commit that replaces a blob which somebody is just putting", () => {
       await session.commit({ turn: "t1", components: parts({ c: "v" }) });
       const barrier = await Barrier.raise(place);
       const blob = blobOf(database, '"v"', database.clock);
-      const putting = database.write("put", () =>
-        driveUntil(barrier, "INSERT INTO holdfast_blob_put", storeBlob(blob)),
+      const putting = database.write(
+        "put",
+        () =>
+          driveUntil(barrier, "INSERT INTO holdfast_blob_put", storeBlob(blob)),
+        { isolation: "readCommitted" },
       );
       await barrier.stopped(1);
       const replacing = session.commit({
@@ -156,8 +163,11 @@ describe("a commit that replaces a blob which somebody is just putting", () => {
         fence,
         components: parts({ c: "w" }),
       });
-      const replacing = database.write("replace", () =>
-        driveUntil(barrier, "DELETE FROM holdfast_blob", commitTurn(turn)),
+      const replacing = database.write(
+        "replace",
+        () =>
+          driveUntil(barrier, "DELETE FROM holdfast_blob", commitTurn(turn)),
+        { isolation: "readCommitted" },
       );
       await barrier.stopped(1);
       const putting = blobs(database).put(bytesOf('"v"'));

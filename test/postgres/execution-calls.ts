@@ -25,7 +25,7 @@ import { storedUnder } from "./execution-tables.ts";
 
 /** The same meaning without the set form. */
 function alone<I, O>({ name, key, one }: Operation<I, O>): Operation<I, O> {
-  return operation(`${name} alone`, { key, one });
+  return operation(`${name} alone`, { key, one, isolation: "readCommitted" });
 }
 const appendAlone = alone(appendEvents);
 const createAlone = alone(createExecution);

@@ -21,19 +21,23 @@ test("a lock keeps from others only what it takes, however many functions it ser
         function: names[n % names.length] ?? "",
       });
     const barrier = await Barrier.raise(place);
-    const first = database.write("first", function* () {
-      const outcome = yield* lockPending.one({
-        at: 1_000,
-        holder: { ...holder, owner: database.owner },
-        leaseUntil: 2_000,
-        codeVersion: null,
-        functions: names.map((name) => ({ name: name as FunctionName })),
-        dueBy: 1_000,
-        limit: 4,
-      });
-      yield* barrier.stop();
-      return outcome.locked.map(({ id }) => id);
-    });
+    const first = database.write(
+      "first",
+      function* () {
+        const outcome = yield* lockPending.one({
+          at: 1_000,
+          holder: { ...holder, owner: database.owner },
+          leaseUntil: 2_000,
+          codeVersion: null,
+          functions: names.map((name) => ({ name: name as FunctionName })),
+          dueBy: 1_000,
+          limit: 4,
+        });
+        yield* barrier.stop();
+        return outcome.locked.map(({ id }) => id);
+      },
+      { isolation: "readCommitted" },
+    );
     await barrier.stopped(1);
     const lock = async () =>
       (

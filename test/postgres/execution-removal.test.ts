@@ -41,11 +41,15 @@ const onScene = (body: (scene: Scene) => Promise<void>) => () =>
       shell: place.shell(),
       app: place.app,
       createAndStop: (id) =>
-        database.write("create and stop", function* () {
-          const made = newExecution(around, { id, function: "g" }, 1_000);
-          yield* createExecution(made);
-          yield* barrier.stop();
-        }),
+        database.write(
+          "create and stop",
+          function* () {
+            const made = newExecution(around, { id, function: "g" }, 1_000);
+            yield* createExecution(made);
+            yield* barrier.stop();
+          },
+          { isolation: "readCommitted" },
+        ),
     });
   });
 
@@ -148,13 +152,17 @@ describe("retention beside other writers", () => {
       await store.create({ id: "a.n:x_1", function: "g" });
       await store.finish("a.n:x_1", 1, ok);
       await store.finish("a", 1, ok);
-      const logging = database.write("log and stop", function* () {
-        yield* appendLogs({
-          id: parseExecutionId("a.n:x_1"),
-          lines: [{ at: 1, level: "info", message: "last words" }],
-        });
-        yield* barrier.stop();
-      });
+      const logging = database.write(
+        "log and stop",
+        function* () {
+          yield* appendLogs({
+            id: parseExecutionId("a.n:x_1"),
+            lines: [{ at: 1, level: "info", message: "last words" }],
+          });
+          yield* barrier.stop();
+        },
+        { isolation: "readCommitted" },
+      );
       await barrier.stopped(1);
       const removing = store.removeFinished({ function: "f", keepNewest: 0 });
       await overOrWaiting(scene, removing);
@@ -172,8 +180,10 @@ describe("retention beside other writers", () => {
       await store.finish("a", 1, ok);
       const around = surroundings(database, { clock: manualClock(1_000) });
       const made = newExecution(around, { id: "a", function: "f" }, 1_000);
-      const creating = database.write("create slowly", () =>
-        driveToFirstRow(createExecution(made), () => barrier.stop()),
+      const creating = database.write(
+        "create slowly",
+        () => driveToFirstRow(createExecution(made), () => barrier.stop()),
+        { isolation: "readCommitted" },
       );
       await barrier.stopped(1);
       expect(await store.removeFinished({ keepNewest: 0 })).toMatchObject({

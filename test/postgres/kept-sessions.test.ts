@@ -69,11 +69,15 @@ describe("two transactions that concern the same sessions in opposite order", ()
       const store = processes(database);
       for (const [id] of both) await store.register({ id, kind: "k" });
       const done = both.map(([first, second]) =>
-        database.write("grants", function* () {
-          yield* granted(first, first);
-          yield* barrier.stop();
-          yield* granted(first, second);
-        }),
+        database.write(
+          "grants",
+          function* () {
+            yield* granted(first, first);
+            yield* barrier.stop();
+            yield* granted(first, second);
+          },
+          { isolation: "readCommitted" },
+        ),
       );
       await barrier.stopped(2);
       await barrier.lift();
@@ -127,10 +131,14 @@ describe("a session that is deleted", () => {
     scene(async ({ place, barrier, database }) => {
       const draft = { id: "p", kind: "k", wakeTarget: "a" };
       const process = processes(database).registering(draft);
-      const registered = database.write("register", function* () {
-        yield* registerProcess(process);
-        yield* barrier.stop();
-      });
+      const registered = database.write(
+        "register",
+        function* () {
+          yield* registerProcess(process);
+          yield* barrier.stop();
+        },
+        { isolation: "readCommitted" },
+      );
       await barrier.stopped(1);
       const deleted = sessions(database).delete("a");
       await blocked({ place });
@@ -147,10 +155,14 @@ describe("a session that is deleted", () => {
     scene(async ({ place, barrier, database }) => {
       const store = processes(database);
       await store.register({ id: "p", kind: "k" });
-      const kept = database.write("grant", function* () {
-        yield* granted("p", "a");
-        yield* barrier.stop();
-      });
+      const kept = database.write(
+        "grant",
+        function* () {
+          yield* granted("p", "a");
+          yield* barrier.stop();
+        },
+        { isolation: "readCommitted" },
+      );
       await barrier.stopped(1);
       const deleted = sessions(database).delete("a");
       await blocked({ place });

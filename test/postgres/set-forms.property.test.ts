@@ -13,7 +13,11 @@ import { withPlace } from "./place.ts";
 /** The same meaning without the set form. */
 const appendAlone: Operation<AppendEntry, AppendOutcome> = operation(
   "appendAlone",
-  { key: appendEntry.key, one: appendEntry.one },
+  {
+    key: appendEntry.key,
+    one: appendEntry.one,
+    isolation: "readCommitted",
+  },
 );
 
 const headCount = 6;

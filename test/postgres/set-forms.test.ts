@@ -182,6 +182,7 @@ describe("calls that run as a set", () => {
       const database = await place.open();
       const sizes: number[] = [];
       const count = operation("count", {
+        isolation: "readCommitted",
         key: (input: { readonly id: string }) => input.id,
         *one() {
           yield* row(sql`SELECT 1 AS one`);
@@ -208,6 +209,7 @@ describe("calls that run as a set", () => {
         let running = 0;
         let most = 0;
         const slow = operation("slow", {
+          isolation: "readCommitted",
           key: (input: { readonly id: string }) => input.id,
           *one() {
             yield* row(sql`SELECT 1 AS one`);
@@ -243,6 +245,7 @@ describe("calls that run as a set", () => {
     withPlace(async (place) => {
       const database = await place.open();
       const forgetful = operation("forgetful", {
+        isolation: "readCommitted",
         key: (input: { readonly id: string }) => input.id,
         *one({ id }) {
           yield* row(sql`SELECT 1 AS one`);

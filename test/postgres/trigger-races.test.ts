@@ -40,12 +40,15 @@ describe("a subscription of the host, while an occurrence is recorded for it", (
       };
       const order: string[] = [];
       const recorded = one
-        .write("record", () =>
-          driveUntil(
-            barrier,
-            "INSERT INTO holdfast_process",
-            recordOccurrence(occurrence),
-          ),
+        .write(
+          "record",
+          () =>
+            driveUntil(
+              barrier,
+              "INSERT INTO holdfast_process",
+              recordOccurrence(occurrence),
+            ),
+          { isolation: "readCommitted" },
         )
         .then((outcome) => {
           order.push("recorded");

@@ -36,7 +36,9 @@ function declaredPieces(program: Syntax): ReadonlySet<string> {
   for (const node of program.all()) {
     const isOperation =
       node.type === "VariableDeclarator" &&
-      node.child("init")?.child("callee")?.text === "operation";
+      /^(operation|storeOperation)$/.test(
+        node.child("init")?.child("callee")?.text ?? "",
+      );
     const isBody =
       node.type === "FunctionDeclaration" &&
       /^:\s*Tx</.test(node.child("returnType")?.text ?? "");

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { callable } from "../callable.ts";
 import { CallQueue, callsOf } from "./call-queue.ts";
 import { Call } from "./call.ts";
 import type { ManyForm } from "./call.ts";
@@ -11,7 +12,7 @@ const together: ManyForm = function* () {
 
 function call(name: string, key?: string, many?: ManyForm): Call {
   const change = key === undefined ? undefined : { operation: name, key };
-  const body = { name, start: () => together([]), change };
+  const body = { ...callable(name, () => together([])), change };
   return new Call(
     body,
     "write",

@@ -35,7 +35,7 @@ interface Answer {
 }
 
 /** What a transaction is for decides how it begins. */
-export type TransactionKind = "read" | "write" | "set";
+export type TransactionKind = "read" | "write" | "serializable" | "set";
 
 /**
  * One session with the server. Statements go one at a time, and after the

@@ -21,11 +21,17 @@ import type {
   Liveness,
   Stats,
   WaitOptions,
+  WriteOptions,
 } from "../../stores/database.ts";
 import { callable } from "../callable.ts";
+import type { Callable } from "../callable.ts";
 import { onGiveUp, orGiveUp } from "../give-up.ts";
 import { Meters } from "../meters.ts";
-import { refuseUnknown, refuseUnknownWait } from "../option-checks.ts";
+import {
+  checkedWrite,
+  refuseUnknown,
+  refuseUnknownWait,
+} from "../option-checks.ts";
 import { databaseClosed } from "../refusals.ts";
 import { Subscribers } from "../subscribers.ts";
 import { Announcer, notifyInside } from "./announcer.ts";
@@ -131,7 +137,7 @@ export class PostgresDatabase implements Database {
   write<C extends Callee, O>(
     what: C,
     how: CallInput<C, O>,
-    options?: WaitOptions,
+    options?: WriteOptions,
   ): Promise<CallOutput<C, O>> {
     return this.#call("write", what, how, options) as Promise<CallOutput<C, O>>;
   }
@@ -205,13 +211,15 @@ export class PostgresDatabase implements Database {
     access: "read" | "write",
     what: Callee,
     how: unknown,
-    options: WaitOptions | undefined,
+    options: WriteOptions | undefined,
   ): Promise<unknown> {
     return new Promise((resolve, reject) => {
       if (this.#closing !== undefined) throw databaseClosed();
-      refuseUnknownWait(options);
-      const body = callable(what, how);
-      const many = access === "write" ? manyFor(what, how) : undefined;
+      const isWrite = access === "write";
+      if (!isWrite) refuseUnknownWait(options);
+      const asked = isWrite ? checkedWrite(options) : undefined;
+      const body = callable(what, how, asked);
+      const many = isWrite ? manyFor(what, how, body) : undefined;
       const call = new Call(body, access, many, how, resolve, reject);
       call.stopWaiting = onGiveUp(
         `${access} "${body.name}"`,
@@ -263,8 +271,13 @@ export class PostgresDatabase implements Database {
 }
 
 /** The set form of an operation, if it may take this input. */
-function manyFor(what: Callee, input: unknown): ManyForm | undefined {
-  if (typeof what === "string") return undefined;
+function manyFor(
+  what: Callee,
+  input: unknown,
+  { isolation }: Callable,
+): ManyForm | undefined {
+  if (typeof what === "string" || isolation === "serializable")
+    return undefined;
   const { manyTakes, many } = what as Operation<unknown, unknown>;
   return manyTakes?.(input) === false ? undefined : many;
 }

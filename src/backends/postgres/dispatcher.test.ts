@@ -19,6 +19,7 @@ const alone = operation("alone", {
 });
 
 const together = operation("together", {
+  isolation: "readCommitted",
   key: (id: string) => id,
   *one(id) {
     return id;

@@ -8,6 +8,7 @@ import type { CallSet, Work } from "./call-queue.ts";
 import type { Call } from "./call.ts";
 import type { Connection } from "./connection.ts";
 import { Pool } from "./pool.ts";
+import { RerunGates } from "./rerun-gates.ts";
 import { pauseBeforeRetry } from "./retries.ts";
 import { SetForms, endingInSet } from "./set-forms.ts";
 import type { SetOutcome } from "./set-forms.ts";
@@ -37,6 +38,7 @@ export class Dispatcher {
   readonly #queue: CallQueue;
   readonly #pool: Pool;
   readonly #sets: SetForms;
+  readonly #gates = new RerunGates();
   readonly #onIdle: (() => void)[] = [];
   readonly #onRoom: (() => void)[] = [];
   /** Calls that a transaction has taken and that are not settled. */
@@ -185,7 +187,7 @@ export class Dispatcher {
     const startedMs = monotonicMs();
     const ending = await transact(
       connection,
-      "write",
+      call.body.isolation === "serializable" ? "serializable" : "write",
       call.body,
       this.#options.beforeCommit,
     );
@@ -257,6 +259,7 @@ export class Dispatcher {
     call.attempts += 1;
     meters.reruns += 1;
     if (error.code === "DATABASE_BUSY") meters.busyRetries += 1;
+    else if (call.access === "write" && !this.#gates.mayGo(call)) return;
     void sleep(pauseMs).then(() => this.#putBack(call));
   }
 
@@ -292,7 +295,9 @@ export class Dispatcher {
   #finish(call: Call): void {
     this.#running -= 1;
     this.#queue.finish(call);
-    this.#schedule();
+    const next = this.#gates.leave(call);
+    if (next === undefined) this.#schedule();
+    else this.#putBack(next);
   }
 
   #rejectWaiting(error: HoldfastError): void {
@@ -301,6 +306,7 @@ export class Dispatcher {
       if (call.firstTakenMs !== undefined) this.#running -= 1;
       call.reject(error);
     }
+    for (const call of this.#gates.drain()) this.#reject(call, error);
     this.#notice();
   }
 

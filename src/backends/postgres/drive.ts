@@ -20,8 +20,8 @@ export async function drive<T>(
     const request = step.value;
     const { want, statement } = request;
     if (statement === undefined) {
-      fate.note(request);
-      step = fate.during(() => body.next());
+      const answer = fate.note(request);
+      step = fate.during(() => body.next(answer));
       continue;
     }
     fate.assertMayRun(want, statement.template);

@@ -3,10 +3,10 @@ import { monotonicMs } from "../../host/timers.ts";
 import type { HoldfastError } from "../../model/errors.ts";
 import type { Call } from "./call.ts";
 
-/** A deadlock's victim that lost this often has an unlucky design, not bad luck. */
-const conflictsMax = 10;
 /** As long as SQLite waits for other processes. */
-const lockBudgetMs = 15_000;
+const budgetMs = 15_000;
+/** Whoever was in the way has long committed; more would only keep the caller waiting. */
+const conflictPauseMsMax = 64;
 /** A read changes nothing, so a broken connection is no reason to bother its caller. */
 const readAttemptsMax = 3;
 
@@ -28,12 +28,12 @@ export function pauseBeforeRetry(
         : undefined;
     case "DATABASE_BUSY":
       // Others get the connection meanwhile.
-      return waitedMs < lockBudgetMs
+      return waitedMs < budgetMs
         ? jittered(Math.min(50 * 2 ** call.attempts, 1_000))
         : undefined;
     case "TRANSACTION_CONFLICT":
-      return call.attempts < conflictsMax
-        ? jittered(2 ** call.attempts)
+      return waitedMs < budgetMs
+        ? jittered(Math.min(2 ** call.attempts, conflictPauseMsMax))
         : undefined;
     default:
       return undefined;

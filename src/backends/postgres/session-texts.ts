@@ -9,6 +9,7 @@ export interface SessionTexts {
   readonly begin: {
     readonly read: string;
     readonly write: string;
+    readonly serializable: string;
     readonly set: string;
   };
 }
@@ -42,6 +43,7 @@ export function sessionTexts(
   settings: Pick<Settings, "schema" | "durability" | "prepare">,
 ): SessionTexts {
   const write = "BEGIN ISOLATION LEVEL READ COMMITTED";
+  const serializable = "BEGIN ISOLATION LEVEL SERIALIZABLE";
   const read = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
   const set = `; SET LOCAL lock_timeout = ${setLockMsMax}`;
   // A pooler gives every transaction another session, so there the settings
@@ -56,6 +58,7 @@ export function sessionTexts(
     begin: {
       read: read + perTransaction,
       write: write + perTransaction,
+      serializable: serializable + perTransaction,
       set: write + perTransaction + set,
     },
   };

@@ -1,5 +1,6 @@
 import type { HoldfastError } from "../../model/errors.ts";
 import { Fate } from "../../sql/fate.ts";
+import type { Isolation } from "../../sql/isolation.ts";
 import type { Change, Tx } from "../../sql/operation.ts";
 import type { Connection, TransactionKind } from "./connection.ts";
 import { drive } from "./drive.ts";
@@ -25,6 +26,9 @@ export interface Body<T> {
   readonly name: string;
   readonly start: () => Tx<T>;
   readonly change: Change | undefined;
+  /** Read committed unless it is said. */
+  readonly isolation?: Isolation;
+  readonly isCovered?: boolean;
 }
 
 /** Said to the server as part of the transaction, right before COMMIT. */
@@ -45,7 +49,8 @@ export async function transact<T>(
   } catch (error) {
     return notBegun(connection, error);
   }
-  const fate = new Fate(body.name, body.change);
+  const { name, change, isolation = "readCommitted", isCovered } = body;
+  const fate = new Fate(name, change, isolation, isCovered);
   let value: T;
   try {
     value = await drive(connection, body.start, fate);

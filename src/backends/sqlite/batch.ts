@@ -112,10 +112,11 @@ function runInSavepoint(connection: Connection, call: Call): Outcome {
 }
 
 function runCall(connection: Connection, call: Call): Outcome {
-  const fate = new Fate(call.name, call.change);
+  const { name, change, start, isolation, isCovered } = call.body;
+  const fate = new Fate(name, change, isolation, isCovered);
   connection.traces = 0;
   try {
-    const value = fate.during(() => drive(call.start(), connection, fate));
+    const value = fate.during(() => drive(start(), connection, fate));
     return fate.verdict(value) === "commit"
       ? { kind: "committed", value, changes: changesOf(connection, fate) }
       : { kind: "rolledBack", value };

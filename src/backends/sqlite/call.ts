@@ -1,11 +1,9 @@
 import { monotonicMs } from "../../host/timers.ts";
-import type { Change, Tx } from "../../sql/operation.ts";
+import type { Callable } from "../callable.ts";
 
 /** A write that waits for its transaction, runs in it, and is then settled. */
 export class Call {
-  readonly name: string;
-  readonly start: () => Tx<unknown>;
-  readonly change: Change | undefined;
+  readonly body: Callable;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
   /** When it was queued, on the monotonic clock. */
@@ -16,15 +14,11 @@ export class Call {
   state: "new" | "queued" | "taken" | "cancelled" = "new";
 
   constructor(
-    name: string,
-    start: () => Tx<unknown>,
-    change: Change | undefined,
+    body: Callable,
     resolve: (value: unknown) => void,
     reject: (error: unknown) => void,
   ) {
-    this.name = name;
-    this.start = start;
-    this.change = change;
+    this.body = body;
     this.resolve = resolve;
     this.reject = reject;
   }

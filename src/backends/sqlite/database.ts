@@ -17,11 +17,16 @@ import type {
   Liveness,
   Stats,
   WaitOptions,
+  WriteOptions,
 } from "../../stores/database.ts";
 import { callable } from "../callable.ts";
 import { onGiveUp, orGiveUp } from "../give-up.ts";
 import type { Meters } from "../meters.ts";
-import { refuseUnknown, refuseUnknownWait } from "../option-checks.ts";
+import {
+  checkedWrite,
+  refuseUnknown,
+  refuseUnknownWait,
+} from "../option-checks.ts";
 import { databaseClosed } from "../refusals.ts";
 import type { Subscribers } from "../subscribers.ts";
 import { HoldfastError } from "../../model/errors.ts";
@@ -109,7 +114,7 @@ export class OpenSqliteDatabase implements SqliteDatabase {
   write<C extends Callee, O>(
     what: C,
     how: CallInput<C, O>,
-    options?: WaitOptions,
+    options?: WriteOptions,
   ): Promise<CallOutput<C, O>> {
     if (this.#closing !== undefined) return Promise.reject(databaseClosed());
     return this.#write(what, how, options) as Promise<CallOutput<C, O>>;
@@ -212,14 +217,13 @@ export class OpenSqliteDatabase implements SqliteDatabase {
     );
   }
 
-  #write(what: Callee, how: unknown, options?: WaitOptions): Promise<unknown> {
+  #write(what: Callee, how: unknown, options?: WriteOptions): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const { writes } = this.#parts;
       if (writes === undefined) throw readOnlyDatabase();
-      refuseUnknownWait(options);
-      const { name, start, change } = callable(what, how);
-      const call = new Call(name, start, change, resolve, reject);
-      call.stopWaiting = onGiveUp(`write "${name}"`, options, (error) => {
+      const body = callable(what, how, checkedWrite(options));
+      const call = new Call(body, resolve, reject);
+      call.stopWaiting = onGiveUp(`write "${body.name}"`, options, (error) => {
         if (!writes.cancel(call)) return;
         call.stopWaiting?.();
         reject(error);

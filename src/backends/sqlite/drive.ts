@@ -23,8 +23,7 @@ export function drive<T>(body: Tx<T>, connection: Connection, fate: Fate): T {
     const request = step.value;
     const { statement } = request;
     if (statement === undefined) {
-      fate.note(request);
-      step = body.next();
+      step = body.next(fate.note(request));
       continue;
     }
     fate.assertMayRun(request.want, statement.template);

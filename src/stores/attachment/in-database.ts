@@ -1,5 +1,5 @@
 import { lockRow } from "../../sql/dialect.ts";
-import { operation, row, run } from "../../sql/operation.ts";
+import { row, run, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Database } from "../database.ts";
@@ -14,24 +14,27 @@ interface NewBytes {
 }
 
 /** Only for a put that nobody has given up: nothing would remove them later. */
-const putBytes: Operation<NewBytes, void> = operation("putAttachmentBytes", {
-  key: (input: NewBytes) => input.name,
-  *one({ name, content }) {
-    const copy = yield* row<{ id: string; state: string }>(sql`
+const putBytes: Operation<NewBytes, void> = storeOperation(
+  "putAttachmentBytes",
+  {
+    key: (input: NewBytes) => input.name,
+    *one({ name, content }) {
+      const copy = yield* row<{ id: string; state: string }>(sql`
       SELECT id, state FROM holdfast_attachment_copy WHERE name = ${name} ${lockRow}`);
-    if (copy?.state !== "writing")
-      throw attachmentFailed(
-        copy?.id ?? name,
-        "a sweep has given the put up meanwhile",
-      );
-    yield* run(sql`
+      if (copy?.state !== "writing")
+        throw attachmentFailed(
+          copy?.id ?? name,
+          "a sweep has given the put up meanwhile",
+        );
+      yield* run(sql`
       INSERT INTO holdfast_attachment_bytes (name, content) VALUES (${name}, ${content})
       ON CONFLICT (name) DO NOTHING`);
+    },
   },
-});
+);
 
 const getBytes: Operation<{ readonly name: string }, Uint8Array | undefined> =
-  operation("getAttachmentBytes", {
+  storeOperation("getAttachmentBytes", {
     key: (input: { readonly name: string }) => input.name,
     *one({ name }) {
       const found = yield* row<{ readonly content: Uint8Array }>(sql`
@@ -40,7 +43,7 @@ const getBytes: Operation<{ readonly name: string }, Uint8Array | undefined> =
     },
   });
 
-const removeBytes: Operation<{ readonly name: string }, void> = operation(
+const removeBytes: Operation<{ readonly name: string }, void> = storeOperation(
   "removeAttachmentBytes",
   {
     key: (input: { readonly name: string }) => input.name,

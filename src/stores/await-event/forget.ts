@@ -1,5 +1,5 @@
 import { integersOf, lockRow } from "../../sql/dialect.ts";
-import { announce, operation, rows, run } from "../../sql/operation.ts";
+import { announce, rows, run, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { forgetGroups, forgetGroupsOf } from "../effect-group/forget.ts";
@@ -39,7 +39,7 @@ export interface ForgetAwaits {
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
-export const forgetAwaits: Operation<ForgetAwaits, number> = operation(
+export const forgetAwaits: Operation<ForgetAwaits, number> = storeOperation(
   "forgetAwaits",
   {
     key: (input: ForgetAwaits) => aggregateOf(input),

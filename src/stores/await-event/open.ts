@@ -3,7 +3,7 @@ import { instantOf } from "../../model/clock.ts";
 import type { Now } from "../../model/clock.ts";
 import type { Encoded } from "../../model/encoded.ts";
 import { expiryAt } from "../../model/lease.ts";
-import { operation, row } from "../../sql/operation.ts";
+import { row, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { sharedKeyOf } from "./session-key.ts";
@@ -43,7 +43,8 @@ export interface OpenedAwaitEvent {
  *   `AWAIT_EVENT_REVOKED`: one that was revoked is never opened again.
  */
 export const openAwaitEvent: Operation<OpenAwaitEvent, OpenedAwaitEvent> =
-  operation("openAwaitEvent", {
+  storeOperation("openAwaitEvent", {
+    snapshotSafe: true,
     key: (input: OpenAwaitEvent) => aggregateOf(input),
     *one(input) {
       const { scope, key, answerWithinMs } = input;

@@ -1,4 +1,4 @@
-import { operation, rows } from "../../sql/operation.ts";
+import { rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { sift } from "../execution/damaged.ts";
@@ -27,7 +27,7 @@ import type {
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` or `CORRUPT_ROW`.
  */
 export const readAwaitEvent: Operation<AwaitPlace, AwaitRecord | undefined> =
-  operation("readAwaitEvent", {
+  storeOperation("readAwaitEvent", {
     key: (input: AwaitPlace) => aggregateOf(input),
     *one(input) {
       return yield* eventAt(yield* livingKeyOf(input.scope), input);
@@ -60,7 +60,7 @@ export interface StoredPage<E> extends Sifted<E> {
 export const listAwaitEvents: Operation<
   ListAwaitEvents,
   StoredPage<AwaitRecord>
-> = operation("listAwaitEvents", {
+> = storeOperation("listAwaitEvents", {
   key: (input: ListAwaitEvents) => input.session?.id ?? "",
   *one({ scope, state, after, limit, ...given }) {
     const session = yield* livingKeyOf(given);

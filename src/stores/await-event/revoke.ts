@@ -1,7 +1,7 @@
 import { instantOf } from "../../model/clock.ts";
 import type { Now } from "../../model/clock.ts";
 import { lockRow } from "../../sql/dialect.ts";
-import { operation, rows } from "../../sql/operation.ts";
+import { rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { placeInGroups } from "../effect-group/place.ts";
@@ -32,9 +32,8 @@ export interface RevokedSlice {
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
-export const revokeAwaitSlice: Operation<RevokeSlice, RevokedSlice> = operation(
-  "revokeAwaitSlice",
-  {
+export const revokeAwaitSlice: Operation<RevokeSlice, RevokedSlice> =
+  storeOperation("revokeAwaitSlice", {
     key: (input: RevokeSlice) => input.session?.id ?? "",
     *one({ scope, after, rowsMax, now: tell, ...given }) {
       const session = yield* sharedKeyOf(given);
@@ -55,5 +54,4 @@ export const revokeAwaitSlice: Operation<RevokeSlice, RevokedSlice> = operation(
       const next = found.length < rowsMax ? undefined : found.at(-1)?.key;
       return { revoked: events.length, next };
     },
-  },
-);
+  });

@@ -4,7 +4,7 @@ import type { Now } from "../../model/clock.ts";
 import { tokenInvalid } from "../../model/await-token.ts";
 import type { AwaitEventId } from "../../model/await-token.ts";
 import type { Encoded } from "../../model/encoded.ts";
-import { announce, operation, run } from "../../sql/operation.ts";
+import { announce, run, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { sharedKeyOf } from "./session-key.ts";
@@ -45,7 +45,7 @@ export interface ResolveAwaitEvent {
  * @throws HoldfastError `AWAIT_TOKEN_INVALID`
  */
 export const resolveAwaitEvent: Operation<ResolveAwaitEvent, Settlement> =
-  operation("resolveAwaitEvent", {
+  storeOperation("resolveAwaitEvent", {
     key: (input: ResolveAwaitEvent) => input.id,
     *one({ id, isGenuine, answer, now }) {
       const secret = yield* signingSecret();
@@ -90,9 +90,8 @@ export interface EndAwaitEvent extends AwaitPlace {
  * @throws HoldfastError `AWAIT_EVENT_NOT_FOUND`, `SESSION_NOT_FOUND` or
  *   `SESSION_DELETED`.
  */
-export const endAwaitEvent: Operation<EndAwaitEvent, Settlement> = operation(
-  "endAwaitEvent",
-  {
+export const endAwaitEvent: Operation<EndAwaitEvent, Settlement> =
+  storeOperation("endAwaitEvent", {
     key: (input: EndAwaitEvent) => aggregateOf(input),
     *one(input) {
       const { scope, key, end, now } = input;
@@ -102,8 +101,7 @@ export const endAwaitEvent: Operation<EndAwaitEvent, Settlement> = operation(
       if (event === undefined) throw awaitEventNotFound(input);
       return yield* settled({ ...locked, event }, { kind: end });
     },
-  },
-);
+  });
 
 /** Await-events that are locked since an instant: one that somebody wants to end, and those whose time was over before. */
 interface LockedEvents {

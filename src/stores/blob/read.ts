@@ -1,6 +1,6 @@
 import type { StoredBlob } from "../../model/blob.ts";
 import { textsOf } from "../../sql/dialect.ts";
-import { operation, row, rows } from "../../sql/operation.ts";
+import { row, rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 
@@ -42,7 +42,7 @@ export function* sizesOfBlobs(
 export const findBlob: Operation<
   { readonly hash: string },
   StoredBlob | undefined
-> = operation("findBlob", {
+> = storeOperation("findBlob", {
   key: (input: { readonly hash: string }) => input.hash,
   *one({ hash }) {
     return yield* readBlob(hash);

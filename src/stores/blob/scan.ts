@@ -1,4 +1,4 @@
-import { operation, row, rows } from "../../sql/operation.ts";
+import { row, rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 
@@ -19,14 +19,17 @@ export function* blobsAfter(
 }
 
 /** Where a walk ends that does not care for what comes while it goes on. */
-export const newestBlob: Operation<object, number> = operation("newestBlob", {
-  key: () => "",
-  *one() {
-    const found = yield* row<{ readonly key: number }>(sql`
+export const newestBlob: Operation<object, number> = storeOperation(
+  "newestBlob",
+  {
+    key: () => "",
+    *one() {
+      const found = yield* row<{ readonly key: number }>(sql`
       SELECT key FROM holdfast_blob ORDER BY key DESC LIMIT 1`);
-    return found?.key ?? 0;
+      return found?.key ?? 0;
+    },
   },
-});
+);
 
 /** What the blobs of one kind take. */
 export interface BlobSizes {
@@ -50,7 +53,7 @@ interface SizesAfter {
 }
 
 /** The sizes of the next blobs of a walk, by kind. */
-export const blobSizesAfter: Operation<SizesAfter, SizesPage> = operation(
+export const blobSizesAfter: Operation<SizesAfter, SizesPage> = storeOperation(
   "blobSizesAfter",
   {
     key: () => "",

@@ -3,7 +3,7 @@ import { instantOf } from "../../model/clock.ts";
 import type { Now } from "../../model/clock.ts";
 import { attemptsOf } from "../../model/effect-group.ts";
 import type { GroupKind, GroupMember } from "../../model/effect-group.ts";
-import { operation, row, run } from "../../sql/operation.ts";
+import { row, run, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { awaitEventNotFound } from "../await-event/errors.ts";
@@ -33,31 +33,34 @@ export interface OpenGroup extends GroupPlace {
  * @throws HoldfastError `GROUP_CONFLICT`, `AWAIT_EVENT_NOT_FOUND`,
  *   `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
-export const openGroup: Operation<OpenGroup, boolean> = operation("openGroup", {
-  key: (input: OpenGroup) => aggregateOf(input),
-  *one(input) {
-    const { scope, key, kind, members, now } = input;
-    const session = yield* sharedKeyOf(scope);
-    const inserted = yield* row<{ readonly key: number }>(sql`
+export const openGroup: Operation<OpenGroup, boolean> = storeOperation(
+  "openGroup",
+  {
+    key: (input: OpenGroup) => aggregateOf(input),
+    *one(input) {
+      const { scope, key, kind, members, now } = input;
+      const session = yield* sharedKeyOf(scope);
+      const inserted = yield* row<{ readonly key: number }>(sql`
       INSERT INTO holdfast_effect_group (session, scope_kind, scope, name, kind, opened_at)
       VALUES (${session}, ${scope.kind}, ${scope.id}, ${key}, ${kind}, ${instantOf(now)})
       ON CONFLICT (session, scope_kind, scope, name) DO NOTHING RETURNING key`);
-    if (inserted === undefined) {
-      const found = yield* groupRowAt(session, input);
-      if (found === undefined) throw groupNotFound(input);
-      assertSameGroup(input, input, yield* withMembers(found));
-      return false;
-    }
-    yield* timeOutMembers(session, input);
-    for (const [ordinal, member] of members.entries()) {
-      yield* run(sql`
+      if (inserted === undefined) {
+        const found = yield* groupRowAt(session, input);
+        if (found === undefined) throw groupNotFound(input);
+        assertSameGroup(input, input, yield* withMembers(found));
+        return false;
+      }
+      yield* timeOutMembers(session, input);
+      for (const [ordinal, member] of members.entries()) {
+        yield* run(sql`
         INSERT INTO holdfast_effect_group_member (effect_group, ordinal, kind, name, attempts)
         VALUES (${inserted.key}, ${ordinal}, ${member.kind}, ${member.key}, ${attemptsOf(member)})`);
-    }
-    yield* placeMembers(session, inserted.key);
-    return true;
+      }
+      yield* placeMembers(session, inserted.key);
+      return true;
+    },
   },
-});
+);
 
 /** Nobody may have noticed yet that the time of some is over. @throws HoldfastError `AWAIT_EVENT_NOT_FOUND` */
 function* timeOutMembers(

@@ -1,6 +1,6 @@
 import { nextPlaces } from "../../model/effect-group.ts";
 import type { MemberEnd } from "../../model/effect-group.ts";
-import { announce, operation, rows, run } from "../../sql/operation.ts";
+import { announce, rows, run, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Statement } from "../../sql/statement.ts";
@@ -88,7 +88,7 @@ function* placeUnlessDamaged(session: number, group: number): Tx<void> {
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` or `CORRUPT_ROW`.
  */
-export const settleGroup: Operation<GroupPlace, number> = operation(
+export const settleGroup: Operation<GroupPlace, number> = storeOperation(
   "settleGroup",
   {
     key: (input: GroupPlace) => aggregateOf(input),

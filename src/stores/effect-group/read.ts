@@ -1,4 +1,4 @@
-import { operation, rows } from "../../sql/operation.ts";
+import { rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { aggregateOf } from "../await-event/event-row.ts";
@@ -28,7 +28,7 @@ export interface GroupStanding extends GroupRecord {
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` or `CORRUPT_ROW`.
  */
 export const readGroup: Operation<GroupPlace, GroupStanding | undefined> =
-  operation("readGroup", {
+  storeOperation("readGroup", {
     key: (input: GroupPlace) => aggregateOf(input),
     *one(input) {
       const session = yield* livingKeyOf(input.scope);
@@ -62,7 +62,7 @@ export interface ListGroups {
 export const listGroups: Operation<
   ListGroups,
   StoredPage<GroupRecord>
-> = operation("listGroups", {
+> = storeOperation("listGroups", {
   key: (input: ListGroups) => input.session?.id ?? "",
   *one({ after, limit, ...given }) {
     const session = yield* livingKeyOf(given);

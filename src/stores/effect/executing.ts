@@ -2,9 +2,9 @@ import { durationMs } from "../../model/durations.ts";
 import type { Duration } from "../../model/durations.ts";
 import { effectResultRefused } from "../../model/effect-errors.ts";
 import type { EffectEnvelope } from "../../model/effect-envelope.ts";
-import type { WaitOptions } from "../database.ts";
+import type { WaitOptions, WriteOptions } from "../database.ts";
 import { checkedInterval } from "../renewing.ts";
-import { givenWait, optionsOf, waitNames } from "../given.ts";
+import { givenIsolation, givenWait, optionsOf, waitNames } from "../given.ts";
 import { checkedFunction, checkedRetryOf } from "./checks.ts";
 import type { EffectRetry } from "./checks.ts";
 import type { SettledEffect } from "./claim.ts";
@@ -38,7 +38,7 @@ export interface EffectExecuteOptions<T> extends EffectReplayOptions<T> {
   readonly isTransient?: (error: unknown) => boolean;
 }
 
-export interface EffectTransactOptions extends WaitOptions {
+export interface EffectTransactOptions extends WriteOptions {
   /** Which attempt, 1 unless told. */
   readonly attempt?: number;
 }
@@ -86,9 +86,11 @@ export interface EffectExecution {
   /**
    * The same for what is done in this very database: the body and the record
    * of it are one transaction, so it happens exactly once. A body that throws
-   * leaves nothing but the record of what it threw.
+   * leaves nothing but the record of what it threw. Like every body of yours
+   * it is serializable; `isolation: "readCommitted"` is for those that lock
+   * what they decide by with `lockRow`.
    *
-   * @throws HoldfastError as `execute`
+   * @throws HoldfastError as `execute`, and `ISOLATION_MISMATCH`
    * @example
    * await effects.transact(turn, "reserve", { kind: "reserve", input: { seat: 4 } }, function* () {
    *   return yield* run(sql`UPDATE seat SET taken = 1 WHERE id = 4 AND taken = 0`);
@@ -117,6 +119,8 @@ const executeOptionNames = [
   "delay",
   "isTransient",
 ] as const;
+
+const transactOptionNames = [...waitNames, "attempt", "isolation"] as const;
 
 export function effectExecution(around: EffectSurroundings): EffectExecution {
   const execute: EffectExecution["execute"] = async (
@@ -150,11 +154,13 @@ export function effectExecution(around: EffectSurroundings): EffectExecution {
       body: EffectBody<T>,
       given?: EffectTransactOptions,
     ) {
-      const options = optionsOf(given, [...waitNames, "attempt"]);
+      const options = optionsOf(given, transactOptionNames);
       const wanted = wantedEffect(around, scope, key, envelope, options);
       const own = checkedFunction("body", body);
       const wait = givenWait(options);
-      const settled = await transactEffect(around, wanted, own, wait);
+      const isolation = givenIsolation(options.isolation);
+      const terms = { body: own, isolation, wait };
+      const settled = await transactEffect(around, wanted, terms);
       if (settled.status === "failed") throw readFailure(around, settled);
       return readValue(around, settled) as T;
     },

@@ -3,7 +3,7 @@ import { registryKeys } from "../../model/process-replay-key.ts";
 import { signalType } from "../../model/process.ts";
 import type { ProcessStatus } from "../../model/process.ts";
 import type { Tx } from "../../sql/operation.ts";
-import type { WaitOptions } from "../database.ts";
+import type { WaitOptions, WriteOptions } from "../database.ts";
 import { checkedText } from "../execution/checks.ts";
 import { appendProcessEvent } from "../process/append-event.ts";
 import {
@@ -75,6 +75,11 @@ export interface Commander extends ProcessSurroundings {
   readonly environment: EffectEnvironment;
 }
 
+/** The bodies of commands are ours: they lock what they decide by. */
+export function ownTerms(options: WaitOptions): WriteOptions {
+  return { ...givenWait(options), isolation: "readCommitted" };
+}
+
 /** Registers a process and grants its handle in the transaction that records it. */
 export function startProcess(
   commander: Commander,
@@ -112,7 +117,7 @@ export function startProcess(
         });
       return { id, existed };
     },
-    givenWait(options),
+    ownTerms(options),
   );
 }
 
@@ -135,7 +140,7 @@ export function listProcesses(
     commandKey(commander, options, "list", ...parts),
     { kind: "process.list", input: asked },
     () => listed(input, cursor),
-    givenWait(options),
+    ownTerms(options),
   );
 }
 
@@ -186,7 +191,7 @@ export async function transferProcesses(
     function* () {
       yield* transferHandles(input);
     },
-    givenWait(options),
+    ownTerms(options),
   );
 }
 
@@ -242,7 +247,7 @@ function append(
       const { sequence } = appended.event;
       return { process, sequence, status: appended.status };
     },
-    givenWait(options),
+    ownTerms(options),
   );
 }
 

@@ -15,7 +15,7 @@ import type { RemovalReport } from "../session/removing.ts";
 import { sessionNamed } from "../session/session-name.ts";
 import type { SessionName } from "../session/session-name.ts";
 import { givenWait } from "../given.ts";
-import { commandKey } from "./process-commands.ts";
+import { commandKey, ownTerms } from "./process-commands.ts";
 import type { Commander, ProcessCommandOptions } from "./process-commands.ts";
 import { checkedScope } from "./scope.ts";
 import type { EffectScope } from "./scope.ts";
@@ -47,7 +47,7 @@ export async function awaitProcess(
       if (end === undefined) throw new Error("It had ended.");
       return outputView(codec, end);
     },
-    wait,
+    ownTerms(wait),
   );
 }
 
@@ -94,7 +94,7 @@ export async function deleteSessionOf(
       function* (): Tx<number | null> {
         return (yield* meantGeneration(id)) ?? null;
       },
-      wait,
+      ownTerms(wait),
     ));
   return store.execute(
     scope,

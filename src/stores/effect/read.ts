@@ -1,7 +1,7 @@
 import { decideEffect, holderOfEffect } from "../../model/effect.ts";
 import type { EffectHolder, EffectState } from "../../model/effect.ts";
 import type { Encoded } from "../../model/encoded.ts";
-import { operation, row, rows } from "../../sql/operation.ts";
+import { row, rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { sift } from "../execution/damaged.ts";
@@ -37,7 +37,7 @@ export type EffectAnswer =
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
  */
-export const askEffect: Operation<AskEffect, EffectAnswer> = operation(
+export const askEffect: Operation<AskEffect, EffectAnswer> = storeOperation(
   "askEffect",
   {
     key: (input: AskEffect) => aggregateOf(input.effect),
@@ -90,7 +90,7 @@ interface FullRow extends EffectRow {
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
  */
 export const readEffect: Operation<EffectRef, StoredEffect | undefined> =
-  operation("readEffect", {
+  storeOperation("readEffect", {
     key: (ref: EffectRef) => aggregateOf(ref),
     *one(ref) {
       const session = yield* livingSessionOf(ref.scope);
@@ -152,9 +152,8 @@ export interface StoredEffectPage extends Sifted<EffectSummary> {
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
-export const listEffects: Operation<ListEffects, StoredEffectPage> = operation(
-  "listEffects",
-  {
+export const listEffects: Operation<ListEffects, StoredEffectPage> =
+  storeOperation("listEffects", {
     key: (input: ListEffects) => aggregateOf(input),
     *one({ scope, after, limit }) {
       const session = yield* livingSessionOf(scope);
@@ -177,8 +176,7 @@ export const listEffects: Operation<ListEffects, StoredEffectPage> = operation(
             : undefined,
       };
     },
-  },
-);
+  });
 
 function summaryOf(found: Omit<FullRow, "envelope">): EffectSummary {
   const state = stateOf(found);

@@ -4,6 +4,7 @@ import type { Encoded } from "../../model/encoded.ts";
 import { isOfTheStore } from "../../model/error-origins.ts";
 import type { ProvenDeath } from "../../model/lease.ts";
 import { newToken } from "../../model/token.ts";
+import type { Isolation } from "../../sql/isolation.ts";
 import { rollbackWith, startedBody } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import type { WaitOptions } from "../database.ts";
@@ -20,6 +21,13 @@ import type { Step } from "./steps.ts";
 /** What is done in the transaction that records it. It may be run again, so it is pure apart from its statements. */
 export type EffectBody<T> = () => Tx<T>;
 
+export interface TransactTerms<T> {
+  readonly body: EffectBody<T>;
+  /** Serializable by default: the body is the caller's. */
+  readonly isolation: Isolation | undefined;
+  readonly wait: WaitOptions;
+}
+
 /**
  * What an effect came to that is done in this very database: as it is
  * recorded, or by doing and recording it in one transaction. What the body
@@ -30,14 +38,13 @@ export type EffectBody<T> = () => Tx<T>;
 export async function transactEffect<T>(
   around: EffectSurroundings,
   wanted: WantedEffect,
-  body: EffectBody<T>,
-  wait: WaitOptions,
+  terms: TransactTerms<T>,
 ): Promise<SettledEffect> {
   const attempt = around.isStrict
     ? undefined
     : (death: ProvenDeath | undefined): Promise<Step> =>
-        tryToTransact(around, wanted, body, death, wait.signal);
-  const ready = await readyEffect(around, wanted, attempt, wait);
+        tryToTransact(around, wanted, terms, death);
+  const ready = await readyEffect(around, wanted, attempt, terms.wait);
   if (ready.kind === "settled") return ready.effect;
   throw new Error("Nothing is claimed here.");
 }
@@ -45,9 +52,8 @@ export async function transactEffect<T>(
 async function tryToTransact<T>(
   around: EffectSurroundings,
   wanted: WantedEffect,
-  body: EffectBody<T>,
+  { body, isolation, wait: { signal } }: TransactTerms<T>,
   death: ProvenDeath | undefined,
-  signal: AbortSignal | undefined,
 ): Promise<Step> {
   const { database, clock, entropy } = around;
   const recording = {
@@ -70,7 +76,7 @@ async function tryToTransact<T>(
           ? recorded
           : yield* rollbackWith(recorded);
       },
-      { signal },
+      { signal, isolation },
     );
     return stepAfter(around, wanted, answer);
   } catch (error) {

@@ -9,7 +9,7 @@ import {
 import { splitToParts } from "../../model/execution-id.ts";
 import type { ExecutionId } from "../../model/execution-id.ts";
 import { isSameRun, lastHolder } from "../../model/execution-state.ts";
-import { operation, row } from "../../sql/operation.ts";
+import { row, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { appendManyOnPostgres } from "./append.many.postgres.ts";
@@ -55,9 +55,9 @@ export interface AppendOutcome {
  *   `VERSION_CONFLICT`, `LOCK_LOST`, `EVENTS_INVALID`, `DELAY_EXISTS`,
  *   `EXECUTION_EXISTS`, and what a transition refuses.
  */
-export const appendEvents: Operation<AppendEvents, AppendOutcome> = operation(
-  "appendEvents",
-  {
+export const appendEvents: Operation<AppendEvents, AppendOutcome> =
+  storeOperation("appendEvents", {
+    snapshotSafe: true,
     key: (input: AppendEvents) => input.id,
     *one(input) {
       assertAppendable(input);
@@ -70,8 +70,7 @@ export const appendEvents: Operation<AppendEvents, AppendOutcome> = operation(
     // What cannot be appended is for `one` to refuse.
     manyTakes: (input) =>
       (isQuiet(input) || isFinish(input)) && isAppendable(input),
-  },
-);
+  });
 
 interface Moved {
   readonly key: number;

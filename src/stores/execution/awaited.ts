@@ -1,7 +1,7 @@
 import type { LoggedResponse } from "../../model/execution-event.ts";
 import { executionNotFound } from "../../model/execution-errors.ts";
 import type { ExecutionId } from "../../model/execution-id.ts";
-import { operation, row } from "../../sql/operation.ts";
+import { row, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { responsePage } from "./history.ts";
@@ -19,7 +19,7 @@ interface AfterCursor {
 export const responsesAfter: Operation<
   AfterCursor,
   Page<LoggedResponse>
-> = operation("responsesAfter", {
+> = storeOperation("responsesAfter", {
   key: (input: AfterCursor) => input.id,
   *one({ id, after }) {
     const found = yield* row<{

@@ -1,6 +1,6 @@
 import { HoldfastError } from "../../model/errors.ts";
 import type { ExecutionId } from "../../model/execution-id.ts";
-import { operation, row, run } from "../../sql/operation.ts";
+import { row, run, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Statement } from "../../sql/statement.ts";
@@ -34,9 +34,8 @@ const rangesMax = 200;
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, `BACKTRACE_EXISTS` when a
  *   range begins where a different one does, `TEXT_INVALID`, `OPTION_INVALID`, `VALUE_TOO_LARGE`.
  */
-export const appendBacktraces: Operation<AppendBacktraces, void> = operation(
-  "appendBacktraces",
-  {
+export const appendBacktraces: Operation<AppendBacktraces, void> =
+  storeOperation("appendBacktraces", {
     key: (input: AppendBacktraces) => input.id,
     *one({ id, ranges }) {
       checkedCount("ranges.length", ranges.length, { min: 1, max: rangesMax });
@@ -53,8 +52,7 @@ export const appendBacktraces: Operation<AppendBacktraces, void> = operation(
           yield* assertSame(id, execution, { from, to, hash });
       }
     },
-  },
-);
+  });
 
 export interface ReadBacktrace {
   readonly id: ExecutionId;
@@ -64,7 +62,7 @@ export interface ReadBacktrace {
 
 /** @throws HoldfastError `EXECUTION_NOT_FOUND`, `BACKTRACE_NOT_FOUND`, `OPTION_INVALID`. */
 export const readBacktrace: Operation<ReadBacktrace, BacktraceRange> =
-  operation("readBacktrace", {
+  storeOperation("readBacktrace", {
     key: (input: ReadBacktrace) => input.id,
     *one({ id, which }) {
       const { key } = yield* standing(id);

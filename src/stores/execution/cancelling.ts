@@ -5,7 +5,7 @@ import type {
 } from "../../model/execution-event.ts";
 import type { ExecutionId } from "../../model/execution-id.ts";
 import type { FunctionName } from "../../model/function-name.ts";
-import { operation, row, rows } from "../../sql/operation.ts";
+import { row, rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { sift } from "./damaged.ts";
@@ -55,7 +55,7 @@ interface CancellingRow extends EventRow {
 
 /** What is being cancelled, of one function, in the order of ids. @throws HoldfastError `OPTION_INVALID` */
 export const listCancelling: Operation<ListCancelling, CancellingPage> =
-  operation("listCancelling", {
+  storeOperation("listCancelling", {
     key: (input: ListCancelling) => input.function,
     *one({ function: name, limit: wanted, after = "" }) {
       const limit = checkedLimit(wanted);

@@ -1,7 +1,7 @@
 import { isExecutionStatus } from "../../model/execution-status.ts";
 import type { ExecutionStatus } from "../../model/execution-status.ts";
 import type { FunctionName } from "../../model/function-name.ts";
-import { operation, row, rows } from "../../sql/operation.ts";
+import { row, rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Database } from "../database.ts";
@@ -81,7 +81,7 @@ interface Group {
   readonly last_key: number;
 }
 
-const lastExecutionKey: Operation<undefined, number> = operation(
+const lastExecutionKey: Operation<undefined, number> = storeOperation(
   "lastExecutionKey",
   {
     key: () => "",
@@ -96,7 +96,7 @@ const lastExecutionKey: Operation<undefined, number> = operation(
 const countSlice: Operation<
   CountSlice,
   { readonly groups: readonly Group[]; readonly lastKey: number | undefined }
-> = operation("countSlice", {
+> = storeOperation("countSlice", {
   key: () => "",
   *one({ after, upTo, sliceRows, now }) {
     const groups = yield* rows<Group>(sql`

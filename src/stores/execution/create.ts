@@ -10,7 +10,7 @@ import { splitToParts } from "../../model/execution-id.ts";
 import type { ExecutionId } from "../../model/execution-id.ts";
 import type { Lifecycle } from "../../model/execution-state.ts";
 import { lockRow } from "../../sql/dialect.ts";
-import { announce, operation, row, run } from "../../sql/operation.ts";
+import { announce, row, run, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { createManyOnPostgres } from "./create.many.postgres.ts";
@@ -44,7 +44,8 @@ export interface CreateOutcome {
  *   its parent is not there, or can have no more children.
  */
 export const createExecution: Operation<NewExecution, CreateOutcome> =
-  operation("createExecution", {
+  storeOperation("createExecution", {
+    snapshotSafe: true,
     key: (input: NewExecution) => input.id,
     *one(input) {
       const parts = splitToParts(input.id);

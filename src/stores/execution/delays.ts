@@ -3,7 +3,7 @@ import type { DelayId } from "../../model/delay-id.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import type { DelayOutcome } from "../../model/execution-event.ts";
 import { lockRow } from "../../sql/dialect.ts";
-import { announce, operation, row, run } from "../../sql/operation.ts";
+import { announce, row, run, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { addResponse, earlierResponse } from "./respond.ts";
@@ -27,7 +27,7 @@ export type AnswerDelayOutcome =
  * @throws HoldfastError `DELAY_NOT_FOUND` when it was never requested.
  */
 export const answerDelay: Operation<AnswerDelay, AnswerDelayOutcome> =
-  operation("answerDelay", {
+  storeOperation("answerDelay", {
     key: (input: AnswerDelay) => splitDelayId(input.delay).execution,
     *one({ delay, at, outcome }) {
       const { execution, joinSet } = splitDelayId(delay);
@@ -72,18 +72,21 @@ export interface PauseDelay {
 }
 
 /** Stops a delay from expiring, or lets it expire again. May be repeated. @throws HoldfastError `DELAY_NOT_FOUND` */
-export const pauseDelay: Operation<PauseDelay, void> = operation("pauseDelay", {
-  key: (input: PauseDelay) => splitDelayId(input.delay).execution,
-  *one({ delay, isPaused }) {
-    const found = yield* row<{ readonly is_paused: number }>(sql`
+export const pauseDelay: Operation<PauseDelay, void> = storeOperation(
+  "pauseDelay",
+  {
+    key: (input: PauseDelay) => splitDelayId(input.delay).execution,
+    *one({ delay, isPaused }) {
+      const found = yield* row<{ readonly is_paused: number }>(sql`
       SELECT is_paused FROM holdfast_execution_delay WHERE id = ${delay} ${lockRow}`);
-    if (found === undefined) throw delayNotFound(delay);
-    if (found.is_paused === Number(isPaused)) return;
-    yield* run(sql`
+      if (found === undefined) throw delayNotFound(delay);
+      if (found.is_paused === Number(isPaused)) return;
+      yield* run(sql`
       UPDATE holdfast_execution_delay SET is_paused = ${Number(isPaused)} WHERE id = ${delay}`);
-    yield* announce(timerSet, splitDelayId(delay).execution);
+      yield* announce(timerSet, splitDelayId(delay).execution);
+    },
   },
-});
+);
 
 function delayNotFound(delay: DelayId): HoldfastError {
   return new HoldfastError(

@@ -7,7 +7,7 @@ import { parseJoinSetId } from "../../model/join-set-id.ts";
 import type { JoinSetId } from "../../model/join-set-id.ts";
 import type { RetryPolicy } from "../../model/retry-policy.ts";
 import { textRows } from "../../sql/dialect.ts";
-import { operation, row, rows } from "../../sql/operation.ts";
+import { row, rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { undamaged } from "./damaged.ts";
@@ -32,7 +32,7 @@ interface OfFunctions {
 }
 
 /** When the next execution of each function can be locked, as far as its time goes. */
-export const earliestDue: Operation<OfFunctions, EarliestDue> = operation(
+export const earliestDue: Operation<OfFunctions, EarliestDue> = storeOperation(
   "earliestDue",
   {
     key: (input: OfFunctions) => input.functions[0] ?? "",
@@ -61,9 +61,8 @@ export const earliestDue: Operation<OfFunctions, EarliestDue> = operation(
  * none. A damaged row that no handler can deal with stays the earliest: sleep
  * a while after a round that dealt with nothing.
  */
-export const earliestTimer: Operation<void, number | undefined> = operation(
-  "earliestTimer",
-  {
+export const earliestTimer: Operation<void, number | undefined> =
+  storeOperation("earliestTimer", {
     key: () => "",
     *one() {
       const found = yield* row<Readonly<Record<string, number | null>>>(sql`
@@ -80,8 +79,7 @@ export const earliestTimer: Operation<void, number | undefined> = operation(
       );
       return instants.length === 0 ? undefined : Math.min(...instants);
     },
-  },
-);
+  });
 
 /** Something whose time is over and that nobody has dealt with yet. */
 export type ExpiredTimer =
@@ -137,9 +135,8 @@ interface ExpiredBy {
  * is gone, so asking from the start again is right too, unless something
  * stands in the way there.
  */
-export const expiredTimers: Operation<ExpiredBy, ExpiredTimers> = operation(
-  "expiredTimers",
-  {
+export const expiredTimers: Operation<ExpiredBy, ExpiredTimers> =
+  storeOperation("expiredTimers", {
     key: () => "",
     *one(input) {
       const found = [
@@ -156,8 +153,7 @@ export const expiredTimers: Operation<ExpiredBy, ExpiredTimers> = operation(
         next: found.length > input.limit ? page.at(-1)?.place : undefined,
       };
     },
-  },
-);
+  });
 
 interface Found {
   readonly place: TimerPlace;

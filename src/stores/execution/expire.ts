@@ -4,7 +4,7 @@ import {
 } from "../../model/execution-decisions.ts";
 import type { ExecutionEvent } from "../../model/execution-event.ts";
 import type { ExecutionId } from "../../model/execution-id.ts";
-import { operation, row } from "../../sql/operation.ts";
+import { row, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { appendTo } from "./append-to.ts";
@@ -32,7 +32,7 @@ export interface ExpireLock {
  * extended it or given it back meanwhile.
  */
 export const expireLock: Operation<ExpireLock, "expired" | "notExpired"> =
-  operation("expireLock", {
+  storeOperation("expireLock", {
     key: (input: ExpireLock) => input.id,
     *one({ id, at, random, endings }) {
       const record = yield* lockedRecord(id);
@@ -64,7 +64,7 @@ export interface ExpireDeadline {
 export const expireDeadline: Operation<
   ExpireDeadline,
   "timedOut" | "requested" | "notExpired"
-> = operation("expireDeadline", {
+> = storeOperation("expireDeadline", {
   key: (input: ExpireDeadline) => input.id,
   *one({ id, at, endings }) {
     const record = yield* lockedRecord(id);

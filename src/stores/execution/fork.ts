@@ -7,7 +7,7 @@ import {
 import { splitToParts, topLevelOf } from "../../model/execution-id.ts";
 import type { ExecutionId } from "../../model/execution-id.ts";
 import type { ExecutionState } from "../../model/execution-state.ts";
-import { operation, row } from "../../sql/operation.ts";
+import { row, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { announceState } from "./announce-state.ts";
@@ -58,9 +58,8 @@ export interface ForkOutcome {
  *   `FORK_TOO_LARGE`, `NOT_FAILED` when there is nothing to try again,
  *   `EXECUTION_EXISTS`, `EXECUTION_BEING_REMOVED`.
  */
-export const forkExecution: Operation<ForkExecution, ForkOutcome> = operation(
-  "forkExecution",
-  {
+export const forkExecution: Operation<ForkExecution, ForkOutcome> =
+  storeOperation("forkExecution", {
     key: (input: ForkExecution) => input.id,
     *one(input) {
       const { source, id, at } = input;
@@ -91,8 +90,7 @@ export const forkExecution: Operation<ForkExecution, ForkOutcome> = operation(
       yield* fillFork(record, { key: outcome.key, id }, from, at);
       return { ...outcome, nextVersion: from.version + 2 };
     },
-  },
-);
+  });
 
 /** The copy that was made before, if there is one and it is this one. */
 function* earlierFork({

@@ -7,7 +7,7 @@ import type { ExecutionId } from "../../model/execution-id.ts";
 import { decideCancellation } from "../../model/execution-decisions.ts";
 import type { ExecutionState, Lifecycle } from "../../model/execution-state.ts";
 import { isHeld } from "../../model/execution-transition.ts";
-import { operation, run } from "../../sql/operation.ts";
+import { run, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { appendTo } from "./append-to.ts";
@@ -53,7 +53,7 @@ function hasNotChanged({ version }: ExecutionState): Changed {
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`,
  *   `EXECUTION_RUNNING`, `EXECUTION_CANCELLING` or `EXECUTION_PARKED`.
  */
-export const pauseExecution: Operation<OfExecution, Changed> = operation(
+export const pauseExecution: Operation<OfExecution, Changed> = storeOperation(
   "pauseExecution",
   {
     key: keyOf,
@@ -76,7 +76,7 @@ export const pauseExecution: Operation<OfExecution, Changed> = operation(
 );
 
 /** Lets a paused execution go on. May be repeated. @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `EXECUTION_CANCELLING` or `EXECUTION_PARKED`. */
-export const unpauseExecution: Operation<OfExecution, Changed> = operation(
+export const unpauseExecution: Operation<OfExecution, Changed> = storeOperation(
   "unpauseExecution",
   {
     key: keyOf,
@@ -90,7 +90,7 @@ export const unpauseExecution: Operation<OfExecution, Changed> = operation(
 );
 
 /** Lets a parked execution go on. May be repeated. @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `EXECUTION_CANCELLING` or `EXECUTION_PAUSED`. */
-export const unparkExecution: Operation<OfExecution, Changed> = operation(
+export const unparkExecution: Operation<OfExecution, Changed> = storeOperation(
   "unparkExecution",
   {
     key: keyOf,
@@ -123,7 +123,7 @@ export type CancellationOutcome =
 export const requestCancellation: Operation<
   RequestCancellation,
   CancellationOutcome
-> = operation("requestCancellation", {
+> = storeOperation("requestCancellation", {
   key: (input: RequestCancellation) => input.id,
   *one({ id, at, reason, cancelled }) {
     const record = yield* lockedRecord(id);
@@ -160,7 +160,7 @@ export interface CancelActivity extends OfExecution {
 export const cancelActivity: Operation<
   CancelActivity,
   "cancelled" | "alreadyFinished"
-> = operation("cancelActivity", {
+> = storeOperation("cancelActivity", {
   key: (input: CancelActivity) => input.id,
   *one({ id, at, cancelled }) {
     const record = yield* lockedRecord(id);
@@ -183,7 +183,7 @@ export interface SetProgress extends Omit<OfExecution, "at"> {
 }
 
 /** Shows how far an execution has come. @throws HoldfastError `EXECUTION_NOT_FOUND` */
-export const setProgress: Operation<SetProgress, void> = operation(
+export const setProgress: Operation<SetProgress, void> = storeOperation(
   "setProgress",
   {
     key: (input: SetProgress) => input.id,

@@ -1,4 +1,4 @@
-import { row, rows, operation } from "../../sql/operation.ts";
+import { row, rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Statement } from "../../sql/statement.ts";
@@ -43,7 +43,7 @@ export interface ExecutionPage {
  * @throws HoldfastError `OPTION_INVALID`, `CURSOR_INVALID`
  */
 export const listExecutions: Operation<ListExecutions, ExecutionPage> =
-  operation("listExecutions", {
+  storeOperation("listExecutions", {
     key: ({ filter }: ListExecutions) => filter?.function ?? "",
     *one({ filter = {}, limit: wanted, cursor: text, now }) {
       const limit = checkedLimit(wanted);

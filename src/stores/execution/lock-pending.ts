@@ -5,7 +5,7 @@ import { assertLeaseAhead } from "../../model/execution-lock.ts";
 import type { FunctionName } from "../../model/function-name.ts";
 import type { RetryPolicy } from "../../model/retry-policy.ts";
 import { integersOf, skipLocked } from "../../sql/dialect.ts";
-import { announce, operation, rows, run } from "../../sql/operation.ts";
+import { announce, rows, run, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { eventColumnsOf } from "./event-row.ts";
@@ -56,7 +56,7 @@ export interface LockPendingOutcome {
  * @throws HoldfastError `LOCK_EXPIRY_INVALID`
  */
 export const lockPending: Operation<LockPending, LockPendingOutcome> =
-  operation("lockPending", {
+  storeOperation("lockPending", {
     key: (input: LockPending) => input.holder.executor,
     *one(input) {
       assertLeaseAhead(input);

@@ -16,7 +16,7 @@ import type { FunctionName } from "../../model/function-name.ts";
 import { retryPolicyFor } from "../../model/retry-policy.ts";
 import type { RetryPolicy } from "../../model/retry-policy.ts";
 import { integersOf } from "../../sql/dialect.ts";
-import { operation, rows } from "../../sql/operation.ts";
+import { rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { assertNext } from "./append.ts";
@@ -94,9 +94,8 @@ export interface Extended {
  *
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, `VERSION_CONFLICT`, and those of `canAppendLock`.
  */
-export const lockExecution: Operation<LockOne, LockedExecution> = operation(
-  "lockExecution",
-  {
+export const lockExecution: Operation<LockOne, LockedExecution> =
+  storeOperation("lockExecution", {
     key: (input: LockOne) => input.id,
     *one(input) {
       const record = yield* lockedRecord(input.id);
@@ -107,8 +106,7 @@ export const lockExecution: Operation<LockOne, LockedExecution> = operation(
         kind === "new" ? input : keepingRetry(input, record),
       );
     },
-  },
-);
+  });
 
 /**
  * Extends the lock of the run that locked the execution last, as long as
@@ -120,7 +118,7 @@ export const lockExecution: Operation<LockOne, LockedExecution> = operation(
 export const extendLock: Operation<
   Omit<LockOne, "check">,
   Extended
-> = operation("extendLock", {
+> = storeOperation("extendLock", {
   key: (input: Omit<LockOne, "check">) => input.id,
   *one(input) {
     const record = yield* lockedRecord(input.id);
@@ -158,7 +156,7 @@ export interface CreateAndLock {
 export const createAndLock: Operation<
   CreateAndLock,
   CreateOutcome & { readonly locked?: LockedExecution }
-> = operation("createAndLock", {
+> = storeOperation("createAndLock", {
   key: (input: CreateAndLock) => input.execution.id,
   *one({ execution, lock }) {
     const outcome = yield* createExecution(execution);

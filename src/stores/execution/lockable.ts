@@ -1,5 +1,5 @@
 import type { FunctionName } from "../../model/function-name.ts";
-import { operation, row } from "../../sql/operation.ts";
+import { row, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { candidatesOf } from "./candidates.ts";
@@ -24,9 +24,8 @@ export interface Lockable {
 }
 
 /** Whether there is something to lock, or when to look again if nothing happens before. */
-export const findLockable: Operation<LookForLockable, Lockable> = operation(
-  "findLockable",
-  {
+export const findLockable: Operation<LookForLockable, Lockable> =
+  storeOperation("findLockable", {
     key: (input: LookForLockable) => input.functions[0]?.name ?? "",
     *one({ functions, now, walkAfter }) {
       const free = functions.filter((served) => !hasLimit(served));
@@ -54,8 +53,7 @@ export const findLockable: Operation<LookForLockable, Lockable> = operation(
         walked,
       };
     },
-  },
-);
+  });
 
 /** When the next of a function is due, and when the next lease of one that is only kept in memory has passed. */
 function* changesOf(name: FunctionName, now: number): Tx<readonly number[]> {

@@ -4,7 +4,7 @@ import { excerpt } from "../../model/excerpt.ts";
 import type { ExecutionId } from "../../model/execution-id.ts";
 import { parseRunId } from "../../model/prefixed-id.ts";
 import type { RunId } from "../../model/prefixed-id.ts";
-import { operation, run } from "../../sql/operation.ts";
+import { run, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { lockedKey } from "./locked-key.ts";
@@ -47,20 +47,23 @@ const linesMax = 200;
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, `OPTION_INVALID`,
  *   `ID_MALFORMED`, `TEXT_INVALID`, `VALUE_TOO_LARGE`.
  */
-export const appendLogs: Operation<AppendLogs, void> = operation("appendLogs", {
-  key: (input: AppendLogs) => input.id,
-  *one({ id, lines }) {
-    checkedCount("lines.length", lines.length, { min: 1, max: linesMax });
-    for (const line of lines) assertLine(line);
-    // The lock gives the lines of one execution their keys in the order in
-    // which they become visible, so that a reader's cursor passes over none.
-    const execution = yield* lockedKey(id);
-    for (const { at, level, message, run: runId, payload } of lines)
-      yield* run(sql`
+export const appendLogs: Operation<AppendLogs, void> = storeOperation(
+  "appendLogs",
+  {
+    key: (input: AppendLogs) => input.id,
+    *one({ id, lines }) {
+      checkedCount("lines.length", lines.length, { min: 1, max: linesMax });
+      for (const line of lines) assertLine(line);
+      // The lock gives the lines of one execution their keys in the order in
+      // which they become visible, so that a reader's cursor passes over none.
+      const execution = yield* lockedKey(id);
+      for (const { at, level, message, run: runId, payload } of lines)
+        yield* run(sql`
         INSERT INTO holdfast_execution_log (execution, at, run, level, message, payload)
         VALUES (${execution}, ${at}, ${runId ?? null}, ${level}, ${message}, ${payload ?? null})`);
+    },
   },
-});
+);
 
 function assertLine({ at, level, message, run: runId }: NewLogLine): void {
   if (runId !== undefined) parseRunId(runId);

@@ -5,7 +5,7 @@ import type {
 import { eventNotFound } from "../../model/execution-errors.ts";
 import type { ExecutionId } from "../../model/execution-id.ts";
 import { textsOf } from "../../sql/dialect.ts";
-import { operation, rows } from "../../sql/operation.ts";
+import { rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Statement } from "../../sql/statement.ts";
@@ -26,7 +26,7 @@ export interface ReadEvent {
  * One event. @throws HoldfastError `EXECUTION_NOT_FOUND`, with
  *   `details.missing` "event" when the execution exists; `CORRUPT_ROW`.
  */
-export const readEvent: Operation<ReadEvent, LoggedEvent> = operation(
+export const readEvent: Operation<ReadEvent, LoggedEvent> = storeOperation(
   "readEvent",
   {
     key: (input: ReadEvent) => input.id,
@@ -40,16 +40,14 @@ export const readEvent: Operation<ReadEvent, LoggedEvent> = operation(
 );
 
 /** The newest event. @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW`. */
-export const readLastEvent: Operation<ExecutionId, LoggedEvent> = operation(
-  "readLastEvent",
-  {
+export const readLastEvent: Operation<ExecutionId, LoggedEvent> =
+  storeOperation("readLastEvent", {
     key: (id: ExecutionId) => id,
     *one(id) {
       const { key, version } = yield* standing(id);
       return (yield* eventAt(key, version)) ?? missing(id, version);
     },
-  },
-);
+  });
 
 export interface ListEvents {
   readonly id: ExecutionId;
@@ -82,7 +80,7 @@ export interface EventPage extends Sifted<ListedEvent> {
  *
  * @throws HoldfastError `OPTION_INVALID`
  */
-export const listEvents: Operation<ListEvents, EventPage> = operation(
+export const listEvents: Operation<ListEvents, EventPage> = storeOperation(
   "listEvents",
   {
     key: (input: ListEvents) => input.id,

@@ -2,7 +2,7 @@ import type { Encoded } from "../../model/encoded.ts";
 import type { ExecutionId } from "../../model/execution-id.ts";
 import type { RunId } from "../../model/prefixed-id.ts";
 import { integersOf } from "../../sql/dialect.ts";
-import { operation, row, rows } from "../../sql/operation.ts";
+import { row, rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Statement } from "../../sql/statement.ts";
@@ -43,16 +43,19 @@ export interface LogPage extends Sifted<LogLine> {
 }
 
 /** Log lines in the order of writing. Of an unknown execution there are none. @throws HoldfastError `OPTION_INVALID` */
-export const listLogs: Operation<ListLogs, LogPage> = operation("listLogs", {
-  key: (input: ListLogs) => input.id,
-  *one({ id, after = 0, limit: wanted, includeDerived = false }) {
-    const limit = checkedLimit(wanted);
-    checkedCount("after", after);
-    return includeDerived
-      ? yield* linesOfTree(id, after, limit)
-      : yield* linesOfOne(id, after, limit);
+export const listLogs: Operation<ListLogs, LogPage> = storeOperation(
+  "listLogs",
+  {
+    key: (input: ListLogs) => input.id,
+    *one({ id, after = 0, limit: wanted, includeDerived = false }) {
+      const limit = checkedLimit(wanted);
+      checkedCount("after", after);
+      return includeDerived
+        ? yield* linesOfTree(id, after, limit)
+        : yield* linesOfOne(id, after, limit);
+    },
   },
-});
+);
 
 const nothing: LogPage = { items: [], damaged: [], next: undefined };
 

@@ -2,7 +2,7 @@ import { HoldfastError } from "../../model/errors.ts";
 import type { LoggedResponse } from "../../model/execution-event.ts";
 import type { ExecutionId } from "../../model/execution-id.ts";
 import type { JoinSetId } from "../../model/join-set-id.ts";
-import { operation, rows } from "../../sql/operation.ts";
+import { rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { sift } from "./damaged.ts";
@@ -41,9 +41,8 @@ export interface ResponsePage extends Sifted<LoggedResponse> {
  *
  * @throws HoldfastError `OPTION_INVALID`
  */
-export const listResponses: Operation<ListResponses, ResponsePage> = operation(
-  "listResponses",
-  {
+export const listResponses: Operation<ListResponses, ResponsePage> =
+  storeOperation("listResponses", {
     key: (input: ListResponses) => input.id,
     *one(input) {
       const limit = checkedLimit(input.limit);
@@ -76,8 +75,7 @@ export const listResponses: Operation<ListResponses, ResponsePage> = operation(
         lastSeq,
       };
     },
-  },
-);
+  });
 
 interface SeqRange {
   readonly isUp: boolean;

@@ -3,7 +3,7 @@ import { HoldfastError } from "../../model/errors.ts";
 import type { Created, ResultKind } from "../../model/execution-event.ts";
 import { executionNotFound } from "../../model/execution-errors.ts";
 import type { ExecutionId } from "../../model/execution-id.ts";
-import { operation, row, rows } from "../../sql/operation.ts";
+import { row, rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { eventAt } from "./event-row.ts";
@@ -21,7 +21,7 @@ export interface ExecutionDetails extends ExecutionSummary {
 
 /** @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW`. */
 export const readExecution: Operation<ExecutionId, ExecutionDetails> =
-  operation("readExecution", {
+  storeOperation("readExecution", {
     key: (id: ExecutionId) => id,
     *one(id) {
       const found = yield* row<
@@ -46,9 +46,8 @@ export interface CreatedRequest {
 }
 
 /** @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW`. */
-export const readCreated: Operation<ExecutionId, CreatedRequest> = operation(
-  "readCreated",
-  {
+export const readCreated: Operation<ExecutionId, CreatedRequest> =
+  storeOperation("readCreated", {
     key: (id: ExecutionId) => id,
     *one(id) {
       const { key } = yield* standing(id);
@@ -57,8 +56,7 @@ export const readCreated: Operation<ExecutionId, CreatedRequest> = operation(
       if (event.kind !== "created") throw corruptLog(id, 0);
       return { at, created: event };
     },
-  },
-);
+  });
 
 export interface FinishedResult {
   /** Of the event that ended it. */
@@ -71,7 +69,7 @@ export interface FinishedResult {
 
 /** How an execution ended; undefined when it has not. @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW`. */
 export const readResult: Operation<ExecutionId, FinishedResult | undefined> =
-  operation("readResult", {
+  storeOperation("readResult", {
     key: (id: ExecutionId) => id,
     *one(id) {
       const { key, version, state } = yield* standing(id);

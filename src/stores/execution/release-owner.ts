@@ -8,7 +8,7 @@ import type { ExecutionState } from "../../model/execution-state.ts";
 import { lastHolder } from "../../model/execution-state.ts";
 import { isHeld } from "../../model/execution-transition.ts";
 import type { OwnerId } from "../../model/prefixed-id.ts";
-import { operation, row, rows } from "../../sql/operation.ts";
+import { row, rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { appendTo } from "./append-to.ts";
@@ -36,7 +36,7 @@ export interface Held {
 }
 
 /** A page of the executions that a process holds: locked by it, or kept in its memory while they wait. */
-export const heldBy: Operation<HeldBy, Held> = operation("heldBy", {
+export const heldBy: Operation<HeldBy, Held> = storeOperation("heldBy", {
   key: (input: HeldBy) => input.owner,
   *one({ owner, at, limit, after }) {
     const { leaseUntil, key } = after ?? { leaseUntil: 0, key: 0 };
@@ -64,7 +64,7 @@ export const heldBy: Operation<HeldBy, Held> = operation("heldBy", {
 export const nextHolder: Operation<
   { readonly after: string },
   OwnerId | undefined
-> = operation("nextHolder", {
+> = storeOperation("nextHolder", {
   key: (input: { readonly after: string }) => input.after,
   *one({ after }) {
     const found = yield* row<{ readonly owner: OwnerId }>(sql`
@@ -88,7 +88,7 @@ export interface ReleaseDead {
  * it. Repeating it does nothing.
  */
 export const releaseDead: Operation<ReleaseDead, "released" | "notHeld"> =
-  operation("releaseDead", {
+  storeOperation("releaseDead", {
     key: (input: ReleaseDead) => input.id,
     *one({ id, owner, at, random, endings }) {
       const record = yield* lockedRecord(id);

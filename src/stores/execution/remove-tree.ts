@@ -1,6 +1,6 @@
 import type { ExecutionId } from "../../model/execution-id.ts";
 import { lockRow, textsOf } from "../../sql/dialect.ts";
-import { operation, row, rows, run } from "../../sql/operation.ts";
+import { row, rows, run, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Statement } from "../../sql/statement.ts";
@@ -33,7 +33,7 @@ export interface RemovedSlice {
  * under the lock of a parent that has not: so one look is enough.
  */
 export const removeTreeSlice: Operation<RemoveTreeSlice, RemovedSlice> =
-  operation("removeTreeSlice", {
+  storeOperation("removeTreeSlice", {
     key: (input: RemoveTreeSlice) => input.id,
     *one({ id, at, rowsMax }) {
       const root = yield* row<{

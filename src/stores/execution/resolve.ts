@@ -1,6 +1,6 @@
 import { HoldfastError } from "../../model/errors.ts";
 import type { ExecutionId } from "../../model/execution-id.ts";
-import { operation } from "../../sql/operation.ts";
+import { storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { appendTo } from "./append-to.ts";
 import { eventAt } from "./event-row.ts";
@@ -23,7 +23,7 @@ export interface ResolveExternal {
 export const resolveExternal: Operation<
   ResolveExternal,
   "resolved" | "alreadyResolved"
-> = operation("resolveExternal", {
+> = storeOperation("resolveExternal", {
   key: (input: ResolveExternal) => input.id,
   *one({ id, at, finished }) {
     const record = yield* lockedRecord(id);

@@ -1,6 +1,6 @@
 import type { ExecutionId } from "../../model/execution-id.ts";
 import type { FunctionName } from "../../model/function-name.ts";
-import { operation, row, rows } from "../../sql/operation.ts";
+import { row, rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 
@@ -23,7 +23,7 @@ export interface TreesBetween {
 export const finishedTrees: Operation<
   TreesBetween,
   readonly (TreePlace & { readonly id: ExecutionId })[]
-> = operation("finishedTrees", {
+> = storeOperation("finishedTrees", {
   key: (input: TreesBetween) => input.function,
   *one({ function: name, after, upTo, limit }) {
     const { finishedAt, id } = after ?? { finishedAt: -1, id: "" };
@@ -67,9 +67,8 @@ interface StepBack {
 export const placesPerStep = 2_000;
 
 /** The place so many before another, or undefined when there are fewer. */
-export const placeBack: Operation<StepBack, TreePlace | undefined> = operation(
-  "placeBack",
-  {
+export const placeBack: Operation<StepBack, TreePlace | undefined> =
+  storeOperation("placeBack", {
     key: (input: StepBack) => input.function,
     *one({ function: name, before, places }) {
       const { finishedAt, id } = before ?? {
@@ -83,14 +82,13 @@ export const placeBack: Operation<StepBack, TreePlace | undefined> = operation(
         ORDER BY finished_at DESC, id DESC LIMIT 1 OFFSET ${places - 1}`);
       return found && { finishedAt: found.finished_at, id: found.id };
     },
-  },
-);
+  });
 
 /** The functions that have finished top-level executions, one after the other. */
 export const nextFinishedFunction: Operation<
   { readonly after: string },
   FunctionName | undefined
-> = operation("nextFinishedFunction", {
+> = storeOperation("nextFinishedFunction", {
   key: (input: { readonly after: string }) => input.after,
   *one({ after }) {
     const found = yield* row<{ readonly function: FunctionName }>(sql`
@@ -104,7 +102,7 @@ export const nextFinishedFunction: Operation<
 export const nextBeingRemoved: Operation<
   { readonly after: string },
   ExecutionId | undefined
-> = operation("nextBeingRemoved", {
+> = storeOperation("nextBeingRemoved", {
   key: (input: { readonly after: string }) => input.after,
   *one({ after }) {
     const found = yield* row<{ readonly id: ExecutionId }>(sql`

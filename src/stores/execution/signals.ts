@@ -3,7 +3,7 @@ import { HoldfastError } from "../../model/errors.ts";
 import type { Holder } from "../../model/execution-event.ts";
 import { executionFinished } from "../../model/execution-errors.ts";
 import type { ExecutionId } from "../../model/execution-id.ts";
-import { operation, row } from "../../sql/operation.ts";
+import { row, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { assertHeld, assertNext } from "./append.ts";
@@ -36,9 +36,8 @@ export interface SendSignalOutcome {
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, or
  *   `SIGNAL_CONFLICT` when the key was used with another value.
  */
-export const sendSignal: Operation<SendSignal, SendSignalOutcome> = operation(
-  "sendSignal",
-  {
+export const sendSignal: Operation<SendSignal, SendSignalOutcome> =
+  storeOperation("sendSignal", {
     key: (input: SendSignal) => input.id,
     *one({ id, signal, signalKey, at, value, valueHash }) {
       const record = yield* lockedRecord(id);
@@ -72,8 +71,7 @@ export const sendSignal: Operation<SendSignal, SendSignalOutcome> = operation(
         );
       return { seq, existed: earlier !== undefined };
     },
-  },
-);
+  });
 
 export interface ReceiveSignal {
   readonly id: ExecutionId;
@@ -101,7 +99,7 @@ export interface ReceivedSignal {
 export const receiveSignal: Operation<
   ReceiveSignal,
   ReceivedSignal | undefined
-> = operation("receiveSignal", {
+> = storeOperation("receiveSignal", {
   key: (input: ReceiveSignal) => input.id,
   *one({ id, signal, version, at, call = 0, seen = 0, fence }) {
     const record = yield* lockedRecord(id);

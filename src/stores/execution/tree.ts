@@ -1,7 +1,7 @@
 import { HoldfastError } from "../../model/errors.ts";
 import { executionNotFound } from "../../model/execution-errors.ts";
 import type { ExecutionId } from "../../model/execution-id.ts";
-import { operation, rows } from "../../sql/operation.ts";
+import { rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Sifted } from "./damaged.ts";
@@ -29,31 +29,34 @@ export interface TreePage extends Sifted<ExecutionSummary> {
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, `OPTION_INVALID`, and
  *   `CURSOR_INVALID` when `after` is not in this tree.
  */
-export const readTree: Operation<ReadTree, TreePage> = operation("readTree", {
-  key: (input: ReadTree) => input.id,
-  *one({ id, limit: wanted, after }) {
-    const limit = checkedLimit(wanted);
-    if (after !== undefined && after !== id && !after.startsWith(`${id}.`))
-      throw notInTree(id, after);
-    const root =
-      after === undefined
-        ? yield* rows<SummaryRow>(sql`
+export const readTree: Operation<ReadTree, TreePage> = storeOperation(
+  "readTree",
+  {
+    key: (input: ReadTree) => input.id,
+    *one({ id, limit: wanted, after }) {
+      const limit = checkedLimit(wanted);
+      if (after !== undefined && after !== id && !after.startsWith(`${id}.`))
+        throw notInTree(id, after);
+      const root =
+        after === undefined
+          ? yield* rows<SummaryRow>(sql`
             SELECT ${summaryColumns} FROM holdfast_execution WHERE id = ${id} AND ${isPresent(id)}`)
-        : [];
-    if (after === undefined && root.length === 0) throw executionNotFound(id);
-    const [low, high] = idsBelow(id);
-    const below = yield* rows<SummaryRow>(sql`
+          : [];
+      if (after === undefined && root.length === 0) throw executionNotFound(id);
+      const [low, high] = idsBelow(id);
+      const below = yield* rows<SummaryRow>(sql`
       SELECT ${summaryColumns} FROM holdfast_execution
       WHERE id > ${after === undefined || after < low ? low : after} AND id < ${high}
       ORDER BY id LIMIT ${limit + 1 - root.length}`);
-    const found = [...root, ...below];
-    const page = found.slice(0, limit);
-    return {
-      ...summariesOf(page),
-      next: found.length > limit ? page.at(-1)?.id : undefined,
-    };
+      const found = [...root, ...below];
+      const page = found.slice(0, limit);
+      return {
+        ...summariesOf(page),
+        next: found.length > limit ? page.at(-1)?.id : undefined,
+      };
+    },
   },
-});
+);
 
 /**
  * The ids below an execution begin with its own and a dot, so they lie between

@@ -17,7 +17,7 @@ import type {
   ProvenDeath,
 } from "../../model/lease.ts";
 import type { SessionId } from "../../model/session-id.ts";
-import { announce, operation } from "../../sql/operation.ts";
+import { announce, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { lockedSession } from "../session/session-row.ts";
 import type { SessionRef, SessionRoot } from "../session/session-row.ts";
@@ -50,15 +50,13 @@ export interface AcquireLease {
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
-export const acquireLease: Operation<AcquireLease, LeaseOutcome> = operation(
-  "acquireLease",
-  {
+export const acquireLease: Operation<AcquireLease, LeaseOutcome> =
+  storeOperation("acquireLease", {
     key: (input: AcquireLease) => input.session.id,
     *one(input) {
       return yield* takeLease(input, undefined);
     },
-  },
-);
+  });
 
 export interface ReclaimLease extends AcquireLease {
   /** The holder that was seen, and whose process has provably died since. */
@@ -71,15 +69,13 @@ export interface ReclaimLease extends AcquireLease {
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
-export const reclaimLease: Operation<ReclaimLease, LeaseOutcome> = operation(
-  "reclaimLease",
-  {
+export const reclaimLease: Operation<ReclaimLease, LeaseOutcome> =
+  storeOperation("reclaimLease", {
     key: (input: ReclaimLease) => input.session.id,
     *one(input) {
       return yield* takeLease(input, input.death);
     },
-  },
-);
+  });
 
 function* takeLease(
   input: AcquireLease,

@@ -3,7 +3,7 @@ import { isHoldfastError } from "../../model/errors.ts";
 import type { ErrorCode } from "../../model/errors.ts";
 import { lossOf } from "../../model/lease.ts";
 import type { LeaseFence } from "../../model/lease.ts";
-import { announce, operation } from "../../sql/operation.ts";
+import { announce, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import type { Database } from "../database.ts";
 import { lockedSession } from "../session/session-row.ts";
@@ -22,7 +22,7 @@ interface JudgedLease extends ShownLease {
 }
 
 /** Records that a lease had run out at an instant; false when it had not, or somebody else has it. */
-const endExpiredLease: Operation<JudgedLease, boolean> = operation(
+const endExpiredLease: Operation<JudgedLease, boolean> = storeOperation(
   "endExpiredLease",
   {
     key: (input: JudgedLease) => input.session.id,

@@ -3,7 +3,7 @@ import type { Now } from "../../model/clock.ts";
 import { isHoldfastError } from "../../model/errors.ts";
 import { extended, isLive, holderOf, lossOf } from "../../model/lease.ts";
 import type { LeaseFence, LeaseHolder, LeaseLoss } from "../../model/lease.ts";
-import { announce, operation } from "../../sql/operation.ts";
+import { announce, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { livingSession, lockedSession } from "../session/session-row.ts";
 import type { SessionRef, SessionRoot } from "../session/session-row.ts";
@@ -31,7 +31,7 @@ export type Renewal =
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
-export const renewLease: Operation<RenewLease, Renewal> = operation(
+export const renewLease: Operation<RenewLease, Renewal> = storeOperation(
   "renewLease",
   {
     key: (input: RenewLease) => input.session.id,
@@ -59,7 +59,7 @@ export interface ReleaseHeld {
 }
 
 /** Gives a lease back; false, and no error, when it was no longer held or its session is gone. */
-export const releaseHeldLease: Operation<ReleaseHeld, boolean> = operation(
+export const releaseHeldLease: Operation<ReleaseHeld, boolean> = storeOperation(
   "releaseHeldLease",
   {
     key: (input: ReleaseHeld) => input.session.id,
@@ -96,7 +96,7 @@ export interface ReadLease {
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
 export const readLease: Operation<ReadLease, LeaseHolder | undefined> =
-  operation("readLease", {
+  storeOperation("readLease", {
     key: (input: ReadLease) => input.session.id,
     *one({ session, now }) {
       const state = yield* leaseState(yield* livingSession(session));

@@ -1,5 +1,5 @@
 import { isBlobHash } from "../../model/blob.ts";
-import { operation } from "../../sql/operation.ts";
+import { storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { artifactRoots } from "../artifact/pointer.ts";
 import { missingBlobs } from "../blob/read.ts";
@@ -38,17 +38,15 @@ export function* removeLeft(
 }
 
 /** The same for garbage that was found, as a call of its own: what was stored of late stays. */
-export const collectBlobs: Operation<BlobRemoval, RemovedBlobs> = operation(
-  "collectBlobs",
-  {
+export const collectBlobs: Operation<BlobRemoval, RemovedBlobs> =
+  storeOperation("collectBlobs", {
     key: () => "",
     *one({ hashes, putUntil }: BlobRemoval) {
       const locked = yield* lockedBlobs(hashes, "passOver");
       const old = locked.filter(({ put_at }) => put_at <= putUntil);
       return yield* removeLocked(old, putUntil, allRoots);
     },
-  },
-);
+  });
 
 /** Where a check of the roots stands. */
 export interface RootPlace {
@@ -70,7 +68,7 @@ export interface RootsPage {
 export const checkRoots: Operation<
   { readonly place: RootPlace; readonly limit: number },
   RootsPage
-> = operation("checkRoots", {
+> = storeOperation("checkRoots", {
   key: () => "",
   *one({ place, limit }: { place: RootPlace; limit: number }) {
     const roots = allRoots[place.column];
@@ -107,9 +105,8 @@ interface LookForGarbage {
 }
 
 /** Looks at some blobs without holding up anybody. */
-export const lookForGarbage: Operation<LookForGarbage, GarbagePage> = operation(
-  "lookForGarbage",
-  {
+export const lookForGarbage: Operation<LookForGarbage, GarbagePage> =
+  storeOperation("lookForGarbage", {
     key: () => "",
     *one({ after, until, putUntil, limit }: LookForGarbage) {
       const page = yield* blobsAfter(after, limit);
@@ -126,5 +123,4 @@ export const lookForGarbage: Operation<LookForGarbage, GarbagePage> = operation(
         last: seen.length < limit ? undefined : seen.at(-1)?.key,
       };
     },
-  },
-);
+  });

@@ -1,5 +1,5 @@
 import type { OwnerId } from "../../model/prefixed-id.ts";
-import { operation, row, run } from "../../sql/operation.ts";
+import { row, run, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 
@@ -13,7 +13,7 @@ interface Registration {
 }
 
 /** Makes a process known as an owner, and forgets those who died long ago. */
-export const registerOwner: Operation<Registration, void> = operation(
+export const registerOwner: Operation<Registration, void> = storeOperation(
   "registerOwner",
   {
     key: (input: Registration) => input.owner,
@@ -33,17 +33,20 @@ interface Death {
 }
 
 /** Records a proven death, once; later provers change nothing. */
-export const recordDeath: Operation<Death, void> = operation("recordDeath", {
-  key: (input: Death) => input.owner,
-  *one({ owner, now }) {
-    yield* run(sql`
+export const recordDeath: Operation<Death, void> = storeOperation(
+  "recordDeath",
+  {
+    key: (input: Death) => input.owner,
+    *one({ owner, now }) {
+      yield* run(sql`
       UPDATE holdfast_owner SET died_at = ${now} WHERE id = ${owner} AND died_at IS NULL`);
+    },
   },
-});
+);
 
 /** An orderly close: whatever the owner held it has given back itself. */
 export const forgetOwner: Operation<{ readonly owner: OwnerId }, void> =
-  operation("forgetOwner", {
+  storeOperation("forgetOwner", {
     key: (input: { readonly owner: OwnerId }) => input.owner,
     *one({ owner }) {
       yield* run(sql`DELETE FROM holdfast_owner WHERE id = ${owner}`);
@@ -52,7 +55,7 @@ export const forgetOwner: Operation<{ readonly owner: OwnerId }, void> =
 
 /** Whether the death of an owner is on record. */
 export const isDeathRecorded: Operation<{ readonly owner: OwnerId }, boolean> =
-  operation("isDeathRecorded", {
+  storeOperation("isDeathRecorded", {
     key: (input: { readonly owner: OwnerId }) => input.owner,
     *one({ owner }) {
       const found = yield* row<{ readonly died_at: number | null }>(sql`

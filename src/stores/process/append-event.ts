@@ -4,7 +4,7 @@ import type { LeaseFence } from "../../model/lease.ts";
 import { coreTypes } from "../../model/process-event-type.ts";
 import type { ProcessId } from "../../model/process-id.ts";
 import type { ProcessStatus, ProcessWake } from "../../model/process.ts";
-import { operation } from "../../sql/operation.ts";
+import { storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { appendDeclared } from "./append-declared.ts";
 import { appendCancelRequest } from "./cancel.ts";
@@ -85,7 +85,8 @@ export function eventPayload(
 export const appendProcessEvent: Operation<
   AppendProcessEvent,
   AppendedProcessEvent
-> = operation("appendProcessEvent", {
+> = storeOperation("appendProcessEvent", {
+  snapshotSafe: true,
   key: (input: AppendProcessEvent) => input.process,
   *one(input) {
     if (input.type === coreTypes.cancelRequested)

@@ -2,7 +2,7 @@ import type { Now } from "../../model/clock.ts";
 import { lossOf } from "../../model/lease.ts";
 import type { LeaseFence } from "../../model/lease.ts";
 import type { ProcessId } from "../../model/process-id.ts";
-import { announce, operation } from "../../sql/operation.ts";
+import { announce, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { recordingExpiry } from "../lease/expire.ts";
 import type { ProcessSurroundings } from "./environment.ts";
@@ -22,7 +22,7 @@ interface JudgedProcessLease extends ShownProcessLease {
 
 /** Records that a lease had run out at an instant; false when it had not, or somebody else has it. */
 const endExpiredProcessLease: Operation<JudgedProcessLease, boolean> =
-  operation("endExpiredProcessLease", {
+  storeOperation("endExpiredProcessLease", {
     key: (input: JudgedProcessLease) => input.process,
     *one({ process, fence, at }) {
       const root = yield* lockedProcess(process);

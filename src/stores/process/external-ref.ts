@@ -8,7 +8,7 @@ import {
 import { coreTypes } from "../../model/process-event-type.ts";
 import type { ProcessId } from "../../model/process-id.ts";
 import { registryKeys } from "../../model/process-replay-key.ts";
-import { operation } from "../../sql/operation.ts";
+import { storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import type { ProcessEventPayload } from "./append-event.ts";
 import { appendToProcess } from "./append-to.ts";
@@ -32,9 +32,8 @@ const replayKey = registryKeys.externalRef;
  *
  * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_LEASED`, `PROCESS_LEASE_LOST`, `EXTERNAL_REF_CONFLICT`
  */
-export const setExternalRef: Operation<SetExternalRef, boolean> = operation(
-  "setExternalRef",
-  {
+export const setExternalRef: Operation<SetExternalRef, boolean> =
+  storeOperation("setExternalRef", {
     key: (input: SetExternalRef) => input.process,
     *one({ process, ref, fence, now: clock }) {
       const root = yield* lockedProcess(process);
@@ -54,5 +53,4 @@ export const setExternalRef: Operation<SetExternalRef, boolean> = operation(
       });
       return true;
     },
-  },
-);
+  });

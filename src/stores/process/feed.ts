@@ -1,6 +1,6 @@
 import type { ProcessId } from "../../model/process-id.ts";
 import { behindPlace, belowHorizon } from "../../sql/dialect.ts";
-import { operation, rows } from "../../sql/operation.ts";
+import { rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { cursorInvalid, cursorPlace, cursorText } from "../session/cursor.ts";
@@ -34,7 +34,7 @@ interface ReadChanges {
  * can be missed: what a slower transaction may still precede is left out.
  */
 export const readChanges: Operation<ReadChanges, readonly ChangeRow[]> =
-  operation("readProcessChanges", {
+  storeOperation("readProcessChanges", {
     key: () => "",
     *one({ after, limit }) {
       return yield* rows<ChangeRow>(sql`

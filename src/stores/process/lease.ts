@@ -27,7 +27,7 @@ import { coreTypes } from "../../model/process-event-type.ts";
 import type { ProcessId } from "../../model/process-id.ts";
 import { registryKeys } from "../../model/process-replay-key.ts";
 import { hasUsedAttempts } from "../../model/process.ts";
-import { announce, operation } from "../../sql/operation.ts";
+import { announce, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { appendToProcess } from "./append-to.ts";
 import { replayed } from "./event-row.ts";
@@ -70,7 +70,7 @@ export interface ClaimProcess {
  * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_TERMINAL`
  */
 export const claimProcess: Operation<ClaimProcess, ProcessLeaseOutcome> =
-  operation("claimProcess", {
+  storeOperation("claimProcess", {
     key: (input: ClaimProcess) => input.process,
     *one({ process, owner, token, now: clock, ttlMs, death }) {
       const root = yield* lockedProcess(process);
@@ -119,7 +119,7 @@ export type ProcessRenewal =
 
 /** Extends a lease; one that is found to have run out is ended for good. @throws HoldfastError `PROCESS_NOT_FOUND` */
 export const renewProcessLease: Operation<RenewProcessLease, ProcessRenewal> =
-  operation("renewProcessLease", {
+  storeOperation("renewProcessLease", {
     key: (input: RenewProcessLease) => input.process,
     *one({ process, fence, now: clock, ttlMs }) {
       const root = yield* lockedProcess(process);
@@ -145,7 +145,7 @@ export interface ReleaseProcessLease {
 
 /** Gives a lease back; false, and no error, when it was no longer held. @throws HoldfastError `PROCESS_NOT_FOUND` */
 export const releaseProcessLease: Operation<ReleaseProcessLease, boolean> =
-  operation("releaseProcessLease", {
+  storeOperation("releaseProcessLease", {
     key: (input: ReleaseProcessLease) => input.process,
     *one({ process, fence }) {
       const root = yield* lockedProcess(process);
@@ -162,7 +162,7 @@ export const releaseProcessLease: Operation<ReleaseProcessLease, boolean> =
 export const readProcessLease: Operation<
   { readonly process: ProcessId; readonly now: number },
   LeaseHolder | undefined
-> = operation("readProcessLease", {
+> = storeOperation("readProcessLease", {
   key: (input: { readonly process: ProcessId; readonly now: number }) =>
     input.process,
   *one({ process, now }) {
@@ -185,7 +185,7 @@ export interface StartProcess {
  *
  * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_TERMINAL`, `PROCESS_LEASE_LOST`, `PROCESS_ATTEMPTS_USED`
  */
-export const startProcess: Operation<StartProcess, number> = operation(
+export const startProcess: Operation<StartProcess, number> = storeOperation(
   "startProcess",
   {
     key: (input: StartProcess) => input.process,

@@ -1,5 +1,5 @@
 import { coreTypes } from "../../model/process-event-type.ts";
-import { operation, row, rows, run } from "../../sql/operation.ts";
+import { row, rows, run, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { unlinkProcess } from "../execution/spawned.ts";
@@ -22,7 +22,7 @@ export interface PrunablePlace {
 
 /** Ended processes, the longest ended first. */
 export const prunableProcesses: Operation<Prunable, readonly PrunablePlace[]> =
-  operation("prunableProcesses", {
+  storeOperation("prunableProcesses", {
     key: () => "",
     *one({ endedUntil, after, limit }) {
       const { endedAt, key } = after ?? { endedAt: -1, key: 0 };
@@ -38,7 +38,7 @@ export const prunableProcesses: Operation<Prunable, readonly PrunablePlace[]> =
 export const nextBeingPruned: Operation<
   { readonly after: number },
   { readonly key: number; readonly id: string } | undefined
-> = operation("nextBeingPruned", {
+> = storeOperation("nextBeingPruned", {
   key: () => "",
   *one({ after }: { readonly after: number }) {
     return yield* row<{ readonly key: number; readonly id: string }>(sql`
@@ -66,7 +66,7 @@ export interface PrunedSlice {
  *
  * @throws HoldfastError `CORRUPT_ROW`
  */
-export const pruneSlice: Operation<PruneSlice, PrunedSlice> = operation(
+export const pruneSlice: Operation<PruneSlice, PrunedSlice> = storeOperation(
   "pruneProcessSlice",
   {
     key: (input: PruneSlice) => String(input.process),

@@ -1,7 +1,7 @@
 import type { ProcessId } from "../../model/process-id.ts";
 import type { ProcessSummary, SessionScope } from "../../model/process.ts";
 import type { SessionId } from "../../model/session-id.ts";
-import { operation, row, rows } from "../../sql/operation.ts";
+import { row, rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { sift } from "../execution/damaged.ts";
@@ -48,16 +48,19 @@ export interface ReadGrant {
 }
 
 /** Whether a session, or one frame of it, has a handle. @throws HoldfastError `PROCESS_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED` */
-export const readGrant: Operation<ReadGrant, boolean> = operation("readGrant", {
-  key: (input: ReadGrant) => input.process,
-  *one({ process, scope }) {
-    const { key } = yield* foundProcess(process);
-    const held = yield* livingScope(scope);
-    const found = yield* row(sql`
+export const readGrant: Operation<ReadGrant, boolean> = storeOperation(
+  "readGrant",
+  {
+    key: (input: ReadGrant) => input.process,
+    *one({ process, scope }) {
+      const { key } = yield* foundProcess(process);
+      const held = yield* livingScope(scope);
+      const found = yield* row(sql`
       SELECT process FROM holdfast_process_grant WHERE ${isGrant(key, held)}`);
-    return found !== undefined;
+      return found !== undefined;
+    },
   },
-});
+);
 
 /** A place among the grants of a process. */
 export interface GrantPlace {
@@ -80,9 +83,8 @@ export interface StoredGrantPage {
 }
 
 /** Who has handles of a process, by session and frame. @throws HoldfastError `PROCESS_NOT_FOUND` */
-export const listGrants: Operation<ListGrants, StoredGrantPage> = operation(
-  "listGrants",
-  {
+export const listGrants: Operation<ListGrants, StoredGrantPage> =
+  storeOperation("listGrants", {
     key: (input: ListGrants) => input.process,
     *one({ process, after, limit }) {
       const { key } = yield* foundProcess(process);
@@ -93,8 +95,7 @@ export const listGrants: Operation<ListGrants, StoredGrantPage> = operation(
         next: found.length > limit ? page.at(-1) : undefined,
       };
     },
-  },
-);
+  });
 
 function* grantRows(
   process: number,
@@ -134,9 +135,8 @@ export interface StoredHandlePage {
 }
 
 /** The handles of a session, or of one frame of it, in the order in which their processes were registered. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
-export const listHandles: Operation<ListHandles, StoredHandlePage> = operation(
-  "listHandles",
-  {
+export const listHandles: Operation<ListHandles, StoredHandlePage> =
+  storeOperation("listHandles", {
     key: (input: ListHandles) => input.scope.session.id,
     *one({ scope, isLive, after, limit }) {
       const held = yield* livingScope(scope);
@@ -152,8 +152,7 @@ export const listHandles: Operation<ListHandles, StoredHandlePage> = operation(
         next: found.length > limit ? page.at(-1)?.key : undefined,
       };
     },
-  },
-);
+  });
 
 export function* handleRows(
   { session, generation, frame }: SessionScope,

@@ -3,7 +3,7 @@ import { corruptRow } from "../../model/corrupt-row.ts";
 import { processPruned } from "../../model/process-errors.ts";
 import type { ProcessId } from "../../model/process-id.ts";
 import type { ProcessRecord } from "../../model/process.ts";
-import { operation, row, rows } from "../../sql/operation.ts";
+import { row, rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { readResult } from "../execution/read.ts";
@@ -20,7 +20,7 @@ import type { ProcessRoot, ProcessRow } from "./process-row.ts";
 export const readProcess: Operation<
   { readonly process: ProcessId },
   ProcessRecord<Encoded> | undefined
-> = operation("readProcess", {
+> = storeOperation("readProcess", {
   key: (input: { readonly process: ProcessId }) => input.process,
   *one({ process }) {
     const found = yield* row<ProcessRow>(sql`
@@ -47,9 +47,8 @@ export interface StoredEventPage {
 }
 
 /** Events behind a cursor, in order. Large ones make short pages. @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED` */
-export const readEvents: Operation<ReadEvents, StoredEventPage> = operation(
-  "readProcessEvents",
-  {
+export const readEvents: Operation<ReadEvents, StoredEventPage> =
+  storeOperation("readProcessEvents", {
     key: (input: ReadEvents) => input.process,
     *one({ process, after, type, isWake, limit }) {
       const { key, id } = yield* unprunedProcess(process);
@@ -73,8 +72,7 @@ export const readEvents: Operation<ReadEvents, StoredEventPage> = operation(
         next: hasMore ? page.at(-1)?.sequence : undefined,
       };
     },
-  },
-);
+  });
 
 function sizeOf({ payload, output }: EventRow): number {
   return (payload?.length ?? 0) + (output?.length ?? 0);
@@ -101,7 +99,7 @@ export interface RecentEvents {
 export const recentEvents: Operation<
   RecentEvents,
   Omit<StoredEventPage, "next">
-> = operation("recentProcessEvents", {
+> = storeOperation("recentProcessEvents", {
   key: (input: RecentEvents) => input.process,
   *one({ process, limit }) {
     const { key, id } = yield* unprunedProcess(process);
@@ -129,7 +127,7 @@ export interface CountEvents {
 }
 
 /** How many events of a type there are up to a number. @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED` */
-export const countEvents: Operation<CountEvents, number> = operation(
+export const countEvents: Operation<CountEvents, number> = storeOperation(
   "countProcessEvents",
   {
     key: (input: CountEvents) => input.process,
@@ -151,7 +149,7 @@ export interface ReadSignal {
 
 /** The n-th signal of a type; undefined when it has not come yet. @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `CORRUPT_ROW` */
 export const readSignal: Operation<ReadSignal, StoredProcessEvent | undefined> =
-  operation("readProcessSignal", {
+  storeOperation("readProcessSignal", {
     key: (input: ReadSignal) => input.process,
     *one({ process, type, ordinal }) {
       const { key, id } = yield* unprunedProcess(process);
@@ -172,7 +170,7 @@ export interface StoredEnd {
 export const readEnd: Operation<
   { readonly process: ProcessId },
   StoredEnd | undefined
-> = operation("readProcessEnd", {
+> = storeOperation("readProcessEnd", {
   key: (input: { readonly process: ProcessId }) => input.process,
   *one({ process }) {
     const { key, id, state, row: root } = yield* unprunedProcess(process);

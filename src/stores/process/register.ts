@@ -17,7 +17,7 @@ import type {
   ProcessRecord,
   SessionScope,
 } from "../../model/process.ts";
-import { announce, operation, row } from "../../sql/operation.ts";
+import { announce, row, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { insertEvent } from "./event-row.ts";
@@ -66,7 +66,8 @@ export interface RegisteredProcess<Value = Encoded> {
  *   `SESSION_NOT_FOUND` or `SESSION_DELETED` for its wake target.
  */
 export const registerProcess: Operation<NewProcess, RegisteredProcess> =
-  operation("registerProcess", {
+  storeOperation("registerProcess", {
+    snapshotSafe: true,
     key: (input: NewProcess) => input.id,
     one: (input) => registeredAs(input, undefined),
   });

@@ -1,6 +1,6 @@
 import type { ExecutionId } from "../../model/execution-id.ts";
 import { processConflict } from "../../model/process-errors.ts";
-import { operation } from "../../sql/operation.ts";
+import { storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { createExecution } from "../execution/create.ts";
 import type { NewExecution } from "../execution/create.ts";
@@ -35,9 +35,9 @@ export interface SpawnedProcess extends RegisteredProcess {
  *
  * @throws HoldfastError those of `createExecution`, `registerProcess` and `grantHandle`
  */
-export const spawnProcess: Operation<SpawnProcess, SpawnedProcess> = operation(
-  "spawnProcess",
-  {
+export const spawnProcess: Operation<SpawnProcess, SpawnedProcess> =
+  storeOperation("spawnProcess", {
+    snapshotSafe: true,
     key: (input: SpawnProcess) => input.process.id,
     *one({ execution, process, endWakes, grants }) {
       // Asked first: the execution of a pruned process may be gone, and is not made again.
@@ -62,8 +62,7 @@ export const spawnProcess: Operation<SpawnProcess, SpawnedProcess> = operation(
       if (ended !== undefined) yield* endProcessOf(registered.key, ended);
       return spawned;
     },
-  },
-);
+  });
 
 /** In one order for all; what is granted twice to one session is called as the later one says. */
 function bySession(grants: SpawnProcess["grants"]): SpawnProcess["grants"] {

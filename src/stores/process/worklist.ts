@@ -3,7 +3,7 @@ import type { LeaseHolder } from "../../model/lease.ts";
 import { corruptRow } from "../../model/corrupt-row.ts";
 import type { ProcessSummary } from "../../model/process.ts";
 import type { OwnerId } from "../../model/prefixed-id.ts";
-import { operation, rows } from "../../sql/operation.ts";
+import { rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { sift } from "../execution/damaged.ts";
@@ -49,7 +49,7 @@ interface RunningRow extends SummaryRow {
 }
 
 /** Running processes by id, with those who work on them. What runs as an execution has its own workers. */
-export const listRunning: Operation<ListRunning, RunningPage> = operation(
+export const listRunning: Operation<ListRunning, RunningPage> = storeOperation(
   "listRunningProcesses",
   {
     key: () => "",

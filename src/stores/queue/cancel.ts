@@ -1,6 +1,6 @@
 import { instantOf } from "../../model/clock.ts";
 import type { Now } from "../../model/clock.ts";
-import { announce, operation } from "../../sql/operation.ts";
+import { announce, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { liveFence } from "../lease/fence.ts";
 import { lockedSession } from "../session/session-row.ts";
@@ -24,7 +24,7 @@ export interface CancelBatch {
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
 export const cancelBatch: Operation<CancelBatch, QueueBatch | undefined> =
-  operation("cancelBatch", {
+  storeOperation("cancelBatch", {
     key: (input: CancelBatch) => input.session.id,
     *one({ session: ref, id, now: tell }) {
       const session = yield* lockedSession(ref);

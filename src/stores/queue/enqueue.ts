@@ -1,6 +1,6 @@
 import type { Encoded } from "../../model/encoded.ts";
 import type { QueuePolicy } from "../../model/queue.ts";
-import { announce, operation, row, run } from "../../sql/operation.ts";
+import { announce, row, run, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { lockedSession } from "../session/session-row.ts";
@@ -46,9 +46,9 @@ export type EnqueueOutcome<P = Encoded> =
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
-export const enqueueBatch: Operation<EnqueueBatch, EnqueueOutcome> = operation(
-  "enqueueBatch",
-  {
+export const enqueueBatch: Operation<EnqueueBatch, EnqueueOutcome> =
+  storeOperation("enqueueBatch", {
+    snapshotSafe: true,
     key: (input: EnqueueBatch) => input.session.id,
     *one(input) {
       const session = yield* lockedSession(input.session);
@@ -66,8 +66,7 @@ export const enqueueBatch: Operation<EnqueueBatch, EnqueueOutcome> = operation(
         (yield* queuedBatch(session, input))
       );
     },
-  },
-);
+  });
 
 /** What becomes of a batch that is not known yet. */
 export type NewlyEnqueued = Extract<

@@ -1,7 +1,7 @@
 import type { Encoded } from "../../model/encoded.ts";
 import { isPolicy } from "../../model/queue.ts";
 import { keysOf } from "../../sql/dialect.ts";
-import { operation, rows } from "../../sql/operation.ts";
+import { rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { liveFence } from "../lease/fence.ts";
@@ -37,7 +37,7 @@ export interface QueuePage<P = Encoded> {
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
-export const listQueue: Operation<ListQueue, QueuePage> = operation(
+export const listQueue: Operation<ListQueue, QueuePage> = storeOperation(
   "listQueue",
   {
     key: (input: ListQueue) => input.session.id,

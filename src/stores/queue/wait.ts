@@ -3,7 +3,7 @@ import { isLive } from "../../model/lease.ts";
 import type { OwnerId } from "../../model/prefixed-id.ts";
 import { mayStartWith } from "../../model/queue.ts";
 import type { Boundary } from "../../model/queue.ts";
-import { operation, row } from "../../sql/operation.ts";
+import { row, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Database, WaitOptions } from "../database.ts";
@@ -33,7 +33,7 @@ type WorkAhead =
     };
 
 /** Whether something can be claimed at the front of a queue, or when that may change. */
-export const workAhead: Operation<AskAhead, WorkAhead> = operation(
+export const workAhead: Operation<AskAhead, WorkAhead> = storeOperation(
   "workAhead",
   {
     key: (input: AskAhead) => input.session.id,

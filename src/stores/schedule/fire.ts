@@ -7,8 +7,9 @@ import {
   rows,
   run,
   startedBody,
+  storeOperation,
 } from "../../sql/operation.ts";
-import type { Operation, Tx } from "../../sql/operation.ts";
+import type { Operation, OperationForms, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { undamaged } from "../execution/damaged.ts";
 import { scheduleColumns, scheduleOf } from "./schedule-row.ts";
@@ -50,7 +51,7 @@ export interface FoundDue {
 }
 
 /** Schedules whose time has come, the longest waiting first. Looks at the front of an index, however many sleep behind it. */
-export const dueSchedules: Operation<DueSchedules, FoundDue> = operation(
+export const dueSchedules: Operation<DueSchedules, FoundDue> = storeOperation(
   "dueSchedules",
   {
     key: (input: DueSchedules) => input.kinds[0] ?? "",
@@ -115,39 +116,46 @@ export type FireOutcome =
  * not locked before but moved on only if it is as it was seen: what is fired
  * locks its own rows first, and who changes a schedule holds those already.
  */
+const fireForms: OperationForms<FireInput, FireOutcome> = {
+  key: (input: FireInput) => input.seen.name.name,
+  *one({ seen, instant, skipped, following, at, fire }) {
+    if (following !== null && following <= (instant ?? seen.nextAt))
+      throw new Error("A schedule moves on to a later instant.");
+    const now = yield* row<Pick<ScheduleRow, "revision" | "next_at">>(sql`
+      SELECT revision, next_at FROM holdfast_schedule WHERE key = ${seen.key}`);
+    if (now?.revision !== seen.revision || now.next_at !== seen.nextAt)
+      return { kind: "overtaken" };
+    const value =
+      instant === undefined
+        ? undefined
+        : yield* startedBody(`fire.${seen.name.kind}`, () =>
+            fire({ ...seen.name, instant, at, skipped }),
+          );
+    const moved = yield* run(sql`
+      UPDATE holdfast_schedule SET next_at = ${following}, due_at = ${following}, failures = 0, failure = NULL,
+        last_at = COALESCE(${instant ?? null}, last_at),
+        fired_at = COALESCE(${instant === undefined ? null : at}, fired_at),
+        skipped_from = COALESCE(${skipped?.from ?? null}, skipped_from),
+        skipped_before = COALESCE(${skipped?.before ?? null}, skipped_before)
+      WHERE key = ${seen.key} AND revision = ${seen.revision} AND next_at = ${seen.nextAt}`);
+    return moved === 0
+      ? yield* rollbackWith({ kind: "contested" as const })
+      : { kind: "fired", value };
+  },
+};
+
+/** For what a user fires, which is serializable like every body of theirs. */
 export const fireSchedule: Operation<FireInput, FireOutcome> = operation(
   "fireSchedule",
-  {
-    key: (input: FireInput) => input.seen.name.name,
-    *one({ seen, instant, skipped, following, at, fire }) {
-      if (following !== null && following <= (instant ?? seen.nextAt))
-        throw new Error("A schedule moves on to a later instant.");
-      const now = yield* row<Pick<ScheduleRow, "revision" | "next_at">>(sql`
-        SELECT revision, next_at FROM holdfast_schedule WHERE key = ${seen.key}`);
-      if (now?.revision !== seen.revision || now.next_at !== seen.nextAt)
-        return { kind: "overtaken" };
-      const value =
-        instant === undefined
-          ? undefined
-          : yield* startedBody(`fire.${seen.name.kind}`, () =>
-              fire({ ...seen.name, instant, at, skipped }),
-            );
-      const moved = yield* run(sql`
-        UPDATE holdfast_schedule SET next_at = ${following}, due_at = ${following}, failures = 0, failure = NULL,
-          last_at = COALESCE(${instant ?? null}, last_at),
-          fired_at = COALESCE(${instant === undefined ? null : at}, fired_at),
-          skipped_from = COALESCE(${skipped?.from ?? null}, skipped_from),
-          skipped_before = COALESCE(${skipped?.before ?? null}, skipped_before)
-        WHERE key = ${seen.key} AND revision = ${seen.revision} AND next_at = ${seen.nextAt}`);
-      return moved === 0
-        ? yield* rollbackWith({ kind: "contested" as const })
-        : { kind: "fired", value };
-    },
-  },
+  fireForms,
 );
 
+/** For what we fire ourselves. */
+export const fireOwnSchedule: Operation<FireInput, FireOutcome> =
+  storeOperation("fireSchedule", fireForms);
+
 /** Whether a schedule is still as it was seen. */
-export const standsAsSeen: Operation<SeenSchedule, boolean> = operation(
+export const standsAsSeen: Operation<SeenSchedule, boolean> = storeOperation(
   "standsAsSeen",
   {
     key: (input: SeenSchedule) => input.name.name,
@@ -167,7 +175,7 @@ export interface PostponeInput {
 }
 
 /** Tries a schedule again later, at the same instant, so that one that fails does not hold up the others. */
-export const postponeSchedule: Operation<PostponeInput, void> = operation(
+export const postponeSchedule: Operation<PostponeInput, void> = storeOperation(
   "postponeSchedule",
   {
     key: (input: PostponeInput) => input.seen.name.name,

@@ -2,7 +2,12 @@ import type { Clock } from "../../model/clock.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import type { Database, WaitOptions } from "../database.ts";
 import { checkedFilterText, checkedInstant } from "../execution/checks.ts";
-import { givenDatabase, givenObject, optionsOf } from "../given.ts";
+import {
+  givenDatabase,
+  givenIsolation,
+  givenObject,
+  optionsOf,
+} from "../given.ts";
 import { checkedLimit } from "../paging.ts";
 import type { Page, PageOptions } from "../paging.ts";
 import { instantsOf } from "./cadence.ts";
@@ -15,13 +20,14 @@ import {
   refuseReserved,
 } from "./checks.ts";
 import type { ScheduleDraft } from "./checks.ts";
+import { fireSchedule } from "./fire.ts";
 import type { FireSchedule } from "./fire.ts";
 import { pauseSchedule, putSchedule, removeSchedule } from "./put.ts";
 import type { PutScheduleOutcome } from "./put.ts";
 import { listSchedules, readSchedule } from "./read.ts";
 import type { Schedule } from "./schedule-row.ts";
 import { RunningScheduler } from "./scheduler.ts";
-import type { Scheduler, SchedulerOptions } from "./scheduler.ts";
+import type { ScheduleRunOptions, Scheduler } from "./scheduler.ts";
 
 /** What schedules take from their surroundings; the database's unless told. */
 export interface ScheduleEnvironment {
@@ -64,11 +70,13 @@ export interface Schedules {
    * Fires schedules of the kinds given, each by its own part of a transaction,
    * until it is closed. The transaction that fires an instant also moves the
    * schedule on, so each instant is fired once however many processes run this.
+   * It is serializable by default, so what a part selects is still so when it
+   * commits.
    * @example const running = schedules.run({ report: (due) => startReport(due) });
    */
   run(
     fire: Readonly<Record<string, FireSchedule>>,
-    options?: SchedulerOptions,
+    options?: ScheduleRunOptions,
   ): Scheduler;
 }
 
@@ -131,10 +139,12 @@ export function schedules(
             { option: "fire", kind },
           );
       }
+      const { isolation: given, ...rest } = optionsOf(options);
+      const isolation = givenIsolation(given);
       return new RunningScheduler(
-        { database, clock },
+        { database, clock, firing: fireSchedule, isolation },
         fire,
-        checkedSchedulerOptions(options),
+        checkedSchedulerOptions(rest),
       );
     },
   };

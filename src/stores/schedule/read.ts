@@ -1,4 +1,4 @@
-import { operation, row, rows } from "../../sql/operation.ts";
+import { row, rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { sift } from "../execution/damaged.ts";
@@ -8,7 +8,7 @@ import type { Schedule, ScheduleName, ScheduleRow } from "./schedule-row.ts";
 
 /** @throws HoldfastError `CORRUPT_ROW` */
 export const readSchedule: Operation<ScheduleName, Schedule | undefined> =
-  operation("readSchedule", {
+  storeOperation("readSchedule", {
     key: (input: ScheduleName) => input.name,
     *one({ kind, name }) {
       const found = yield* row<ScheduleRow>(sql`
@@ -28,7 +28,7 @@ export interface ListSchedules {
 export const listSchedules: Operation<
   ListSchedules,
   Page<Schedule>
-> = operation("listSchedules", {
+> = storeOperation("listSchedules", {
   key: (input: ListSchedules) => input.kind,
   *one({ kind, after, limit }) {
     const found = yield* rows<ScheduleRow>(sql`

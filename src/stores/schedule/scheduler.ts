@@ -5,18 +5,17 @@ import type {
   SchedulePlan,
   SkippedInstants,
 } from "../../model/schedule-plan.ts";
+import type { Isolation } from "../../sql/isolation.ts";
+import type { Operation } from "../../sql/operation.ts";
 import type { Database } from "../database.ts";
 import { waitUntil } from "../wait-until.ts";
 import { instantsOf } from "./cadence.ts";
-import {
-  dueSchedules,
-  fireSchedule,
-  postponeSchedule,
-  standsAsSeen,
-} from "./fire.ts";
+import { dueSchedules, postponeSchedule, standsAsSeen } from "./fire.ts";
 import type {
   DueInstant,
   DueSchedule,
+  FireInput,
+  FireOutcome,
   FireSchedule,
   PostponeInput,
 } from "./fire.ts";
@@ -38,6 +37,11 @@ export interface SchedulerOptions {
   ) => void;
   /** What went wrong, and with which schedule, if it was one. It is tried again. */
   readonly onError?: (error: unknown, schedule?: ScheduleName) => void;
+}
+
+export interface ScheduleRunOptions extends SchedulerOptions {
+  /** Defaults to `serializable`; `readCommitted` for parts that lock what they decide by with `lockRow`. */
+  readonly isolation?: Isolation;
 }
 
 /** Fires schedules while it runs. Any number of them may, in any number of processes. */
@@ -62,9 +66,19 @@ const schedulesLeftMax = 256;
 /** An older plan is made again: what it knows as the newest instants may be so no longer. */
 const planMsMax = 60_000;
 
+export interface SchedulerSurroundings {
+  readonly database: Database;
+  readonly clock: Clock;
+  /** Whose parts are fired: ours or those of a user. */
+  readonly firing: Operation<FireInput, FireOutcome>;
+  readonly isolation?: Isolation | undefined;
+}
+
 export class RunningScheduler implements Scheduler {
   readonly #database: Database;
   readonly #clock: Clock;
+  readonly #firing: SchedulerSurroundings["firing"];
+  readonly #isolation: Isolation | undefined;
   readonly #fire: ReadonlyMap<string, FireSchedule>;
   readonly #options: SchedulerOptions;
   readonly #end = new AbortController();
@@ -74,12 +88,14 @@ export class RunningScheduler implements Scheduler {
   readonly stopped: Promise<void>;
 
   constructor(
-    { database, clock }: { readonly database: Database; readonly clock: Clock },
+    { database, clock, firing, isolation }: SchedulerSurroundings,
     fire: Readonly<Record<string, FireSchedule>>,
     options: SchedulerOptions,
   ) {
     this.#database = database;
     this.#clock = clock;
+    this.#firing = firing;
+    this.#isolation = isolation;
     this.#fire = new Map(Object.entries(fire));
     this.#options = options;
     const { signal } = options;
@@ -233,7 +249,9 @@ export class RunningScheduler implements Scheduler {
     const fire = this.#fire.get(kind);
     if (fire === undefined) return false;
     const input = { ...step, seen, at, fire };
-    const outcome = await this.#database.write(fireSchedule, input);
+    const outcome = await this.#database.write(this.#firing, input, {
+      isolation: this.#isolation,
+    });
     if (
       outcome.kind === "contested" &&
       (await this.#database.read(standsAsSeen, seen))

@@ -15,7 +15,7 @@ import type {
   TurnPartHashes,
 } from "../../model/session-turn.ts";
 import type { UsageEntry } from "../../model/session.ts";
-import { operation, row, run } from "../../sql/operation.ts";
+import { row, run, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { stampAttachments } from "../attachment/stamp.ts";
@@ -84,9 +84,10 @@ export interface TurnOutcome extends TurnResult {
  *   `LEASE_LOST`, `REVISION_CONFLICT`, `CLAIM_LOST`, `NODE_EXISTS`,
  *   `NODE_PARENT_UNKNOWN`, `NODE_NOT_FOUND`, `ATTACHMENT_NOT_FOUND`.
  */
-export const commitTurn: Operation<CommitTurn, TurnOutcome> = operation(
+export const commitTurn: Operation<CommitTurn, TurnOutcome> = storeOperation(
   "commitTurn",
   {
+    snapshotSafe: true,
     key: (input: CommitTurn) => input.session.id,
     *one(input) {
       const head = yield* lockedHead(input.session);

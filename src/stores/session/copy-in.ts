@@ -5,7 +5,7 @@ import { sessionExists } from "../../model/session-errors.ts";
 import type { SessionId } from "../../model/session-id.ts";
 import type { SessionHandle } from "../../model/session.ts";
 import { textsOf } from "../../sql/dialect.ts";
-import { operation, row, rows, run } from "../../sql/operation.ts";
+import { row, rows, run, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { committedAttachments } from "../attachment/stamp.ts";
@@ -30,7 +30,7 @@ interface BeginCopy {
 
 /** @throws HoldfastError `SESSION_EXISTS` */
 export const beginCopy: Operation<BeginCopy, { readonly key: number }> =
-  operation("beginSessionCopy", {
+  storeOperation("beginSessionCopy", {
     key: (input: BeginCopy) => input.id,
     *one({ id, generation, at, picture }) {
       yield* refuseLiving(id);
@@ -70,7 +70,7 @@ interface IntoCopy<Row> {
 }
 
 /** A node whose parent did not come along becomes a root. */
-export const nodesIn: Operation<IntoCopy<NodeRow>, void> = operation(
+export const nodesIn: Operation<IntoCopy<NodeRow>, void> = storeOperation(
   "sessionNodesIn",
   {
     key: (input: IntoCopy<NodeRow>) => String(input.session),
@@ -99,7 +99,7 @@ export const nodesIn: Operation<IntoCopy<NodeRow>, void> = operation(
   },
 );
 
-export const usageIn: Operation<IntoCopy<UsageRow>, void> = operation(
+export const usageIn: Operation<IntoCopy<UsageRow>, void> = storeOperation(
   "sessionUsageIn",
   {
     key: (input: IntoCopy<UsageRow>) => String(input.session),
@@ -116,7 +116,7 @@ export const usageIn: Operation<IntoCopy<UsageRow>, void> = operation(
   },
 );
 
-export const turnsIn: Operation<IntoCopy<TurnRow>, void> = operation(
+export const turnsIn: Operation<IntoCopy<TurnRow>, void> = storeOperation(
   "sessionTurnsIn",
   {
     key: (input: IntoCopy<TurnRow>) => String(input.session),
@@ -134,7 +134,7 @@ export const turnsIn: Operation<IntoCopy<TurnRow>, void> = operation(
 export const touchCopy: Operation<
   Omit<IntoCopy<never>, "rows">,
   void
-> = operation("touchSessionCopy", {
+> = storeOperation("touchSessionCopy", {
   key: (input: Omit<IntoCopy<never>, "rows">) => String(input.session),
   *one({ session, at }) {
     yield* lockCopy(session, at);
@@ -143,7 +143,7 @@ export const touchCopy: Operation<
 
 /** Gives a copy up, so that what it has written can be removed at once. */
 export const giveUpCopy: Operation<{ readonly session: number }, void> =
-  operation("giveUpSessionCopy", {
+  storeOperation("giveUpSessionCopy", {
     key: (input: { readonly session: number }) => String(input.session),
     *one({ session }) {
       yield* run(sql`
@@ -158,7 +158,7 @@ interface FindCopy {
 
 /** The living session of an id, if it came from this very origin. */
 export const findCopy: Operation<FindCopy, SessionHandle | undefined> =
-  operation("findSessionCopy", {
+  storeOperation("findSessionCopy", {
     key: (input: FindCopy) => input.id,
     *one({ id, origin }) {
       return yield* row<SessionHandle & object>(sql`
@@ -186,7 +186,7 @@ interface EndCopy {
  *
  * @throws HoldfastError `SESSION_EXISTS`, `TRANSACTION_CONFLICT`
  */
-export const endCopy: Operation<EndCopy, SessionHandle> = operation(
+export const endCopy: Operation<EndCopy, SessionHandle> = storeOperation(
   "endSessionCopy",
   {
     key: (input: EndCopy) => input.id,

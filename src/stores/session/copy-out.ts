@@ -2,7 +2,7 @@ import type { StoredBlob } from "../../model/blob.ts";
 import type { Encoded } from "../../model/encoded.ts";
 import type { SessionMeta, UsageEntry } from "../../model/session.ts";
 import { keysOf } from "../../sql/dialect.ts";
-import { operation, row, rows } from "../../sql/operation.ts";
+import { row, rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { loadMeta } from "./create.ts";
@@ -36,9 +36,8 @@ export interface SessionPicture {
 }
 
 /** @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
-export const pictureSession: Operation<SessionRef, SessionPicture> = operation(
-  "pictureSession",
-  {
+export const pictureSession: Operation<SessionRef, SessionPicture> =
+  storeOperation("pictureSession", {
     key: (input: SessionRef) => input.id,
     *one(ref) {
       const head = yield* livingHead(ref);
@@ -65,8 +64,7 @@ export const pictureSession: Operation<SessionRef, SessionPicture> = operation(
         usageUntil: yield* lastUsage(key),
       };
     },
-  },
-);
+  });
 
 interface CopyPage<After> {
   readonly session: SessionRef;
@@ -79,7 +77,7 @@ interface BoundedPage extends CopyPage<number> {
 }
 
 /** The nodes of a picture, as they are still shown. */
-export const nodesOut: Operation<BoundedPage, GraphPage> = operation(
+export const nodesOut: Operation<BoundedPage, GraphPage> = storeOperation(
   "sessionNodesOut",
   {
     key: (input: BoundedPage) => input.session.id,
@@ -96,9 +94,8 @@ export interface UsageRow extends UsageEntry {
   readonly at: number;
 }
 
-export const usageOut: Operation<BoundedPage, readonly UsageRow[]> = operation(
-  "sessionUsageOut",
-  {
+export const usageOut: Operation<BoundedPage, readonly UsageRow[]> =
+  storeOperation("sessionUsageOut", {
     key: (input: BoundedPage) => input.session.id,
     *one({ session, after, limit, until }) {
       const { key } = yield* livingHead(session);
@@ -109,8 +106,7 @@ export const usageOut: Operation<BoundedPage, readonly UsageRow[]> = operation(
         FROM holdfast_session_usage
         WHERE ${keysOf(key, after, until)} ORDER BY session, key LIMIT ${limit}`);
     },
-  },
-);
+  });
 
 export interface TurnRow {
   readonly turn: string;
@@ -124,7 +120,7 @@ export interface TurnRow {
 export const turnsOut: Operation<
   CopyPage<string>,
   readonly TurnRow[]
-> = operation("sessionTurnsOut", {
+> = storeOperation("sessionTurnsOut", {
   key: (input: CopyPage<string>) => input.session.id,
   *one({ session, after, limit }) {
     const { key } = yield* livingHead(session);

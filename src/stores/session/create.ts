@@ -6,7 +6,7 @@ import type {
   SessionRelation,
 } from "../../model/session.ts";
 import { corruptRow } from "../../model/corrupt-row.ts";
-import { operation, row, run } from "../../sql/operation.ts";
+import { row, run, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { livingSession, lockedSession } from "./session-row.ts";
@@ -27,9 +27,8 @@ export interface CreatedSession extends SessionHandle {
  * Creates a session, or finds the living one of that id, which keeps all it
  * has. An id that was deleted becomes the next generation.
  */
-export const createSession: Operation<NewSession, CreatedSession> = operation(
-  "createSession",
-  {
+export const createSession: Operation<NewSession, CreatedSession> =
+  storeOperation("createSession", {
     key: (input: NewSession) => input.id,
     *one(input) {
       const living = yield* livingHandle(input.id);
@@ -41,8 +40,7 @@ export const createSession: Operation<NewSession, CreatedSession> = operation(
       if (other !== undefined) return { ...other, existed: true };
       throw createdAndDeleted(input.id);
     },
-  },
-);
+  });
 
 /**
  * The row of a new generation; undefined when somebody else made one meanwhile.
@@ -88,7 +86,7 @@ function* livingHandle(id: SessionId): Tx<SessionHandle | undefined> {
 export const openSession: Operation<
   { readonly id: SessionId },
   SessionHandle | undefined
-> = operation("openSession", {
+> = storeOperation("openSession", {
   key: (input: { readonly id: SessionId }) => input.id,
   one: ({ id }) => livingHandle(id),
 });
@@ -107,7 +105,7 @@ export interface StoredMeta extends SessionMeta {
 }
 
 /** What the host said about a session. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
-export const loadMeta: Operation<SessionRef, StoredMeta> = operation(
+export const loadMeta: Operation<SessionRef, StoredMeta> = storeOperation(
   "loadMeta",
   {
     key: (input: SessionRef) => input.id,
@@ -138,7 +136,7 @@ export interface SaveMeta {
 }
 
 /** Replaces all that the host said; the last one to save wins. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
-export const saveMeta: Operation<SaveMeta, void> = operation("saveMeta", {
+export const saveMeta: Operation<SaveMeta, void> = storeOperation("saveMeta", {
   key: (input: SaveMeta) => input.session.id,
   *one({ session, meta }) {
     const { key } = yield* lockedSession(session);

@@ -1,6 +1,12 @@
 import type { SessionHandle } from "../../model/session.ts";
 import { lockToEnd } from "../../sql/dialect.ts";
-import { announce, operation, row, rows, run } from "../../sql/operation.ts";
+import {
+  announce,
+  row,
+  rows,
+  run,
+  storeOperation,
+} from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { leaseChanged } from "../lease/topics.ts";
@@ -34,7 +40,7 @@ interface TombstoneRow extends SessionHandle {
 export const deleteSession: Operation<
   DeleteSession,
   DeletedSession | undefined
-> = operation("deleteSession", {
+> = storeOperation("deleteSession", {
   key: (input: DeleteSession) => input.session.id,
   *one({ session: { id, generation }, at }) {
     const which =
@@ -83,7 +89,7 @@ export const importIdleMs = 3_600_000;
 export const unreclaimedSessions: Operation<
   UnreclaimedSessions,
   readonly number[]
-> = operation("unreclaimedSessions", {
+> = storeOperation("unreclaimedSessions", {
   key: (input: UnreclaimedSessions) => input.id ?? "",
   *one({ id, at, before, limit }) {
     const left = sql`deleted_at IS NOT NULL AND reclaimed_at IS NULL

@@ -1,5 +1,5 @@
 import type { SessionId } from "../../model/session-id.ts";
-import { operation, row } from "../../sql/operation.ts";
+import { row, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { beginFenceAfter } from "../lease/lease-row.ts";
@@ -17,7 +17,7 @@ interface FollowSession {
  * another one: leaves the tombstone that would be here. Nothing when the
  * database knows the session already.
  */
-export const followSession: Operation<FollowSession, void> = operation(
+export const followSession: Operation<FollowSession, void> = storeOperation(
   "followSession",
   {
     key: (input: FollowSession) => input.id,

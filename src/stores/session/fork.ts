@@ -3,7 +3,7 @@ import { isUserMessage } from "../../model/session-ancestry.ts";
 import { nodeNotFound, sessionExists } from "../../model/session-errors.ts";
 import type { SessionId } from "../../model/session-id.ts";
 import type { SessionMeta } from "../../model/session.ts";
-import { operation, row, rows, run } from "../../sql/operation.ts";
+import { row, rows, run, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { shareAttachments } from "../attachment/share.ts";
@@ -40,9 +40,8 @@ export interface ForkSession {
  * @throws HoldfastError `SESSION_EXISTS` when the id is taken by something
  *   else, `NODE_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED`.
  */
-export const forkSession: Operation<ForkSession, CreatedSession> = operation(
-  "forkSession",
-  {
+export const forkSession: Operation<ForkSession, CreatedSession> =
+  storeOperation("forkSession", {
     key: (input: ForkSession) => input.id,
     *one(input) {
       // Before the source is asked for: it may be gone since the fork was made.
@@ -80,8 +79,7 @@ export const forkSession: Operation<ForkSession, CreatedSession> = operation(
       yield* shareAttachments(source, fork);
       return { id: input.id, generation: created.generation, existed: false };
     },
-  },
-);
+  });
 
 /**
  * Where the history of a fork begins: at a root, or after the last node on the

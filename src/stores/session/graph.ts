@@ -1,6 +1,6 @@
 import { corruptRow } from "../../model/corrupt-row.ts";
 import { keysOf } from "../../sql/dialect.ts";
-import { operation, row, rows } from "../../sql/operation.ts";
+import { row, rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { cursorInvalid } from "./cursor.ts";
@@ -17,9 +17,8 @@ interface LoadNode {
 }
 
 /** One node that the session shows; undefined for one it does not. */
-export const loadNode: Operation<LoadNode, NodeRow | undefined> = operation(
-  "loadNode",
-  {
+export const loadNode: Operation<LoadNode, NodeRow | undefined> =
+  storeOperation("loadNode", {
     key: (input: LoadNode) => input.session.id,
     *one({ session, id }) {
       const found = yield* shownNode(yield* livingHead(session), id);
@@ -27,8 +26,7 @@ export const loadNode: Operation<LoadNode, NodeRow | undefined> = operation(
       return yield* row<NodeRow>(sql`
       SELECT ${nodeColumns} FROM holdfast_session_node n WHERE n.key = ${found.key}`);
     },
-  },
-);
+  });
 
 export interface GraphPage {
   readonly nodes: readonly NodeRow[];
@@ -48,7 +46,7 @@ export interface ReadGraph {
 export const readGraph: Operation<
   ReadGraph,
   GraphPage & { readonly generation: number }
-> = operation("readGraph", {
+> = storeOperation("readGraph", {
   key: (input: ReadGraph) => input.session.id,
   *one({ session, after, generation: given, limit }) {
     const head = yield* livingHead(session);
@@ -125,12 +123,15 @@ export interface PathPage {
  *
  * @throws HoldfastError `CORRUPT_ROW` when it leads nowhere.
  */
-export const readPath: Operation<ReadPath, PathPage> = operation("readPath", {
-  key: (input: ReadPath) => input.session.id,
-  *one({ session, leaf, limit }) {
-    return yield* pathOf(yield* livingHead(session), leaf, limit);
+export const readPath: Operation<ReadPath, PathPage> = storeOperation(
+  "readPath",
+  {
+    key: (input: ReadPath) => input.session.id,
+    *one({ session, leaf, limit }) {
+      return yield* pathOf(yield* livingHead(session), leaf, limit);
+    },
   },
-});
+);
 
 export function* pathOf(
   head: SessionHeadRow,

@@ -1,5 +1,5 @@
 import type { StoredBlob } from "../../model/blob.ts";
-import { operation } from "../../sql/operation.ts";
+import { storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { readBlobs } from "../blob/read.ts";
 import { pathOf } from "./graph.ts";
@@ -20,7 +20,7 @@ export interface StoredHead {
 }
 
 /** Revision, config and frames. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
-export const readHead: Operation<SessionRef, StoredHead> = operation(
+export const readHead: Operation<SessionRef, StoredHead> = storeOperation(
   "readSessionHead",
   {
     key: (input: SessionRef) => input.id,
@@ -39,7 +39,7 @@ export interface StoredCheckpoint {
 
 /** All parts of the checkpoint. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
 export const readCheckpoint: Operation<SessionRef, StoredCheckpoint> =
-  operation("readCheckpoint", {
+  storeOperation("readCheckpoint", {
     key: (input: SessionRef) => input.id,
     *one(ref) {
       const { key } = yield* livingHead(ref);
@@ -60,9 +60,8 @@ export interface StoredSession extends StoredHead {
 }
 
 /** Head, active path and checkpoint, as they were at one moment. */
-export const readSession: Operation<ReadSession, StoredSession> = operation(
-  "readSession",
-  {
+export const readSession: Operation<ReadSession, StoredSession> =
+  storeOperation("readSession", {
     key: (input: ReadSession) => input.session.id,
     *one({ session, leaf, limit }) {
       const head = yield* livingHead(session);
@@ -72,8 +71,7 @@ export const readSession: Operation<ReadSession, StoredSession> = operation(
       const blobs = yield* blobsOf([...frames, ...components]);
       return { head, path, frames, components, blobs };
     },
-  },
-);
+  });
 
 export function* blobsOf(
   owners: readonly { readonly blob: string | null }[],

@@ -1,5 +1,5 @@
 import { integersOf, keysOf, lockRow } from "../../sql/dialect.ts";
-import { operation, row, rows, run } from "../../sql/operation.ts";
+import { row, rows, run, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { forgetWithBytes } from "../attachment/removed-bytes.ts";
@@ -49,9 +49,8 @@ const nothing: ReclaimedSlice = {
  * the newest on, and one that a fork shares stays with all before it, until
  * the fork is gone too.
  */
-export const reclaimSlice: Operation<ReclaimSlice, ReclaimedSlice> = operation(
-  "reclaimSessionSlice",
-  {
+export const reclaimSlice: Operation<ReclaimSlice, ReclaimedSlice> =
+  storeOperation("reclaimSessionSlice", {
     key: (input: ReclaimSlice) => String(input.session),
     *one(input) {
       const { session, at, rowsMax, putUntil } = input;
@@ -89,8 +88,7 @@ export const reclaimSlice: Operation<ReclaimSlice, ReclaimedSlice> = operation(
         alsoReclaim: yield* deletedSource(root.forked_from),
       };
     },
-  },
-);
+  });
 
 /** A deleted session, or what an import has left that writes no longer; one that does is let alone. */
 function* lockedTombstone(

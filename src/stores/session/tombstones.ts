@@ -1,7 +1,7 @@
 import type { Encoded } from "../../model/encoded.ts";
 import { isUserMessage } from "../../model/session-ancestry.ts";
 import { integersOf } from "../../sql/dialect.ts";
-import { operation, row, rows, run } from "../../sql/operation.ts";
+import { row, rows, run, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { assertBeginning } from "./graph.ts";
@@ -25,7 +25,7 @@ export interface TombstoneNodes {
  * Hides nodes from the session at once. Unknown ids are ignored; tells how many
  * it hid. Where the leaf is among them the conversation goes on above it.
  */
-export const tombstoneNodes: Operation<TombstoneNodes, number> = operation(
+export const tombstoneNodes: Operation<TombstoneNodes, number> = storeOperation(
   "tombstoneNodes",
   {
     key: (input: TombstoneNodes) => input.session.id,
@@ -158,9 +158,8 @@ export interface VacuumedSlice {
  * follows a removed one stays; the mark stays with it and says why its parent
  * is missing.
  */
-export const vacuumSlice: Operation<VacuumSlice, VacuumedSlice> = operation(
-  "vacuumSessionSlice",
-  {
+export const vacuumSlice: Operation<VacuumSlice, VacuumedSlice> =
+  storeOperation("vacuumSessionSlice", {
     key: (input: VacuumSlice) => input.session.id,
     *one({ session, after, rowsMax }) {
       const { key } = yield* lockedHead(session);
@@ -194,8 +193,7 @@ export const vacuumSlice: Operation<VacuumSlice, VacuumedSlice> = operation(
         next: marked.length < marksMax ? undefined : marked.at(-1)?.node,
       };
     },
-  },
-);
+  });
 
 /** A mark is needed as long as its node is there, or one that follows it. */
 function* removeIdleMarks(session: number, nodes: readonly number[]): Tx<void> {

@@ -1,7 +1,7 @@
 import { isHoldfastError } from "../../model/errors.ts";
 import { parseProcessId } from "../../model/process-id.ts";
 import { occurrenceNotFound } from "../../model/trigger-errors.ts";
-import { operation } from "../../sql/operation.ts";
+import { storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { isDamage } from "../execution/damaged.ts";
 import type { Damaged, Sifted } from "../execution/damaged.ts";
@@ -27,7 +27,7 @@ export interface CancelOccurrence {
 export const cancelOccurrence: Operation<
   CancelOccurrence,
   Sifted<string>
-> = operation("cancelOccurrence", {
+> = storeOperation("cancelOccurrence", {
   key: (input: CancelOccurrence) => input.key,
   *one({ key, requestTo }) {
     const found = yield* foundOccurrence(key);

@@ -1,6 +1,7 @@
 import type { Database } from "../database.ts";
 import type { StoreEnvironment } from "../execution/environment.ts";
 import { checkedSchedulerOptions } from "../schedule/checks.ts";
+import { fireOwnSchedule } from "../schedule/fire.ts";
 import { RunningScheduler } from "../schedule/scheduler.ts";
 import type { Scheduler, SchedulerOptions } from "../schedule/scheduler.ts";
 import { givenDatabase, optionsOf } from "../given.ts";
@@ -42,7 +43,7 @@ export function triggers(
     ...occurrences(around),
     run: (options) =>
       new RunningScheduler(
-        { database, clock },
+        { database, clock, firing: fireOwnSchedule },
         { [triggerSchedules]: (due) => fireTrigger(codec, due) },
         checkedSchedulerOptions(options),
       ),

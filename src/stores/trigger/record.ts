@@ -6,7 +6,7 @@ import {
 import { occurrenceDifference } from "../../model/trigger.ts";
 import type { TriggerSource } from "../../model/trigger.ts";
 import { lockShared } from "../../sql/dialect.ts";
-import { operation, row, rows } from "../../sql/operation.ts";
+import { row, rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { sift } from "../execution/damaged.ts";
@@ -75,7 +75,7 @@ export interface RecordOccurrenceOutcome<Payload = Encoded> {
 export const recordOccurrence: Operation<
   RecordOccurrence,
   RecordOccurrenceOutcome
-> = operation("recordOccurrence", {
+> = storeOperation("recordOccurrence", {
   key: (input: RecordOccurrence) => input.key,
   *one(input) {
     const inserted = yield* insertOccurrence(input);

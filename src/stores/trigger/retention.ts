@@ -1,5 +1,5 @@
 import { integersOf, lockRow } from "../../sql/dialect.ts";
-import { operation, rows, run } from "../../sql/operation.ts";
+import { rows, run, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { isUnended } from "../process/process-row.ts";
@@ -35,7 +35,7 @@ export interface RemovedOccurrences {
 export const removeOccurrenceSlice: Operation<
   RemoveOccurrences,
   RemovedOccurrences
-> = operation("removeOccurrences", {
+> = storeOperation("removeOccurrences", {
   key: () => "",
   *one({ before, after, rowsMax }) {
     const found = yield* rows<OldRow>(sql`

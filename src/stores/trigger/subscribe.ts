@@ -16,7 +16,7 @@ import type {
   SubscriptionPartHashes,
   TriggerSource,
 } from "../../model/trigger.ts";
-import { operation, row } from "../../sql/operation.ts";
+import { row, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { pauseSchedule, putSchedule, removeSchedule } from "../schedule/put.ts";
@@ -68,7 +68,7 @@ export interface SubscribeOutcome<Content = Encoded> {
  *   `SUBSCRIPTION_INVALID` when too many listen to the source,
  *   `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
-export const subscribe: Operation<Subscribe, SubscribeOutcome> = operation(
+export const subscribe: Operation<Subscribe, SubscribeOutcome> = storeOperation(
   "subscribe",
   {
     key: (input: Subscribe) => input.name.key,
@@ -172,9 +172,8 @@ export interface ReviseOutcome<Content = Encoded> {
  * @throws HoldfastError `SUBSCRIPTION_NOT_FOUND`, `SUBSCRIPTION_CHANGED`,
  *   `SUBSCRIPTION_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
-export const reviseSubscription: Operation<Revise, ReviseOutcome> = operation(
-  "reviseSubscription",
-  {
+export const reviseSubscription: Operation<Revise, ReviseOutcome> =
+  storeOperation("reviseSubscription", {
     key: (input: Revise) => input.name.key,
     *one({ name, terms, expectedRevision, now }) {
       const registrant = yield* lockedRegistrant(name.registrant);
@@ -212,5 +211,4 @@ export const reviseSubscription: Operation<Revise, ReviseOutcome> = operation(
       yield* scheduleFor(written, terms, now);
       return { subscription: subscriptionOf(written), isChanged: true };
     },
-  },
-);
+  });

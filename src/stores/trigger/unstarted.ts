@@ -1,7 +1,7 @@
 import { processPrefix } from "../../model/trigger.ts";
 import type { TriggerSource } from "../../model/trigger.ts";
 import { textsOf } from "../../sql/dialect.ts";
-import { operation, rows } from "../../sql/operation.ts";
+import { rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { sift } from "../execution/damaged.ts";
@@ -30,7 +30,7 @@ export interface UnstartedDelivery extends TriggerDelivery {
 export const listUnstarted: Operation<
   ListUnstarted,
   Page<UnstartedDelivery>
-> = operation("listUnstartedDeliveries", {
+> = storeOperation("listUnstartedDeliveries", {
   key: () => "",
   *one({ after, limit, now }) {
     const page = yield* listRunning({
