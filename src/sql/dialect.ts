@@ -14,6 +14,37 @@ export const lockRow: Statement = spelled({
   postgres: "FOR NO KEY UPDATE",
 });
 
+/** Which row `lockRoot` locks, and what it reads of it. */
+export interface RootTable {
+  /** With its alias, if the columns have one: "holdfast_process p". */
+  readonly table: string;
+  /** Any column: it is set to what it is. */
+  readonly unchanged: string;
+  readonly columns: Statement;
+}
+
+/**
+ * Locks a root row and reads it, as `SELECT columns FROM table WHERE … FOR NO
+ * KEY UPDATE` would, but by an update that changes nothing. An update leaves a
+ * new version of the row behind, so a transaction with an older snapshot that
+ * comes to lock it is refused by the server and run again. After a mere lock it
+ * would carry on with what its snapshot shows below that root, and let a lease
+ * pass that somebody has taken over since. SQLite has no older snapshot to
+ * write from, so there it is a plain SELECT.
+ */
+export function lockRoot(root: RootTable): (where: Statement) => Statement {
+  const { table, unchanged, columns } = root;
+  const begin = spelled({
+    sqlite: `SELECT ${columns.template.sqlite} FROM ${table} WHERE `,
+    postgres: `UPDATE ${table} SET ${unchanged} = ${unchanged} WHERE `,
+  });
+  const end = spelled({
+    sqlite: "",
+    postgres: ` RETURNING ${columns.template.postgres}`,
+  });
+  return (where) => sql`${begin}${where}${end}`;
+}
+
 /** Locks rows that others may lock in the same way and nobody may change or remove. */
 export const lockShared: Statement = spelled({
   sqlite: "",
@@ -30,7 +61,11 @@ export const keepRow: Statement = spelled({
   postgres: "FOR KEY SHARE",
 });
 
-/** Locks a root row that is about to end, once nobody keeps it any more. */
+/**
+ * Locks a root row that is about to end, once nobody keeps it any more. The
+ * update that follows then counts as one of its key, so that who comes to keep
+ * the row (`keepRow`) with an older snapshot is refused and run again.
+ */
 export const lockToEnd: Statement = spelled({
   sqlite: "",
   postgres: "FOR UPDATE",
@@ -80,6 +115,16 @@ export const feedTransaction: Statement = spelled({
 export const belowHorizon: Statement = spelled({
   sqlite: "1 = 1",
   postgres: "tx < pg_snapshot_xmin(pg_current_snapshot())",
+});
+
+/**
+ * True where a snapshot is as new as its statement. In a serializable
+ * transaction it is as old as the first one, and what it does not show may be
+ * there all the same: nothing may be removed on the strength of that.
+ */
+export const seesLatest: Statement = spelled({
+  sqlite: "1 = 1",
+  postgres: "current_setting('transaction_isolation') = 'read committed'",
 });
 
 const feedStart: Statement = spelled({

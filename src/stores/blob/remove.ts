@@ -1,4 +1,10 @@
-import { integersOf, lockRow, skipLocked, textsOf } from "../../sql/dialect.ts";
+import {
+  integersOf,
+  lockRow,
+  seesLatest,
+  skipLocked,
+  textsOf,
+} from "../../sql/dialect.ts";
 import { rows, run } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
@@ -43,7 +49,8 @@ export function* lockedBlobs(
  * Removes those of some locked blobs that no row refers to. The roots are
  * asked in statements after the one that locked: whoever refers to a blob
  * has locked it first, so either its row is seen here or it finds the blob gone
- * and stores it anew.
+ * and stores it anew. Inside a serializable transaction such a row may be newer
+ * than what is seen, so there all blobs stay for the next collection.
  */
 export function* removeLocked(
   locked: readonly LockedBlob[],
@@ -60,11 +67,13 @@ export function* removeLocked(
   const recent = recentOf(puts, putUntil);
   const removable = unused.filter(({ hash }) => !recent.has(hash));
   if (removable.length === 0) return { blobs: 0, bytes: 0 };
+  const blobs = yield* run(sql`
+    DELETE FROM holdfast_blob
+    WHERE key IN ${integersOf(removable.map(({ key }) => key))} AND ${seesLatest}`);
+  if (blobs === 0) return { blobs: 0, bytes: 0 };
   if (puts.length > 0)
     yield* run(sql`
       DELETE FROM holdfast_blob_put WHERE hash IN ${textsOf(removable.map(({ hash }) => hash))}`);
-  const blobs = yield* run(sql`
-    DELETE FROM holdfast_blob WHERE key IN ${integersOf(removable.map(({ key }) => key))}`);
   return {
     blobs,
     bytes: removable.reduce((sum, { stored }) => sum + stored, 0),

@@ -15,7 +15,7 @@ import type {
   SessionScope,
 } from "../../model/process.ts";
 import type { SessionId } from "../../model/session-id.ts";
-import { lockRow, textsOf } from "../../sql/dialect.ts";
+import { lockRoot, textsOf } from "../../sql/dialect.ts";
 import { row, rows, run } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
@@ -76,6 +76,12 @@ export const summaryColumns: Statement = sql`
 
 const rootColumns: Statement = sql`${summaryColumns}, p.event_types, p.end_wakes`;
 
+const rootLocked = lockRoot({
+  table: "holdfast_process p",
+  unchanged: "sequence",
+  columns: rootColumns,
+});
+
 export const processColumns: Statement = sql`
   ${rootColumns}, p.parts, p.input,
   (SELECT x.payload FROM holdfast_process_event x
@@ -91,22 +97,21 @@ export interface ProcessRoot {
 
 /**
  * The process, locked until the transaction ends, so that everything that
- * happens to it happens one after the other.
+ * happens to it happens one after the other. Whoever changes its lease or its
+ * handles comes through here too (see `lockRoot`).
  *
  * @throws HoldfastError `PROCESS_NOT_FOUND`, `CORRUPT_ROW`
  */
 export function* lockedProcess(id: ProcessId): Tx<ProcessRoot> {
   return rootOf(
     id,
-    yield* row<RootRow>(sql`
-      SELECT ${rootColumns} FROM holdfast_process p WHERE p.id = ${id} ${lockRow}`),
+    yield* row<RootRow>(rootLocked(sql`p.id = ${id}`)),
   );
 }
 
 /** The same by key, for those who were told it. */
 export function* lockedProcessByKey(key: number): Tx<ProcessRoot | undefined> {
-  const found = yield* row<RootRow>(sql`
-    SELECT ${rootColumns} FROM holdfast_process p WHERE p.key = ${key} ${lockRow}`);
+  const found = yield* row<RootRow>(rootLocked(sql`p.key = ${key}`));
   return found === undefined ? undefined : rootOf(found.id, found);
 }
 

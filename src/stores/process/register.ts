@@ -17,6 +17,7 @@ import type {
   ProcessRecord,
   SessionScope,
 } from "../../model/process.ts";
+import { lockRow } from "../../sql/dialect.ts";
 import { announce, row, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
@@ -103,12 +104,19 @@ function* rowOf(id: ProcessId): Tx<ProcessRow | undefined> {
     SELECT ${processColumns} FROM holdfast_process p WHERE p.id = ${id}`);
 }
 
-/** The process that was registered before with the same content; undefined when none was. @throws HoldfastError `PROCESS_CONFLICT` */
+/**
+ * The process that was registered before with the same content; undefined when
+ * none was. Locked, so that it is told as it is now and not as an older
+ * snapshot shows it.
+ *
+ * @throws HoldfastError `PROCESS_CONFLICT`
+ */
 export function* foundRegistration({
   id,
   identified,
 }: NewProcess): Tx<RegisteredProcess | undefined> {
-  const found = yield* rowOf(id);
+  const found = yield* row<ProcessRow>(sql`
+    SELECT ${processColumns} FROM holdfast_process p WHERE p.id = ${id} ${lockRow}`);
   if (found === undefined) return undefined;
   if (found.hash !== identified.hash)
     throw processConflict(id, differingPart(found, identified));

@@ -1,6 +1,6 @@
 import { HoldfastError } from "../../model/errors.ts";
 import type { SessionId } from "../../model/session-id.ts";
-import { keepRow, lockRow } from "../../sql/dialect.ts";
+import { keepRow, lockRoot } from "../../sql/dialect.ts";
 import { row } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
@@ -20,9 +20,19 @@ export interface SessionRoot {
   readonly revision: number;
 }
 
+const rootColumns = sql`key, id, generation, revision`;
+
+const rootLocked = lockRoot({
+  table: "holdfast_session",
+  unchanged: "revision",
+  columns: rootColumns,
+});
+
 /**
  * The living session, locked until the transaction ends, so that everything
- * that concerns one session happens one after the other.
+ * that concerns one session happens one after the other. Whoever changes its
+ * lease, queue or attachments comes through here, so that a transaction with
+ * an older snapshot notices at this very statement (see `lockRoot`).
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, or `SESSION_DELETED` when the
  *   generation asked for is gone: its handles are fenced.
@@ -30,9 +40,7 @@ export interface SessionRoot {
 export function* lockedSession(ref: SessionRef): Tx<SessionRoot> {
   if (ref.generation !== undefined && ref.generation < 0)
     return foundSession(ref, yield* importedSession(ref));
-  const locked = sql`
-    SELECT key, id, generation, revision FROM holdfast_session
-    WHERE id = ${ref.id} AND deleted_at IS NULL ${lockRow}`;
+  const locked = rootLocked(sql`id = ${ref.id} AND deleted_at IS NULL`);
   // Who has waited for one that was deleted does not see the next generation yet.
   return foundSession(
     ref,
@@ -42,9 +50,11 @@ export function* lockedSession(ref: SessionRef): Tx<SessionRoot> {
 
 /** One that is being imported, which only its import can name. */
 function* importedSession(ref: SessionRef): Tx<SessionRoot | undefined> {
-  return yield* row<SessionRoot>(sql`
-    SELECT key, id, generation, revision FROM holdfast_session
-    WHERE id = ${ref.id} AND generation = ${ref.generation ?? 0} AND importing_at IS NOT NULL ${lockRow}`);
+  return yield* row<SessionRoot>(
+    rootLocked(
+      sql`id = ${ref.id} AND generation = ${ref.generation ?? 0} AND importing_at IS NOT NULL`,
+    ),
+  );
 }
 
 /**
@@ -54,7 +64,7 @@ function* importedSession(ref: SessionRef): Tx<SessionRoot | undefined> {
  */
 export function* keptSession(ref: SessionRef): Tx<SessionRoot> {
   const kept = sql`
-    SELECT key, id, generation, revision FROM holdfast_session
+    SELECT ${rootColumns} FROM holdfast_session
     WHERE id = ${ref.id} AND deleted_at IS NULL ${keepRow}`;
   return foundSession(
     ref,
@@ -67,7 +77,7 @@ export function* livingSession(ref: SessionRef): Tx<SessionRoot> {
   return foundSession(
     ref,
     yield* row<SessionRoot>(sql`
-      SELECT key, id, generation, revision FROM holdfast_session
+      SELECT ${rootColumns} FROM holdfast_session
       WHERE id = ${ref.id} AND deleted_at IS NULL`),
   );
 }
@@ -75,7 +85,7 @@ export function* livingSession(ref: SessionRef): Tx<SessionRoot> {
 /** A session of any generation by its key, which a deleted one has too; undefined when there is none. */
 export function* sessionByKey(key: number): Tx<SessionRoot | undefined> {
   return yield* row<SessionRoot>(sql`
-    SELECT key, id, generation, revision FROM holdfast_session WHERE key = ${key}`);
+    SELECT ${rootColumns} FROM holdfast_session WHERE key = ${key}`);
 }
 
 /** True in a WHERE when the session that a column names by its key is not deleted. */
