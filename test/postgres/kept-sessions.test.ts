@@ -54,6 +54,7 @@ describe("two transactions that concern the same sessions in opposite order", ()
             yield* enqueued(other);
             yield* barrier.stop();
           },
+          { isolation: "readCommitted" },
         ),
       );
       await barrier.stopped(2);
