@@ -266,14 +266,18 @@ function removalTests(scene: InScene): void {
         yield* referFromComponent(other, "shared", hashes.two);
       });
       await artifacts(database).put("n", "a", bytesOf("three"));
-      const removed = await database.write("delete", function* () {
-        yield* run(sql`
-          DELETE FROM holdfast_session_component WHERE session = ${gone}`);
-        return yield* removeUnused({
-          hashes: [hashes.one, hashes.two, hashes.three, hashes.abc],
-          putUntil: clock.now(),
-        });
-      });
+      const removed = await database.write(
+        "delete",
+        function* () {
+          yield* run(sql`
+            DELETE FROM holdfast_session_component WHERE session = ${gone}`);
+          return yield* removeUnused({
+            hashes: [hashes.one, hashes.two, hashes.three, hashes.abc],
+            putUntil: clock.now(),
+          });
+        },
+        { isolation: "readCommitted" },
+      );
       expect(removed).toEqual({ blobs: 1, bytes: 3 });
       expect(await storedTexts(database)).toEqual(["two", "three"]);
     }),
