@@ -4,7 +4,10 @@ export interface VitestReport {
     /** The file's path. */
     readonly name: string;
     readonly status: string;
-    readonly assertionResults: readonly { readonly status: string }[];
+    readonly assertionResults: readonly {
+      readonly status: string;
+      readonly fullName: string;
+    }[];
   }[];
 }
 
@@ -23,16 +26,23 @@ export function countRun(
   report: VitestReport | undefined,
   exitCode: number,
   requiredFiles: readonly string[],
-): Counts & { readonly complaints: readonly string[] } {
+): Counts & {
+  readonly complaints: readonly string[];
+  readonly skippedNames: readonly string[];
+} {
   const complaints: string[] = [];
+  const skippedNames: string[] = [];
   const counts = { passed: 0, failed: 0, skipped: 0 };
   const ran = new Set<string>();
   for (const file of report?.testResults ?? []) {
     let executed = 0;
-    for (const { status } of file.assertionResults) {
+    for (const { status, fullName } of file.assertionResults) {
       if (status === "passed") counts.passed += 1;
       else if (status === "failed") counts.failed += 1;
-      else counts.skipped += 1;
+      else {
+        counts.skipped += 1;
+        skippedNames.push(`${file.name}: ${fullName}`);
+      }
       if (status === "passed" || status === "failed") executed += 1;
     }
     if (executed > 0) ran.add(file.name);
@@ -48,6 +58,7 @@ export function countRun(
     ...counts,
     failed: counts.failed + complaints.length,
     complaints,
+    skippedNames,
   };
 }
 

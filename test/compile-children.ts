@@ -1,17 +1,29 @@
 import {
   copyFileSync,
   mkdirSync,
+  mkdtempSync,
   readFileSync,
   readdirSync,
+  realpathSync,
   rmSync,
+  statSync,
+  symlinkSync,
 } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
+import {
+  copyForEveryone,
+  everyoneCanRead,
+  isRoot,
+  linkOrCopy,
+  openToEveryone,
+  sharedTemporaryFolder,
+} from "./readable-by-all.ts";
 
 const root = path.join(import.meta.dirname, "..");
-const cache = path.join(root, ".cache/children");
 const variable = "HOLDFAST_TEST_CHILDREN";
+const nodeVariable = "HOLDFAST_TEST_CHILDREN_NODE";
 
 /**
  * Bundles the scripts of the processes that tests start: each of hundreds of
@@ -21,7 +33,7 @@ const variable = "HOLDFAST_TEST_CHILDREN";
 export async function setup(): Promise<void> {
   if (process.env[variable] !== undefined) return;
   removeLeftovers();
-  const output = path.join(cache, String(process.pid));
+  const output = newOutput();
   await bundler().build({
     absWorkingDir: root,
     entryPoints: scripts(),
@@ -47,7 +59,46 @@ export async function setup(): Promise<void> {
     mkdirSync(path.dirname(place), { recursive: true });
     copyFileSync(path.join(root, "src", file), place);
   }
+  bringPackages(output);
   process.env[variable] = output;
+}
+
+function newOutput(): string {
+  const parent = sharedTemporaryFolder();
+  return mkdtempSync(path.join(parent, `holdfast-children-${process.pid}-`));
+}
+
+/**
+ * Bundles leave packages outside. As root some children run as another user,
+ * whom a checkout or a Node in a private folder keeps out: then copies of both
+ * go with the bundles.
+ */
+function bringPackages(output: string): void {
+  const source = path.join(root, "node_modules");
+  const target = path.join(output, "node_modules");
+  if (!isRoot) return symlinkSync(source, target, "junction");
+  for (const name of childPackages)
+    copyForEveryone(path.join(source, name), path.join(target, name), isNeeded);
+  openToEveryone(output);
+  const node = realpathSync(process.execPath);
+  if (everyoneCanRead(node)) return;
+  process.env[nodeVariable] = path.join(output, "node");
+  linkOrCopy(node, path.join(output, "node"));
+}
+
+const childPackages = [
+  "better-sqlite3",
+  "bindings",
+  "file-uri-to-path",
+  "croner",
+  "postgres",
+];
+
+/** Not what building better-sqlite3 leaves: sources and objects of 20 MB. */
+function isNeeded(file: string): boolean {
+  return !/better-sqlite3\/(deps|src|build\/Release\/(obj|obj\.target|\w+\.a))$/.test(
+    file,
+  );
 }
 
 /** Whatever could be started; what is only imported by others does no harm. */
@@ -102,15 +153,21 @@ function keepingPlaces(output: string): object {
 export function teardown(): void {
   const output = process.env[variable];
   delete process.env[variable];
+  delete process.env[nodeVariable];
   if (output !== undefined) rmSync(output, { recursive: true, force: true });
 }
 
-/** Of runs that were killed. */
+/** Of runs of this user that were killed. */
 function removeLeftovers(): void {
-  mkdirSync(cache, { recursive: true });
-  for (const name of readdirSync(cache))
-    if (!isAlive(Number(name)))
-      rmSync(path.join(cache, name), { recursive: true, force: true });
+  const parent = sharedTemporaryFolder();
+  for (const name of readdirSync(parent)) {
+    const [, pid] = /^holdfast-children-(\d+)-/.exec(name) ?? [];
+    if (pid === undefined || isAlive(Number(pid))) continue;
+    const left = path.join(parent, name);
+    const owner = statSync(left, { throwIfNoEntry: false })?.uid;
+    if (owner === process.getuid?.())
+      rmSync(left, { recursive: true, force: true });
+  }
 }
 
 function isAlive(pid: number): boolean {
@@ -129,4 +186,9 @@ export function compiled(script: string, folder = "test"): string {
       "Only the projects that start processes have them compiled.",
     );
   return path.join(output, folder, script.replace(/\.ts$/, ".js"));
+}
+
+/** The Node for children of another user: this one, or a copy where only its owner can reach it. */
+export function nodeForEveryone(): string {
+  return process.env[nodeVariable] ?? process.execPath;
 }

@@ -7,7 +7,9 @@ import { operation, rows, run } from "../../src/sql/operation.ts";
 import type { Operation } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Database } from "../../src/stores/database.ts";
-import { compiled } from "../compile-children.ts";
+import { compiled, nodeForEveryone } from "../compile-children.ts";
+import { isRoot } from "../readable-by-all.ts";
+import { mayBeNobody } from "../sqlite/nobody.ts";
 import { addNote, createNoteTable, noteCount } from "../conformance/notes.ts";
 import { isDeep, seed, seededRandom } from "../depth.ts";
 import { fill, heavyReads, remains } from "../sqlite/heavy.ts";
@@ -221,23 +223,26 @@ describe("a backup without room", () => {
     }),
   );
 
-  test("in a folder that may not be written fails and says what to check", () =>
-    withFolder(async (folder) => {
-      await filled(folder, 10);
-      const closed = folder.file("closed");
-      mkdirSync(closed);
-      chmodSync(closed, 0o555);
-      chmodSync(folder.path, 0o755);
-      chmodSync(folder.file(), 0o644);
-      const child = spawnSync(
-        process.execPath,
-        [...runner, folder.file(), join(closed, "copy.db")],
-        {
-          encoding: "utf8",
-          ...(process.getuid?.() === 0 && { uid: 65_534, gid: 65_534 }),
-        },
-      );
-      expect(child.stdout).toContain("BACKUP_FAILED");
-      expect(child.stdout).toContain("permissions");
-    }));
+  test.runIf(mayBeNobody)(
+    "in a folder that may not be written fails and says what to check",
+    () =>
+      withFolder(async (folder) => {
+        await filled(folder, 10);
+        const closed = folder.file("closed");
+        mkdirSync(closed);
+        chmodSync(closed, 0o555);
+        chmodSync(folder.path, 0o755);
+        chmodSync(folder.file(), 0o644);
+        const child = spawnSync(
+          nodeForEveryone(),
+          [...runner, folder.file(), join(closed, "copy.db")],
+          {
+            encoding: "utf8",
+            ...(isRoot && { uid: 65_534, gid: 65_534 }),
+          },
+        );
+        expect(child.stdout).toContain("BACKUP_FAILED");
+        expect(child.stdout).toContain("permissions");
+      }),
+  );
 });

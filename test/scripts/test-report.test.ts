@@ -5,12 +5,15 @@ function file(name: string, ...statuses: readonly string[]) {
   return {
     name,
     status: statuses.includes("failed") ? "failed" : "passed",
-    assertionResults: statuses.map((status) => ({ status })),
+    assertionResults: statuses.map((status, index) => ({
+      status,
+      fullName: `test ${index}`,
+    })),
   };
 }
 
 describe("counting a test run", () => {
-  test("adds up what passed, failed and was skipped", () => {
+  test("adds up what passed, failed and was skipped, and names the last", () => {
     const report = {
       testResults: [
         file("a", "passed", "failed"),
@@ -22,6 +25,7 @@ describe("counting a test run", () => {
       failed: 1,
       skipped: 1,
       complaints: [],
+      skippedNames: ["b: test 1"],
     });
   });
 

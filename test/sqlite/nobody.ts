@@ -1,14 +1,15 @@
 import { spawnSync } from "node:child_process";
-import { compiled } from "../compile-children.ts";
+import { compiled, nodeForEveryone } from "../compile-children.ts";
+import { isRoot, temporaryFilesAreShared } from "../readable-by-all.ts";
 import { driverName } from "./place.ts";
 
-/** Only root may become somebody else. */
-export const isRoot: boolean = process.getuid?.() === 0;
+/** Whether there is a user without rights who can reach the files of tests. */
+export const mayBeNobody: boolean = !isRoot || temporaryFilesAreShared;
 
 /** Permissions mean nothing to root, so the open happens in a process without rights. */
 export function openAsNobody(path: string, gid = 65_534): string {
   const child = spawnSync(
-    process.execPath,
+    nodeForEveryone(),
     [compiled("sqlite/open-and-report.ts"), path, driverName],
     { encoding: "utf8", ...(isRoot && { uid: 65_534, gid }) },
   );

@@ -10,7 +10,8 @@ import {
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { Child } from "../crash/child.ts";
-import { isRoot, openAsNobody } from "./nobody.ts";
+import { isRoot } from "../readable-by-all.ts";
+import { mayBeNobody, openAsNobody } from "./nobody.ts";
 import { withFolder } from "./place.ts";
 import type { Folder } from "./place.ts";
 
@@ -36,7 +37,7 @@ describe("the folder of owners' locks", () => {
       }),
   );
 
-  test.runIf(isRoot)(
+  test.runIf(isRoot && mayBeNobody)(
     "is shared with a group that shares the database, and judges across users",
     () =>
       withFolder(async (folder) => {
@@ -54,16 +55,18 @@ describe("the folder of owners' locks", () => {
       }),
   );
 
-  test.runIf(isRoot)("that may not be written is named in the refusal", () =>
-    withFolder(async (folder) => {
-      await (await folder.open()).close();
-      chownSync(folder.file(), 65_534, 65_534);
-      chownSync(folder.path, 65_534, 65_534);
-      mkdirSync(ownersOf(folder), { mode: 0o700 });
-      const said = openAsNobody(folder.file());
-      expect(said).toContain("DATABASE_NOT_WRITABLE");
-      expect(said).toContain(`"${ownersOf(folder)}"`);
-    }),
+  test.runIf(isRoot && mayBeNobody)(
+    "that may not be written is named in the refusal",
+    () =>
+      withFolder(async (folder) => {
+        await (await folder.open()).close();
+        chownSync(folder.file(), 65_534, 65_534);
+        chownSync(folder.path, 65_534, 65_534);
+        mkdirSync(ownersOf(folder), { mode: 0o700 });
+        const said = openAsNobody(folder.file());
+        expect(said).toContain("DATABASE_NOT_WRITABLE");
+        expect(said).toContain(`"${ownersOf(folder)}"`);
+      }),
   );
 
   test("loses what a process left that died before its lock had a name, and nothing that is locked", () =>
