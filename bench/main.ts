@@ -7,8 +7,12 @@ import { kernelBenchmarks } from "./kernel/all.ts";
 import { processBenchmarks } from "./processes/all.ts";
 import { registryBenchmarks } from "./registry/all.ts";
 import { sessionBenchmarks } from "./sessions/all.ts";
+import {
+  setup as compileChildren,
+  teardown as removeChildren,
+} from "../test/compile-children.ts";
 
-/** `npm run bench` runs all, `npm run bench -- kernel` a group, `-- kernel.lag` one. Each prints one JSON line. */
+/** `npm run bench` runs all, `npm run bench -- kernel` a group, `-- kernel.lag` one. Each prints one JSON line. With `--tiny` each does next to nothing. */
 const groups: Readonly<Record<string, () => Promise<object>>> = {
   ...kernelBenchmarks,
   ...processBenchmarks,
@@ -26,6 +30,7 @@ const company: Readonly<Record<string, readonly string[]>> = {
 
 const wanted = process.argv
   .slice(2)
+  .filter((argument) => argument !== "--tiny")
   .flatMap((name) => [name, ...(company[name] ?? [])]);
 const names = Object.keys(everything).filter(
   (name) =>
@@ -38,9 +43,16 @@ if (names.length === 0) {
   console.error(
     `No benchmark is called ${wanted.join(" ")}. There are: ${Object.keys(everything).join(", ")}.`,
   );
-  process.exitCode = 1;
+  process.exit(1);
 }
-for (const name of names) {
-  process.stderr.write(`${name} …\n`);
-  console.log(JSON.stringify({ bench: name, ...(await everything[name]?.()) }));
+// Some start processes of the tests, which run compiled.
+await compileChildren();
+try {
+  for (const name of names) {
+    process.stderr.write(`${name} …\n`);
+    const figures = await everything[name]?.();
+    console.log(JSON.stringify({ bench: name, ...figures }));
+  }
+} finally {
+  removeChildren();
 }

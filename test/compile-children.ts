@@ -8,6 +8,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  writeFileSync,
 } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
@@ -59,6 +60,7 @@ export async function setup(): Promise<void> {
     mkdirSync(path.dirname(place), { recursive: true });
     copyFileSync(path.join(root, "src", file), place);
   }
+  writeFileSync(path.join(output, "package.json"), '{ "type": "module" }');
   bringPackages(output);
   process.env[variable] = output;
 }
@@ -103,11 +105,16 @@ function isNeeded(file: string): boolean {
 
 /** Whatever could be started; what is only imported by others does no harm. */
 function scripts(): readonly string[] {
-  return ["test/crash", "test/sqlite", "examples"].flatMap((folder) =>
+  const folders = ["test/crash", "test/sqlite", "examples"].flatMap((folder) =>
     readdirSync(path.join(root, folder), { recursive: true, encoding: "utf8" })
       .filter((file) => /(?<!\.test|\.d)\.ts$/.test(file))
       .map((file) => path.join(folder, file)),
   );
+  return [
+    ...folders,
+    "bench/processes/appender.ts",
+    "bench/registry/waiter.ts",
+  ];
 }
 
 interface Bundler {

@@ -11,6 +11,7 @@ const longest = [
   "test/backends/postgres-executions.test.ts",
   "test/backends/sqlite-file-sessions.test.ts",
   "test/crash/neighbours.test.ts",
+  "test/postgres/benchmarks.test.ts",
   "test/examples.test.ts",
   "test/crash/power-loss/kernel.test.ts",
   "test/backends/postgres-kernel.test.ts",

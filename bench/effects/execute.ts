@@ -4,10 +4,11 @@ import { effects } from "../../src/stores/effect/index.ts";
 import { appendLoad, prepareHeads } from "../kernel/load.ts";
 import { compared, cpuMeter, inScratch, median, rounded } from "../scratch.ts";
 import { executeAll, turnsIn } from "./load.ts";
+import { size } from "../sizes.ts";
 
-const callers = 200;
-const each = 20;
-const rounds = 7;
+const callers = size(200, 4);
+const each = size(20, 2);
+const rounds = size(7, 1);
 
 /** Effects of many turns at once, full durability: each is read, claimed, run and finished. */
 export function execute(): Promise<object> {

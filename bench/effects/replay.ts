@@ -3,9 +3,10 @@ import { openSqlite } from "../../src/sqlite.ts";
 import { effects } from "../../src/stores/effect/index.ts";
 import { inScratch, median } from "../scratch.ts";
 import { executeAll, replayAll, turnsIn } from "./load.ts";
+import { size } from "../sizes.ts";
 
-const count = 1_000;
-const rounds = 7;
+const count = size(1_000, 10);
+const rounds = size(7, 1);
 
 /** A turn that is run again: everything it did is recorded. */
 export function replay(): Promise<object> {

@@ -7,10 +7,11 @@ import { compared, cpuMeter, inScratch, median, rounded } from "../scratch.ts";
 import { handWrittenAppends } from "./ceiling.ts";
 import { appendSteps, lockedTargets, throughStore } from "./load.ts";
 import type { Target } from "./load.ts";
+import { size } from "../sizes.ts";
 
-const callers = 1_000;
-const each = 40;
-const rounds = 5;
+const callers = size(1_000, 10);
+const each = size(40, 4);
+const rounds = size(5, 1);
 
 /** Step events of many executions at once, full durability, through the store. */
 export function append(): Promise<object> {

@@ -11,9 +11,10 @@ import {
 } from "../../test/fixtures/execution-world.ts";
 import { compared } from "../scratch.ts";
 import { onServer } from "./on-server.ts";
+import { size } from "../sizes.ts";
 
-const children = 1_000;
-const rounds = 3;
+const children = size(1_000, 10);
+const rounds = size(3, 1);
 
 const appendAlone: typeof appendEvents = operation("appendAlone", {
   isolation: "readCommitted",

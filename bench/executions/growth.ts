@@ -6,17 +6,19 @@ import { inScratch, median, rounded } from "../scratch.ts";
 import { appendSteps, lockedTargets, throughStore } from "./load.ts";
 import type { Target } from "./load.ts";
 import { insertExecutions, numbers, seeded } from "./seed.ts";
+import { size } from "../sizes.ts";
 
 const eventsEach = 40;
-const callers = 250;
-const appendsEach = 40;
-const rounds = 5;
+const callers = size(250, 10);
+const appendsEach = size(40, 4);
+const rounds = size(5, 1);
+const rowsMax = size(10_000_000, 10_000);
 
 /** Does an append cost more in a log of ten million rows than in one of ten thousand? */
 export function growth(): Promise<object> {
   return inScratch(async (folder) => {
     const small = await Grown.open(join(folder, "small.db"), 10_000);
-    const large = await Grown.open(join(folder, "large.db"), 10_000_000);
+    const large = await Grown.open(join(folder, "large.db"), rowsMax);
     for (let round = 0; round < rounds; round += 1) {
       await small.measure(round);
       await large.measure(round);

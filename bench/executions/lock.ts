@@ -6,11 +6,12 @@ import { holder } from "../../test/fixtures/execution-world.ts";
 import { inScratch, median, rounded } from "../scratch.ts";
 import { insertExecutions, numbers, seeded } from "./seed.ts";
 import type { SeededState } from "./seed.ts";
+import { size } from "../sizes.ts";
 
-const few = 1_000;
-const many = 1_000_000;
+const few = size(1_000, 100);
+const many = size(1_000_000, 1_000);
 const atOnce = 10;
-const rounds = 80;
+const rounds = size(80, 2);
 
 const createdBody = JSON.stringify({
   role: "workflow",

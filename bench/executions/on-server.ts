@@ -9,7 +9,8 @@ export async function onServer<T>(
   const stopServer = await startServer();
   const database = await openPostgres(
     process.env["HOLDFAST_TEST_POSTGRES_URL"] ?? "",
-    { schema: `bench_${process.pid}_${Date.now()}` },
+    // Named as what is removed from a server of your own at the end.
+    { schema: `${process.env["HOLDFAST_TEST_SPARES"]}${process.pid}` },
   );
   try {
     return await body(database);

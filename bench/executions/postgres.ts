@@ -9,11 +9,12 @@ import { compared } from "../scratch.ts";
 import { appendSteps, lockedTargets, stepEvent, throughStore } from "./load.ts";
 import type { AppendStep } from "./load.ts";
 import { onServer } from "./on-server.ts";
+import { size } from "../sizes.ts";
 
-const callers = 200;
-const eachInSets = 100;
-const eachAlone = 10;
-const rounds = 3;
+const callers = size(200, 4);
+const eachInSets = size(100, 4);
+const eachAlone = size(10, 2);
+const rounds = size(3, 1);
 
 /** The same operation without its set form: one transaction each. */
 const appendAlone = operation("appendAlone", {

@@ -5,11 +5,12 @@ import { executions } from "../../src/stores/execution/index.ts";
 import type { Executions } from "../../src/stores/execution/index.ts";
 import { inScratch, median, rounded } from "../scratch.ts";
 import { appendSteps, lockedTargets, throughStore } from "./load.ts";
+import { size } from "../sizes.ts";
 
-const trees = 1_500;
-const callers = 50;
-const each = 200;
-const rounds = 3;
+const trees = size(1_500, 100);
+const callers = size(50, 4);
+const each = size(200, 20);
+const rounds = size(3, 1);
 
 interface Round {
   readonly rowsPerSecond: number;

@@ -7,9 +7,10 @@ import {
 } from "../../src/stores/execution/due.ts";
 import { inScratch, median, rounded } from "../scratch.ts";
 import { insertExecutions, numbers, seeded } from "./seed.ts";
+import { size } from "../sizes.ts";
 
-const future = 1_000_000;
-const rounds = 200;
+const future = size(1_000_000, 1_000);
+const rounds = size(200, 2);
 
 /** A timer that fires and finds nothing to do, with a million delays ahead. */
 export function timers(): Promise<object> {

@@ -3,10 +3,11 @@ import { openSqlite } from "../../src/sqlite.ts";
 import { compared, inScratch } from "../scratch.ts";
 import { handWrittenLoop } from "./ceiling.ts";
 import { appendLoad, prepareHeads } from "./load.ts";
+import { size } from "../sizes.ts";
 
-const callers = 1_000;
-const each = 40;
-const rounds = 5;
+const callers = size(1_000, 10);
+const each = size(40, 4);
+const rounds = size(5, 1);
 
 /** Many callers at once on a file, full durability. */
 export function concurrent(): Promise<object> {

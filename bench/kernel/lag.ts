@@ -2,10 +2,11 @@ import { join } from "node:path";
 import { openSqliteWith } from "../../src/backends/sqlite/open.ts";
 import { inScratch, median, rounded } from "../scratch.ts";
 import { appendLoad, prepareHeads } from "./load.ts";
+import { size } from "../sizes.ts";
 
-const callers = 50;
-const each = 60;
-const rounds = 3;
+const callers = size(50, 4);
+const each = size(60, 4);
+const rounds = size(3, 1);
 const flushDelayMs = 5;
 
 interface Measured {

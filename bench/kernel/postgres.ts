@@ -5,11 +5,12 @@ import { appendEntry } from "../../test/fixtures/append-entry.ts";
 import type { AppendEntry } from "../../test/fixtures/append-entry.ts";
 import { compared } from "../scratch.ts";
 import { appendLoad, prepareHeads } from "./load.ts";
+import { size } from "../sizes.ts";
 
-const callers = 200;
-const eachInSets = 100;
-const eachAlone = 10;
-const rounds = 3;
+const callers = size(200, 4);
+const eachInSets = size(100, 4);
+const eachAlone = size(10, 2);
+const rounds = size(3, 1);
 
 /** The same operation without its set form: one transaction each. */
 const appendAlone = operation("appendAlone", {
@@ -23,7 +24,7 @@ export async function postgres(): Promise<object> {
   const stopServer = await startServer();
   const database = await openPostgres(
     process.env["HOLDFAST_TEST_POSTGRES_URL"] ?? "",
-    { schema: `bench_${process.pid}` },
+    { schema: `${process.env["HOLDFAST_TEST_SPARES"]}${process.pid}` },
   );
   try {
     const heads = await prepareHeads(database, callers);

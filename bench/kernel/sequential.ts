@@ -3,9 +3,10 @@ import { openSqlite } from "../../src/sqlite.ts";
 import { compared, inScratch } from "../scratch.ts";
 import { handWrittenLoop } from "./ceiling.ts";
 import { appendLoad, prepareHeads } from "./load.ts";
+import { size } from "../sizes.ts";
 
-const operations = 2_000;
-const rounds = 5;
+const operations = size(2_000, 20);
+const rounds = size(5, 1);
 
 /** One caller that awaits each operation; the ceiling is one FULL commit each. */
 export function sequential(): Promise<object> {

@@ -1,9 +1,9 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { openSqlite } from "../../src/sqlite.ts";
 import { prepareHeads } from "../kernel/load.ts";
+import { compiled } from "../../test/compile-children.ts";
 import type { AppendOrder, AppendReport } from "./appender.ts";
 
 /** Divides callers over processes, lets all append at once, and collects their reports. */
@@ -20,9 +20,9 @@ export async function appendInProcesses(options: {
   await database.close();
   const children = await Promise.all(
     Array.from({ length: options.processes }, async () => {
-      const child = fork(
-        fileURLToPath(new URL("appender.ts", import.meta.url)),
-      );
+      const child = fork(compiled("processes/appender.ts", "bench"), [], {
+        execArgv: [],
+      });
       await once(child, "message");
       return child;
     }),

@@ -3,8 +3,9 @@ import { openSqlite } from "../../src/sqlite.ts";
 import { createNoteTable } from "../../test/conformance/notes.ts";
 import { Neighbour } from "../../test/crash/neighbours.ts";
 import { inScratch, median, rounded } from "../scratch.ts";
+import { size } from "../sizes.ts";
 
-const deaths = 20;
+const deaths = size(20, 1);
 
 /** From SIGKILL of an owner to its proven death in another process. */
 export function death(): Promise<object> {

@@ -1,8 +1,9 @@
 import { inScratch, rounded } from "../scratch.ts";
 import { appendInProcesses, together } from "./crew.ts";
+import { size } from "../sizes.ts";
 
-const operations = 1_000_000;
-const callers = 1_000;
+const operations = size(1_000_000, 1_000);
+const callers = size(1_000, 10);
 
 /** A million operations: does it stay as fast as it began, and the log bounded? */
 export function sustained(): Promise<object> {
@@ -33,7 +34,7 @@ export function sustained(): Promise<object> {
       };
     };
     const one = await measure(1);
-    const three = await measure(3);
+    const three = await measure(size(3, 2));
     return {
       value: one.perSecond,
       unit: "operations/s over 1,000,000",

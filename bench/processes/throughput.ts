@@ -1,8 +1,9 @@
 import { inScratch, rounded } from "../scratch.ts";
 import { appendInProcesses, together } from "./crew.ts";
+import { size } from "../sizes.ts";
 
-const callers = 150;
-const operations = 45_000;
+const callers = size(150, 24);
+const operations = size(45_000, 240);
 
 /** The same callers in 1, 3 and 8 processes on one file. */
 export function throughput(): Promise<object> {
@@ -23,8 +24,8 @@ export function throughput(): Promise<object> {
       };
     };
     const one = await measure(1);
-    const three = await measure(3);
-    const eight = await measure(8);
+    const three = await measure(size(3, 2));
+    const eight = await measure(size(8, 3));
     return {
       value: three.perSecond,
       unit: "operations/s in 3 processes",

@@ -3,8 +3,9 @@ import { openSqlite } from "../../src/sqlite.ts";
 import { createNoteTable } from "../../test/conformance/notes.ts";
 import { Neighbour } from "../../test/crash/neighbours.ts";
 import { inScratch, rounded } from "../scratch.ts";
+import { size } from "../sizes.ts";
 
-const wakes = 500;
+const wakes = size(500, 5);
 
 /** From the acknowledged commit in one process to the waiter in another. */
 export function wake(): Promise<object> {

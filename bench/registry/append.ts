@@ -1,17 +1,18 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { openSqlite } from "../../src/sqlite.ts";
 import { processes } from "../../src/stores/process/index.ts";
 import { compared, inScratch, rounded } from "../scratch.ts";
 import { handWrittenEvents, writtenEvents } from "./ceiling.ts";
 import { appendAll, wakersIn } from "./load.ts";
+import { compiled } from "../../test/compile-children.ts";
+import { size } from "../sizes.ts";
 
-const callers = 200;
-const each = 20;
-const rounds = 7;
-const wakes = 200;
+const callers = size(200, 4);
+const each = size(20, 2);
+const rounds = size(7, 1);
+const wakes = size(200, 3);
 
 /** Events that wake a session each, full durability; and how long a waiter in another process waits for one. */
 export function append(): Promise<object> {
@@ -54,9 +55,9 @@ async function wakeLatency(folder: string): Promise<object> {
   const database = await openSqlite(path);
   const [id = ""] = await wakersIn(database, 1);
   const store = processes(database);
-  const waiter = fork(fileURLToPath(new URL("waiter.ts", import.meta.url)), [
-    path,
-  ]);
+  const waiter = fork(compiled("registry/waiter.ts", "bench"), [path], {
+    execArgv: [],
+  });
   await once(waiter, "message");
   const elapsedMs: number[] = [];
   for (let count = 0; count < wakes; count += 1) {

@@ -5,10 +5,11 @@ import { sessions } from "../../src/stores/session/index.ts";
 import { compared, cpuMeter, inScratch, median, rounded } from "../scratch.ts";
 import { handWrittenCommits, writtenRows } from "./ceiling.ts";
 import { commitAll, conversationsIn } from "./load.ts";
+import { size } from "../sizes.ts";
 
-const callers = 200;
-const each = 20;
-const rounds = 7;
+const callers = size(200, 4);
+const each = size(20, 2);
+const rounds = size(7, 1);
 
 /** Turn commits of many sessions at once, full durability, through the store. */
 export function commit(): Promise<object> {

@@ -5,10 +5,11 @@ import { openSqlite } from "../../src/sqlite.ts";
 import { sessions } from "../../src/stores/session/index.ts";
 import { inScratch, median, rounded } from "../scratch.ts";
 import { heldLease, messagesOf, toolState } from "./load.ts";
+import { size } from "../sizes.ts";
 
-const turns = 200;
+const turns = size(200, 5);
 /** How fast a conversation of that length is written. */
-const lastTurns = 20;
+const lastTurns = size(20, 2);
 const name = "chat";
 
 interface Scenario {
@@ -25,7 +26,7 @@ const usual: Scenario = {
   durability: "full",
   toolCharacters: 4_000,
   peerWrites: "step",
-  rounds: 5,
+  rounds: size(5, 1),
 };
 
 /** What a conversation took: milliseconds of each turn, and bytes of all files once they are closed. */
@@ -63,9 +64,12 @@ export async function langgraph(): Promise<object> {
     return {
       unit: "turns/s",
       ...(await measured({})),
-      oncePerTurn: await measured({ peerWrites: "turn", rounds: 5 }),
-      normal: await measured({ durability: "normal", rounds: 3 }),
-      shortMessages: await measured({ toolCharacters: 250, rounds: 3 }),
+      oncePerTurn: await measured({ peerWrites: "turn", rounds: size(5, 1) }),
+      normal: await measured({ durability: "normal", rounds: size(3, 1) }),
+      shortMessages: await measured({
+        toolCharacters: 250,
+        rounds: size(3, 1),
+      }),
       note: `one caller, ${turns} turns of 3 messages (${usual.toolCharacters} characters of a tool, 300 others) and 2 KiB of tool state; ceiling is the peer as its graphs use it, one checkpoint per message, both flushing each write; aim: ratios ≥ 5`,
     };
   });

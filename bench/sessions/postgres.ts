@@ -5,10 +5,11 @@ import { sessions } from "../../src/stores/session/index.ts";
 import { onServer } from "../executions/on-server.ts";
 import { compared } from "../scratch.ts";
 import { commitAll, conversationsIn } from "./load.ts";
+import { size } from "../sizes.ts";
 
-const callers = 200;
-const each = 5;
-const rounds = 3;
+const callers = size(200, 4);
+const each = size(5, 1);
+const rounds = size(3, 1);
 
 /** What a turn commit of the load takes. */
 const statementsPerCommit = 16;

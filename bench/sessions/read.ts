@@ -4,11 +4,12 @@ import { sessions } from "../../src/stores/session/index.ts";
 import type { Sessions } from "../../src/stores/session/index.ts";
 import { numbers, seeded } from "../executions/seed.ts";
 import { inScratch, median, rounded } from "../scratch.ts";
+import { size } from "../sizes.ts";
 
 const few = 1_000;
-const many = 100_000;
+const many = size(100_000, 2_000);
 const pathNodes = 200;
-const rounds = 200;
+const rounds = size(200, 2);
 
 /** Where the nodes of a branch lie: one after the other, or each on a page of its own. */
 type Layout = "together" | "scattered";

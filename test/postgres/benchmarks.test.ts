@@ -1,0 +1,51 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { text } from "node:stream/consumers";
+import path from "node:path";
+import { describe, expect, test } from "vitest";
+
+const root = path.join(import.meta.dirname, "../..");
+
+/** What docs/benchmarks.md lists, each in the first column of a table that tells what it measures. */
+function documented(): readonly string[] {
+  const page = readFileSync(path.join(root, "docs/benchmarks.md"), "utf8");
+  const names = page.matchAll(/^\| `(\w+\.\w+)`/gm);
+  return [...new Set([...names].map(([, name = ""]) => name))];
+}
+
+/** Starts benchmarks by their documented command, one tiny round each. */
+async function tinyRounds(...names: readonly string[]) {
+  const { HOLDFAST_TEST_CHILDREN: _, ...env } = process.env;
+  const bench = spawn(
+    process.execPath,
+    ["--import", "tsx", "bench/main.ts", "--tiny", ...names],
+    { cwd: root, env, stdio: ["ignore", "pipe", "pipe"] },
+  );
+  const [output, errors, [code]] = await Promise.all([
+    text(bench.stdout),
+    text(bench.stderr),
+    once(bench, "exit"),
+  ]);
+  if (code !== 0) throw new Error(errors);
+  return output
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+describe("the benchmarks", () => {
+  test("run as they are documented, and say by name what they miss", async () => {
+    const names = documented();
+    expect(names).toContain("processes.death");
+    const reports = await tinyRounds(...names);
+    expect(reports.map(({ bench }) => bench).toSorted()).toEqual(
+      names.toSorted(),
+    );
+    for (const { bench, value, skipped } of reports) {
+      if (bench === "sessions.langgraph" && skipped !== undefined)
+        expect(skipped).toContain("npm ci --prefix bench");
+      else expect([bench, Number.isFinite(value)]).toEqual([bench, true]);
+    }
+  });
+});
