@@ -1,6 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { rejection } from "../conformance/backend.ts";
 import { addNote } from "../conformance/notes.ts";
+import { loadDriver } from "../../src/backends/sqlite/drivers.ts";
+import { HeavyRequests } from "../../src/backends/sqlite/heavy/heavy-requests.ts";
+import { driverName, withFolder } from "./place.ts";
 import { isDeep } from "../depth.ts";
 import { collected, fill, withHeavyReads } from "./heavy.ts";
 
@@ -136,6 +139,31 @@ describe("an export of a table", () => {
     }),
   );
 
+  test.each<readonly [string, unknown, unknown]>([
+    ["a function as the table", () => 1, {}],
+    ["nothing as the table", undefined, {}],
+    ["a symbol as the table", Symbol("app_note"), {}],
+    [
+      "a function among the values to begin behind",
+      "app_note",
+      { after: [() => 1] },
+    ],
+    ["a single value to begin behind", "app_note", { after: 5 }],
+    ["null to begin behind", "app_note", { after: null }],
+  ])("refuses %s, and every later read works", (_, table, options) =>
+    withHeavyReads(async ({ heavy, database }) => {
+      await database.write(addNote, { id: "a" });
+      const mistaken = heavy.rows(table as string, options as object);
+      expect(await rejection(collected(mistaken))).toMatchObject({
+        code: "OPTION_INVALID",
+        retryable: false,
+      });
+      expect(flat(await collected(heavy.rows("app_note")))).toHaveLength(2);
+      expect((await heavy.check()).ok).toBe(true);
+      expect((await heavy.sizes()).length).toBeGreaterThan(0);
+    }),
+  );
+
   test("reads no page before it is asked for it", () =>
     withHeavyReads(async ({ heavy, folder }) => {
       folder.shell([
@@ -197,3 +225,22 @@ describe("an export of a table", () => {
       );
     }));
 });
+
+test("a question that cannot be sent to the thread is refused alone", () =>
+  withFolder(async (folder) => {
+    await folder.open();
+    const requests = new HeavyRequests(loadDriver(driverName), folder.file());
+    const { signal } = new AbortController();
+    try {
+      const answers = await Promise.allSettled([
+        requests.ask("page", { table: () => 1 }, signal),
+        requests.ask("tables", {}, signal),
+      ]);
+      expect(answers.map(({ status }) => status)).toEqual([
+        "rejected",
+        "fulfilled",
+      ]);
+    } finally {
+      await requests.close();
+    }
+  }));

@@ -41,7 +41,8 @@ export interface SqliteDatabase extends Database {
    * page is a snapshot of its own, and durable: under load a stream is no
    * picture of one moment, but holds every row that was there all the while
    * with an unchanged key. Damaged rows are named and passed over.
-   * @throws HoldfastError `TABLE_UNKNOWN`, and `DATABASE_DAMAGED` where SQLite cannot read on.
+   * @throws HoldfastError `TABLE_UNKNOWN`, `OPTION_INVALID` before anything is
+   *   read, and `DATABASE_DAMAGED` where SQLite cannot read on.
    * @example
    * for await (const page of database.exportRows("account"))
    *   for (const account of page.rows) console.log(JSON.stringify(account));

@@ -33,6 +33,31 @@ type Reply =
   | { readonly kind: "unknown"; readonly tables: readonly string[] }
   | { readonly kind: "mismatch"; readonly keys: readonly string[] };
 
+/** What a caller gives as a table: anything else could not even be sent to the thread that reads. */
+export function checkTable(table: unknown): asserts table is string {
+  if (typeof table === "string") return;
+  throw optionInvalid("table", table, 'the name of a table, such as "account"');
+}
+
+/** The same for where to begin. */
+export function checkKey(after: unknown): void {
+  if (after === undefined) return;
+  if (Array.isArray(after) && after.every(isSqlValue)) return;
+  throw optionInvalid(
+    "after",
+    after,
+    "a list of values, as `last` of a page has it",
+  );
+}
+
+function isSqlValue(value: unknown): boolean {
+  return (
+    value === null ||
+    value instanceof Uint8Array ||
+    ["string", "number", "bigint"].includes(typeof value)
+  );
+}
+
 /** Reads one page; `isLast` says that nothing comes after it. */
 export async function readRows(
   requests: HeavyRequests,

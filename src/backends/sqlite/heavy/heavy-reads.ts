@@ -6,7 +6,7 @@ import type { BackupResult } from "./backup.ts";
 import { fullCheck, quickCheck } from "./check.ts";
 import type { CheckReport } from "./check.ts";
 import type { Driver } from "../drivers.ts";
-import { readRows } from "./export-rows.ts";
+import { checkKey, checkTable, readRows } from "./export-rows.ts";
 import type { RowKey, RowPage } from "./export-rows.ts";
 import type { HeavyCall, HeavyOptions } from "./heavy-call.ts";
 import { HeavyRequests } from "./heavy-requests.ts";
@@ -93,8 +93,10 @@ export class HeavyReads {
     table: string,
     options: RowsOptions = {},
   ): AsyncGenerator<RowPage, void, undefined> {
+    checkTable(table);
     refuseUnknown(options, ["signal", "pageRows", "after"]);
     const { signal, pageRows = pageRowsUsual } = options;
+    checkKey(options.after);
     const bounds = {
       rowsMax: wholeNumber("pageRows", pageRows, 1, 100_000),
       bytesMax: pageBytesMax,

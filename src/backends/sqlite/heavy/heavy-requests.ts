@@ -81,9 +81,14 @@ export class HeavyRequests {
     this.#cancelIdle?.();
     this.#cancelIdle = undefined;
     this.#running = next;
-    this.#worker ??= this.#start();
-    this.#worker.ref();
-    this.#worker.postMessage({ job: next.job, request: next.request });
+    try {
+      this.#worker ??= this.#start();
+      this.#worker.ref();
+      this.#worker.postMessage({ job: next.job, request: next.request });
+    } catch (error) {
+      // What never reached the thread gets no answer from it; others still do.
+      this.#finish((request) => request.reject(error));
+    }
   }
 
   #start(): Worker {
