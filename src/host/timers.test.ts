@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { later, monotonicMs, sleep, soon } from "./timers.ts";
+import { doze, keepAlive, later, monotonicMs, sleep, soon } from "./timers.ts";
 
 const dayMs = 86_400_000;
 
@@ -76,9 +76,6 @@ describe("running later", () => {
 
   test("does not keep the process alive, as sleeping does", async () => {
     vi.useRealTimers();
-    const keepingAlive = (): number =>
-      process.getActiveResourcesInfo().filter((kind) => kind === "Timeout")
-        .length;
     const before = keepingAlive();
     const cancel = later(60_000, () => {});
     expect(keepingAlive()).toBe(before);
@@ -88,6 +85,64 @@ describe("running later", () => {
     cancel();
     giveUp.abort(new Error("done"));
     await expect(sleeping).rejects.toThrow("done");
+  });
+});
+
+/** How many timers keep this process alive. */
+function keepingAlive(): number {
+  return process.getActiveResourcesInfo().filter((kind) => kind === "Timeout")
+    .length;
+}
+
+describe("dozing", () => {
+  test("ends after the time, or at once when the signal aborts, and leaves no timer", async () => {
+    const giveUp = new AbortController();
+    const ended = vi.fn();
+    void doze(1_000, giveUp.signal).then(ended);
+    await vi.advanceTimersByTimeAsync(999);
+    expect(ended).not.toHaveBeenCalled();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(ended).toHaveBeenCalledOnce();
+    const dozing = doze(1_000, giveUp.signal);
+    giveUp.abort();
+    await dozing;
+    await doze(1_000, giveUp.signal);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("does not keep the process alive", async () => {
+    vi.useRealTimers();
+    const before = keepingAlive();
+    const giveUp = new AbortController();
+    const dozing = doze(60_000, giveUp.signal);
+    expect(keepingAlive()).toBe(before);
+    giveUp.abort();
+    await dozing;
+  });
+});
+
+describe("keeping the process alive", () => {
+  test("lasts until everybody has released it, however often each does", () => {
+    vi.useRealTimers();
+    const before = keepingAlive();
+    const first = keepAlive();
+    const second = keepAlive();
+    expect(keepingAlive()).toBe(before + 1);
+    first();
+    first();
+    expect(keepingAlive()).toBe(before + 1);
+    second();
+    expect(keepingAlive()).toBe(before);
+    const third = keepAlive();
+    expect(keepingAlive()).toBe(before + 1);
+    third();
+    expect(keepingAlive()).toBe(before);
+  });
+
+  test("is not among the timers that a test has taken over", () => {
+    const release = keepAlive();
+    expect(vi.getTimerCount()).toBe(0);
+    release();
   });
 });
 

@@ -1,3 +1,5 @@
+import { setInterval as every } from "node:timers";
+
 // Node fires a longer timeout after 1 ms, so longer waits go in steps.
 const timeoutMsMax = 2 ** 31 - 1;
 
@@ -20,6 +22,20 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
+/** Resolves after `ms`, or at once when the signal aborts. Does not keep the process alive. */
+export function doze(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      cancel();
+      signal.removeEventListener("abort", end);
+      resolve();
+    };
+    const cancel = start(ms, false, end);
+    if (signal.aborted) end();
+    else signal.addEventListener("abort", end);
+  });
+}
+
 /**
  * Runs once the event loop has come around: after pending I/O callbacks, so
  * that work in slices does not starve the rest of the process.
@@ -39,6 +55,30 @@ export function later(ms: number, run: () => void): () => void {
 /** The same for what somebody waits for: it keeps the process alive. */
 export function after(ms: number, run: () => void): () => void {
   return start(ms, true, run);
+}
+
+/** How much goes on that somebody waits for, and the timer that keeps the process for it. */
+let holds = 0;
+let anchor: NodeJS.Timeout | undefined;
+
+/**
+ * Keeps the process alive until the returned function is called, which may be
+ * called more than once. Everything else here that waits is woken by sockets,
+ * threads and timers that do not: an open database alone must not keep a
+ * program from ending. So whatever somebody awaits says so with this.
+ */
+export function keepAlive(): () => void {
+  // One timer for all, made once: taking hold of it again costs next to nothing.
+  anchor ??= every(() => undefined, timeoutMsMax);
+  if (holds === 0) anchor.ref();
+  holds += 1;
+  let isHeld = true;
+  return () => {
+    if (!isHeld) return;
+    isHeld = false;
+    holds -= 1;
+    if (holds === 0) anchor?.unref();
+  };
 }
 
 /** For measuring: unrelated to the date, and never set back. */

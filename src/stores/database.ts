@@ -189,7 +189,18 @@ export interface Database {
   /** Lets the rest of the process run: between the slices of long work, which would else keep it waiting. */
   pause(): Promise<void>;
 
-  /** Calls the listener after each durable change; returns the way to stop. */
+  /**
+   * Keeps the process from ending until the returned function is called. All
+   * calls and waits do this by themselves while they are pending; an open
+   * database, a subscription and a lease that is kept do not. For waits of
+   * your own over `subscribe`, and for a program that only answers others.
+   * @example
+   * const release = database.keepAlive();
+   * process.once("SIGTERM", release);
+   */
+  keepAlive(): () => void;
+
+  /** Calls the listener after each durable change; returns the way to stop. Does not keep the process alive. */
   subscribe(listener: (hint: ChangeHint) => void): () => void;
 
   /** Whether the process behind an owner lives. On one machine a death is known at once. */
@@ -199,8 +210,8 @@ export interface Database {
 
   /**
    * Takes no new calls, finishes those queued (10 s unless told), and lets go
-   * of the database. A process that forgets it ends by itself on SQLite; on
-   * Postgres open connections keep it alive.
+   * of the database. Whatever still waits ends with `DATABASE_CLOSED`. A
+   * process that forgets to close ends by itself once nothing is pending.
    */
   close(options?: { readonly timeout?: Duration }): Promise<void>;
 

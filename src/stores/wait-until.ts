@@ -26,7 +26,8 @@ export interface Awaited<T> {
  * that nothing can happen unnoticed in between; looks again after a relevant
  * change, after anything that cannot be told exactly, and at the instant that
  * the last look named. One look at a time: whatever is heard during one makes
- * one more. Between looks nothing runs, and afterwards nothing is left.
+ * one more. Between looks nothing runs but what keeps the process alive, and
+ * afterwards nothing is left.
  *
  * Looks at least once, so what is there already is found with a timeout of 0
  * too. An abort ends the wait at once; a timeout only after a last look, since
@@ -51,6 +52,7 @@ export async function waitUntil<T>(
   const unsubscribe = database.subscribe((hint) => {
     if (hint.kind !== "change" || isRelevant(hint)) bell.ring();
   });
+  const release = database.keepAlive();
   let stopListening = (): void => undefined;
   try {
     return await new Promise<T>((resolve, reject) => {
@@ -68,7 +70,29 @@ export async function waitUntil<T>(
   } finally {
     unsubscribe();
     stopListening();
+    release();
   }
+}
+
+/** Sleeps until an instant, or until the signal aborts. Keeps the process alive, as every wait does. */
+export function sleepUntil(
+  database: Database,
+  clock: Clock,
+  instant: number,
+  signal: AbortSignal,
+): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  const release = database.keepAlive();
+  return new Promise((resolve) => {
+    const end = (): void => {
+      cancel();
+      signal.removeEventListener("abort", end);
+      release();
+      resolve();
+    };
+    const cancel = clock.wakeAt(instant, end);
+    signal.addEventListener("abort", end);
+  });
 }
 
 async function lookUntilThere<T>(

@@ -1,4 +1,4 @@
-import { sleep } from "../../host/timers.ts";
+import { doze, keepAlive } from "../../host/timers.ts";
 import { isHoldfastError } from "../../model/errors.ts";
 import type { Change } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
@@ -23,7 +23,8 @@ const attemptsMax = 8;
  * commits a second from 200 callers, and no more with more connections.
  *
  * If the process dies in between, its last changes are found by the others'
- * poll (listener.ts).
+ * poll (listener.ts). One that ends by itself tells them first, if the server
+ * can be told.
  */
 export class Announcer {
   readonly #session: ServiceSession;
@@ -78,9 +79,7 @@ export class Announcer {
           this.#pending = [...told, ...this.#pending];
         const pauseMs = retryMsMin * 2 ** this.#failures;
         const longestMs = retryMsMax[why];
-        await sleep(Math.min(pauseMs, longestMs), signal).catch(
-          () => undefined,
-        );
+        await doze(Math.min(pauseMs, longestMs), signal);
         if (signal.aborted) break;
       }
     }
@@ -88,12 +87,14 @@ export class Announcer {
   }
 
   async #announce(payloads: readonly string[]): Promise<void> {
-    const { rows } = await this.#session.use((connection) =>
+    const release = keepAlive();
+    const announced = this.#session.use((connection) =>
       connection.query(sql`
         SELECT pg_current_xact_id() AS by,
           pg_notify(${this.#channel}, '{"by":' || pg_current_xact_id()::text || payload)
         FROM unnest(${payloads}::text[]) AS given(payload)`),
     );
+    const { rows } = await announced.finally(release);
     const [sent] = rows as readonly { readonly by: number }[];
     if (sent !== undefined) this.#onAnnounced(sent.by);
   }

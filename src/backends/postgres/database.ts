@@ -2,7 +2,7 @@ import { systemClock } from "../../host/clock.ts";
 import { byteTools } from "../../host/bytes.ts";
 import { systemEntropy } from "../../host/entropy.ts";
 import { sha256Hex } from "../../host/hash.ts";
-import { monotonicMs, soon } from "../../host/timers.ts";
+import { keepAlive, monotonicMs, soon } from "../../host/timers.ts";
 import type { ByteTools } from "../../model/byte-tools.ts";
 import type { Clock } from "../../model/clock.ts";
 import { durationMs } from "../../model/durations.ts";
@@ -160,6 +160,10 @@ export class PostgresDatabase implements Database {
     return new Promise(soon);
   }
 
+  keepAlive(): () => void {
+    return keepAlive();
+  }
+
   subscribe(listener: (hint: ChangeHint) => void): () => void {
     if (this.#closing !== undefined) throw databaseClosed();
     const stop = this.#subscribers.add(listener);
@@ -245,6 +249,15 @@ export class PostgresDatabase implements Database {
   }
 
   async #close(timeoutMs: number): Promise<void> {
+    const release = keepAlive();
+    try {
+      await this.#letGo(timeoutMs);
+    } finally {
+      release();
+    }
+  }
+
+  async #letGo(timeoutMs: number): Promise<void> {
     const dispatcher = this.#dispatcher;
     const deadlineMs = monotonicMs() + timeoutMs;
     await within(timeoutMs, dispatcher.idle());

@@ -1,4 +1,4 @@
-import { monotonicMs, sleep, soon } from "../../host/timers.ts";
+import { keepAlive, monotonicMs, sleep, soon } from "../../host/timers.ts";
 import { isHoldfastError, unreachable } from "../../model/errors.ts";
 import type { HoldfastError } from "../../model/errors.ts";
 import type { Change } from "../../sql/operation.ts";
@@ -43,6 +43,8 @@ export class Dispatcher {
   readonly #onRoom: (() => void)[] = [];
   /** Calls that a transaction has taken and that are not settled. */
   #running = 0;
+  /** Held while any call waits or runs: their connections do not keep the process. */
+  #release: (() => void) | undefined;
   #scheduled = false;
   #refusal: HoldfastError | undefined;
   #writesStopped: HoldfastError | undefined;
@@ -70,6 +72,7 @@ export class Dispatcher {
     const refusal = this.#refusal ?? this.#stopped(call);
     if (refusal !== undefined) throw refusal;
     this.#queue.push(call);
+    this.#release ??= keepAlive();
     this.#schedule();
   }
 
@@ -314,6 +317,8 @@ export class Dispatcher {
     if (this.#queue.depth * 2 <= this.#options.queueCallsMax)
       for (const resolve of this.#onRoom.splice(0)) resolve();
     if (this.#queue.depth > 0 || this.#running > 0) return;
+    this.#release?.();
+    this.#release = undefined;
     for (const resolve of this.#onIdle.splice(0)) resolve();
   }
 }

@@ -1,5 +1,6 @@
 import { systemEntropy } from "../../host/entropy.ts";
 import { sha256Hex } from "../../host/hash.ts";
+import { keepAlive } from "../../host/timers.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Database, Durability } from "../../stores/database.ts";
 import { Connection } from "./connection.ts";
@@ -24,6 +25,15 @@ export async function openPostgres(
 ): Promise<Database> {
   const settings = settingsOf(options);
   checkUrl(url);
+  const release = keepAlive();
+  try {
+    return await openAt(url, settings);
+  } finally {
+    release();
+  }
+}
+
+async function openAt(url: string, settings: Settings): Promise<Database> {
   const target: Target = {
     driver: await loadDriver(),
     url,

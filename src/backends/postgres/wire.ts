@@ -65,6 +65,8 @@ export class Wire {
           typeof path === "string"
             ? connect({ path })
             : connect({ host: name, port: number, noDelay: true });
+        // Calls and waits keep the process, not the line that they go over.
+        this.#socket.unref();
         // The driver checks the certificate against it.
         return Object.assign(await connected(this.#socket), { host: name });
       } catch (error) {

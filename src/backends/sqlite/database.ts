@@ -1,7 +1,7 @@
 import { byteTools } from "../../host/bytes.ts";
 import { systemEntropy } from "../../host/entropy.ts";
 import { sha256Hex } from "../../host/hash.ts";
-import { sleep, soon } from "../../host/timers.ts";
+import { keepAlive, sleep, soon } from "../../host/timers.ts";
 import type { ByteTools } from "../../model/byte-tools.ts";
 import type { Clock } from "../../model/clock.ts";
 import { durationMs } from "../../model/durations.ts";
@@ -139,6 +139,10 @@ export class OpenSqliteDatabase implements SqliteDatabase {
 
   pause(): Promise<void> {
     return new Promise(soon);
+  }
+
+  keepAlive(): () => void {
+    return keepAlive();
   }
 
   subscribe(listener: (hint: ChangeHint) => void): () => void {

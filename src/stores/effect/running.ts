@@ -1,4 +1,3 @@
-import type { Clock } from "../../model/clock.ts";
 import {
   effectLeaseLost,
   effectResultRefused,
@@ -10,6 +9,7 @@ import type { Encoded } from "../../model/encoded.ts";
 import { isOfTheStore } from "../../model/error-origins.ts";
 import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
 import { BackgroundRenewal } from "../renewing.ts";
+import { sleepUntil } from "../wait-until.ts";
 import type { EffectClaim, SettledEffect } from "./claim.ts";
 import { namesOf } from "./effect-row.ts";
 import { writtenFailure } from "./environment.ts";
@@ -242,7 +242,8 @@ async function record(
       return { ...recorded, key: claim.key, settledAt: answer.settledAt };
     } catch (error) {
       if (!isPassing(error)) throw error;
-      await pause(keeper, clock, clock.now() + pauseMs);
+      const again = clock.now() + pauseMs;
+      await sleepUntil(database, clock, again, keeper.signal);
     }
   }
 }
@@ -253,19 +254,6 @@ function isPassing(error: unknown): boolean {
     error.retryable &&
     error.code !== "EFFECT_LEASE_LOST"
   );
-}
-
-/** Until an instant, or the loss of the claim. */
-function pause(keeper: Keeper, clock: Clock, instant: number): Promise<void> {
-  return new Promise((resolve) => {
-    const cancel = clock.wakeAt(instant, () => end());
-    const end = (): void => {
-      cancel();
-      keeper.signal.removeEventListener("abort", end);
-      resolve();
-    };
-    keeper.signal.addEventListener("abort", end);
-  });
 }
 
 /** So that the next call need not wait for the lease to run out. Its failure must not hide why. */

@@ -142,8 +142,7 @@ export function executionReads(around: Surroundings): ExecutionReads {
         ...options,
         now: clock.now(),
         // A read that need not wait for a flush comes back before the event loop does.
-        pause: () =>
-          new Promise((resolve) => clock.wakeAt(clock.now(), resolve)),
+        pause: () => database.pause(),
       }),
   };
 }

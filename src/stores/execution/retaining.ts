@@ -179,7 +179,7 @@ class Removal {
     name: FunctionName,
     keepNewest: number,
   ): Promise<TreePlace | undefined> {
-    const { database, clock } = this.#around;
+    const { database } = this.#around;
     let before: TreePlace | null = null;
     for (let left = keepNewest + 1; left > 0; left -= placesPerStep) {
       const place: TreePlace | undefined = await database.read(placeBack, {
@@ -190,7 +190,7 @@ class Removal {
       if (place === undefined) return undefined;
       before = place;
       // A read that need not wait for a flush comes back before the event loop does.
-      await new Promise<void>((resolve) => clock.wakeAt(clock.now(), resolve));
+      await database.pause();
     }
     return before ?? undefined;
   }

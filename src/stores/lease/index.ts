@@ -66,7 +66,8 @@ export interface Leases {
     wait?: WaitOptions,
   ): Promise<LeaseHolder | undefined>;
   /**
-   * Renews a lease in the background until it is stopped or lost.
+   * Renews a lease in the background until it is stopped or lost. That alone
+   * does not keep the process alive: whatever is done under the lease does.
    * @throws HoldfastError `OPTION_INVALID` when `every` is more than a third of `ttl`
    */
   keep(lease: Lease, options?: LeaseKeepOptions): LeaseKeeper;

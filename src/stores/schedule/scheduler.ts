@@ -8,7 +8,7 @@ import type {
 import type { Isolation } from "../../sql/isolation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import type { Database } from "../database.ts";
-import { waitUntil } from "../wait-until.ts";
+import { sleepUntil, waitUntil } from "../wait-until.ts";
 import { instantsOf } from "./cadence.ts";
 import { dueSchedules, postponeSchedule, standsAsSeen } from "./fire.ts";
 import type {
@@ -44,7 +44,7 @@ export interface ScheduleRunOptions extends SchedulerOptions {
   readonly isolation?: Isolation;
 }
 
-/** Fires schedules while it runs. Any number of them may, in any number of processes. */
+/** Fires schedules while it runs, and keeps its process alive. Any number of them may, in any number of processes. */
 export interface Scheduler {
   /** Resolves when it has stopped: closed, aborted, or its database was closed. */
   readonly stopped: Promise<void>;
@@ -102,9 +102,12 @@ export class RunningScheduler implements Scheduler {
     const stop = (): void => this.#end.abort();
     signal?.addEventListener("abort", stop, { once: true });
     if (signal?.aborted === true) stop();
-    this.stopped = this.#run().finally(() =>
-      signal?.removeEventListener("abort", stop),
-    );
+    // Also between two waits, while a round is planned and fired.
+    const release = database.keepAlive();
+    this.stopped = this.#run().finally(() => {
+      signal?.removeEventListener("abort", stop);
+      release();
+    });
   }
 
   close(): Promise<void> {
@@ -126,7 +129,8 @@ export class RunningScheduler implements Scheduler {
       } catch (error) {
         if (signal.aborted || isClosed(error)) return;
         this.#report(error);
-        await this.#sleep(backoffMs(failures));
+        const again = this.#clock.now() + backoffMs(failures);
+        await sleepUntil(this.#database, this.#clock, again, signal);
         failures += 1;
       }
     }
@@ -287,21 +291,6 @@ export class RunningScheduler implements Scheduler {
     } catch {
       // Nobody else could be told.
     }
-  }
-
-  #sleep(ms: number): Promise<void> {
-    const { signal } = this.#end;
-    return new Promise((resolve) => {
-      const cancel = this.#clock.wakeAt(this.#clock.now() + ms, () => {
-        signal.removeEventListener("abort", stop);
-        resolve();
-      });
-      const stop = (): void => {
-        cancel();
-        resolve();
-      };
-      signal.addEventListener("abort", stop, { once: true });
-    });
   }
 }
 

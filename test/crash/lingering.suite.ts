@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Database } from "../../src/stores/database.ts";
+import { schedules } from "../../src/stores/schedule/index.ts";
+import { sessions } from "../../src/stores/session/index.ts";
+import { Child } from "./child.ts";
+import { pendingWaits } from "./pending-waits.ts";
+
+/** A database that children are told of, open in this process. */
+export interface LingeringFixture {
+  readonly place: string;
+  readonly database: Database;
+  readonly dispose: () => Promise<void>;
+}
+
+/** What keeps a process alive and what does not: each in a process that does nothing else. */
+export function lingeringSuite(open: () => Promise<LingeringFixture>): void {
+  let fixture: LingeringFixture;
+  beforeAll(async () => {
+    fixture = await open();
+    await sessions(fixture.database).create("s");
+  });
+  afterAll(() => fixture.dispose());
+  const started = (...order: readonly string[]): Child =>
+    new Child("lingering.ts", [fixture.place, ...order]);
+
+  describe("a process lives on while it waits with", () => {
+    test.each(Object.entries(pendingWaits))(
+      "%s: until its time is over, and until another process answers",
+      async (name, { prepare }) => {
+        const answer = await prepare(fixture.database);
+        const child = started("wait", name);
+        await child.reported(1);
+        expect(child.lines).toEqual(["DEADLINE_EXCEEDED"]);
+        await answer();
+        expect(await child.ended).toBe(0);
+        expect(child.errors).toBe("");
+        expect(child.lines.slice(1)).toEqual(["answered", "end of script"]);
+      },
+    );
+  });
+
+  test("a process lives on while a scheduler runs, until that is closed", async () => {
+    const child = started("schedule");
+    await child.reported(2);
+    expect(child.lines).toEqual(["running", "end of script"]);
+    await schedules(fixture.database).put("report", "soon", { every: "1 s" });
+    expect(await child.ended).toBe(0);
+    expect(child.errors).toBe("");
+    expect(child.lines.slice(2)).toEqual(["fired"]);
+  });
+
+  test("a process lives on until each of its calls is answered", async () => {
+    const child = started("call", fixture.database.owner);
+    expect(await child.ended).toBe(0);
+    expect(child.errors).toBe("");
+    const calls = ["write", "writes", "read", "pause", "writable", "liveness"];
+    const heavy = ["check", "full check", "sizes", "exportRows", "backup"];
+    expect(child.lines).toEqual([
+      ...calls,
+      ...(fixture.database.dialect === "sqlite" ? heavy : []),
+      "close",
+      "end of script",
+    ]);
+  });
+
+  test.each([
+    ["is only open", "open"],
+    ["somebody subscribes to", "subscribe"],
+    ["somebody keeps a lease in", "keep"],
+  ])("a process ends by itself with a database that %s", async (_, order) => {
+    const child = started(order);
+    expect(await child.ended).toBe(0);
+    expect(child.errors).toBe("");
+    expect(child.lines).toEqual(["end of script"]);
+  });
+}
