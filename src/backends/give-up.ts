@@ -1,6 +1,7 @@
 import { later } from "../host/timers.ts";
 import { durationMs } from "../model/durations.ts";
 import { HoldfastError } from "../model/errors.ts";
+import { tracedFailure } from "../model/traced-failure.ts";
 import type { WaitOptions } from "../stores/database.ts";
 import { optionInvalid } from "./option-checks.ts";
 
@@ -70,10 +71,11 @@ export function orGiveUp<T>(
 ): Promise<T> {
   if (options?.signal === undefined && options?.timeout === undefined)
     return work();
-  return new Promise((resolve, reject) => {
-    const stop = onGiveUp(what, options, reject);
+  return new Promise((resolve) => {
+    const fail = (error: unknown): void => resolve(tracedFailure(error));
+    const stop = onGiveUp(what, options, fail);
     work()
-      .then(resolve, reject)
+      .then(resolve, fail)
       .finally(() => stop?.());
   });
 }

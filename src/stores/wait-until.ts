@@ -1,6 +1,7 @@
 import type { Clock } from "../model/clock.ts";
 import { durationMs } from "../model/durations.ts";
 import { HoldfastError } from "../model/errors.ts";
+import { tracedFailure } from "../model/traced-failure.ts";
 import type { Change } from "../sql/operation.ts";
 import type { Database, WaitOptions } from "./database.ts";
 import { givenSignal } from "./given.ts";
@@ -55,17 +56,20 @@ export async function waitUntil<T>(
   const release = database.keepAlive();
   let stopListening = (): void => undefined;
   try {
-    return await new Promise<T>((resolve, reject) => {
+    return await new Promise<T>((resolve) => {
       if (signal !== undefined) {
         const onAbort = (): void => {
-          reject(aborted(what, signal));
+          resolve(tracedFailure(aborted(what, signal)));
           // Ends the sleep, and with it the loop and its timer.
           bell.ring();
         };
         signal.addEventListener("abort", onAbort, { once: true });
         stopListening = () => signal.removeEventListener("abort", onAbort);
       }
-      lookUntilThere(awaited, bell, deadline, signal).then(resolve, reject);
+      lookUntilThere(awaited, bell, deadline, signal).then(
+        resolve,
+        (error: unknown) => resolve(tracedFailure(error)),
+      );
     });
   } finally {
     unsubscribe();

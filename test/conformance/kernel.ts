@@ -1,3 +1,4 @@
+import { callerLinesSuite } from "./caller-lines.suite.ts";
 import { changesSuite } from "./changes.suite.ts";
 import { closeSuite } from "./close.suite.ts";
 import { isolationSuite } from "./isolation.suite.ts";
@@ -20,6 +21,7 @@ export function kernelConformance(backend: Backend): void {
     writeSuite(sharing);
     mistakesSuite(sharing);
     isolationSuite(sharing);
+    callerLinesSuite(sharing);
     statementsSuite(sharing);
     valuesSuite(sharing);
     const used = { ...backend, place: backend.usedPlace ?? backend.place };

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { Database } from "../../src/stores/database.ts";
 import { schedules } from "../../src/stores/schedule/index.ts";
 import { sessions } from "../../src/stores/session/index.ts";
@@ -20,15 +20,18 @@ export function lingeringSuite(open: () => Promise<LingeringFixture>): void {
     await sessions(fixture.database).create("s");
   });
   afterAll(() => fixture.dispose());
+  let child: Child;
   const started = (...order: readonly string[]): Child =>
-    new Child("lingering.ts", [fixture.place, ...order]);
+    (child = new Child("lingering.ts", [fixture.place, ...order]));
+  // One that a failed test has left would wait for ever.
+  afterEach(() => child.kill());
 
   describe("a process lives on while it waits with", () => {
     test.each(Object.entries(pendingWaits))(
       "%s: until its time is over, and until another process answers",
       async (name, { prepare }) => {
         const answer = await prepare(fixture.database);
-        const child = started("wait", name);
+        started("wait", name);
         await child.reported(1);
         expect(child.lines).toEqual(["DEADLINE_EXCEEDED"]);
         await answer();
@@ -40,7 +43,7 @@ export function lingeringSuite(open: () => Promise<LingeringFixture>): void {
   });
 
   test("a process lives on while a scheduler runs, until that is closed", async () => {
-    const child = started("schedule");
+    started("schedule");
     await child.reported(2);
     expect(child.lines).toEqual(["running", "end of script"]);
     await schedules(fixture.database).put("report", "soon", { every: "1 s" });
@@ -50,7 +53,7 @@ export function lingeringSuite(open: () => Promise<LingeringFixture>): void {
   });
 
   test("a process lives on until each of its calls is answered", async () => {
-    const child = started("call", fixture.database.owner);
+    started("call", fixture.database.owner);
     expect(await child.ended).toBe(0);
     expect(child.errors).toBe("");
     const calls = ["write", "writes", "read", "pause", "writable", "liveness"];
@@ -68,7 +71,7 @@ export function lingeringSuite(open: () => Promise<LingeringFixture>): void {
     ["somebody subscribes to", "subscribe"],
     ["somebody keeps a lease in", "keep"],
   ])("a process ends by itself with a database that %s", async (_, order) => {
-    const child = started(order);
+    started(order);
     expect(await child.ended).toBe(0);
     expect(child.errors).toBe("");
     expect(child.lines).toEqual(["end of script"]);

@@ -10,6 +10,7 @@ import type { Duration } from "../../model/durations.ts";
 import type { Entropy } from "../../model/entropy.ts";
 import { idSource } from "../../model/id-source.ts";
 import type { OwnerId } from "../../model/prefixed-id.ts";
+import { tracedFailure } from "../../model/traced-failure.ts";
 import type { Operation } from "../../sql/operation.ts";
 import type {
   CallInput,
@@ -217,27 +218,28 @@ export class PostgresDatabase implements Database {
     how: unknown,
     options: WriteOptions | undefined,
   ): Promise<unknown> {
-    return new Promise((resolve, reject) => {
+    return new Promise((resolve) => {
       if (this.#closing !== undefined) throw databaseClosed();
       const isWrite = access === "write";
       if (!isWrite) refuseUnknownWait(options);
       const asked = isWrite ? checkedWrite(options) : undefined;
       const body = callable(what, how, asked);
       const many = isWrite ? manyFor(what, how, body) : undefined;
-      const call = new Call(body, access, many, how, resolve, reject);
+      const fail = (error: unknown): void => resolve(tracedFailure(error));
+      const call = new Call(body, access, many, how, resolve, fail);
       call.stopWaiting = onGiveUp(
         `${access} "${body.name}"`,
         options,
         (error) => {
           call.stopWaiting?.();
-          if (this.#dispatcher.cancel(call)) reject(error);
+          if (this.#dispatcher.cancel(call)) fail(error);
         },
       );
       try {
         this.#dispatcher.submit(call);
       } catch (error) {
         call.stopWaiting?.();
-        throw error;
+        fail(error);
       }
     });
   }

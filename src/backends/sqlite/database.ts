@@ -31,6 +31,7 @@ import { databaseClosed } from "../refusals.ts";
 import type { Subscribers } from "../subscribers.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import type { OwnerId } from "../../model/prefixed-id.ts";
+import { tracedFailure } from "../../model/traced-failure.ts";
 import { Call } from "./call.ts";
 import type { Checkpointer } from "./checkpointer.ts";
 import type { Flusher } from "./flusher.ts";
@@ -222,21 +223,22 @@ export class OpenSqliteDatabase implements SqliteDatabase {
   }
 
   #write(what: Callee, how: unknown, options?: WriteOptions): Promise<unknown> {
-    return new Promise((resolve, reject) => {
+    return new Promise((resolve) => {
       const { writes } = this.#parts;
       if (writes === undefined) throw readOnlyDatabase();
       const body = callable(what, how, checkedWrite(options));
-      const call = new Call(body, resolve, reject);
+      const fail = (error: unknown): void => resolve(tracedFailure(error));
+      const call = new Call(body, resolve, fail);
       call.stopWaiting = onGiveUp(`write "${body.name}"`, options, (error) => {
         if (!writes.cancel(call)) return;
         call.stopWaiting?.();
-        reject(error);
+        fail(error);
       });
       try {
         writes.submit(call);
       } catch (error) {
         call.stopWaiting?.();
-        throw error;
+        fail(error);
       }
     });
   }

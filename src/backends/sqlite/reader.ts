@@ -1,5 +1,6 @@
 import { monotonicMs } from "../../host/timers.ts";
 import { HoldfastError } from "../../model/errors.ts";
+import { tracedFailure } from "../../model/traced-failure.ts";
 import { Fate } from "../../sql/fate.ts";
 import type { Tx } from "../../sql/operation.ts";
 import type { SqlValue } from "../../sql/statement.ts";
@@ -54,14 +55,18 @@ export class Reader implements FlushWitness<SqlValue | undefined> {
     start: () => Tx<T>,
     flusher: Flusher,
   ): Promise<T> {
-    const snapshot = await this.#snapshot(name, start);
-    const known =
-      snapshot.version !== undefined &&
-      snapshot.version === this.#durableVersion;
-    // Also a read that failed may have failed because of what it saw.
-    if (!known && flusher.isNeeded) await flusher.flush();
-    if ("error" in snapshot) throw snapshot.error;
-    return snapshot.value;
+    try {
+      const snapshot = await this.#snapshot(name, start);
+      const known =
+        snapshot.version !== undefined &&
+        snapshot.version === this.#durableVersion;
+      // Also a read that failed may have failed because of what it saw.
+      if (!known && flusher.isNeeded) await flusher.flush();
+      if ("error" in snapshot) throw snapshot.error;
+      return snapshot.value;
+    } catch (error) {
+      return tracedFailure(error);
+    }
   }
 
   #snapshot<T>(name: string, start: () => Tx<T>): Promise<Snapshot<T>> {

@@ -1,4 +1,5 @@
 import { HoldfastError } from "../../../model/errors.ts";
+import { tracedFailure } from "../../../model/traced-failure.ts";
 import { onGiveUp } from "../../give-up.ts";
 import { refuseUnknown, wholeNumber } from "../../option-checks.ts";
 import { backUp } from "./backup.ts";
@@ -151,6 +152,8 @@ export class HeavyReads {
     this.#calls.set(abandoned, working);
     try {
       return await working;
+    } catch (error) {
+      return await tracedFailure(error);
     } finally {
       stop?.();
       this.#calls.delete(abandoned);
