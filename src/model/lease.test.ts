@@ -4,6 +4,7 @@ import {
   extended,
   givenBackBefore,
   isLive,
+  isUnrecordedEnd,
   leaseLost,
   lossOf,
   reentered,
@@ -86,6 +87,9 @@ describe("a lease and the clock", () => {
     const over = { renewedAt: 200, expiresAt: 200 };
     expect(isLive(over, 100)).toBe(false);
     expect(isLive(lease, 0)).toBe(true);
+    expect(isUnrecordedEnd(over, 100)).toBe(false);
+    expect(isUnrecordedEnd(lease, lease.expiresAt - 1)).toBe(false);
+    expect(isUnrecordedEnd(lease, lease.expiresAt)).toBe(true);
   });
 
   test("is never shortened", () => {

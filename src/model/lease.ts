@@ -90,6 +90,18 @@ export function isLive(
   return lease.expiresAt > Math.max(now, lease.renewedAt);
 }
 
+/**
+ * Whether a lease is over by `now` and nothing stored says so yet: whoever
+ * learns of it records it, so that a clock that is set back does not show it
+ * as held again.
+ */
+export function isUnrecordedEnd(
+  lease: Pick<HeldLease, "expiresAt" | "renewedAt">,
+  now: number,
+): boolean {
+  return lease.expiresAt > lease.renewedAt && !isLive(lease, now);
+}
+
 /** The lease after its holder was heard of again. It never gets shorter, whatever the clock says. */
 export function extended<L extends Pick<HeldLease, "expiresAt" | "renewedAt">>(
   lease: L,

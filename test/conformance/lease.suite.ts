@@ -9,6 +9,7 @@ import {
   bob,
   createSession,
   inSession,
+  otherHandles,
   stored,
 } from "./leased-sessions.ts";
 import type { InScene } from "./leased-sessions.ts";
@@ -315,6 +316,41 @@ function clockTests(scene: InScene): void {
         details: { reason: "expired" },
       });
       expect(await acquired(at, bob)).toMatchObject({ fence: 3 });
+    }),
+  );
+
+  test(
+    "it stays over once a read has shown it so, also for another handle and a clock that is set back",
+    scene(async (at) => {
+      const { leases, clock } = at;
+      const lease = await acquired(at, ada, 100);
+      clock.set(1_100);
+      expect(await leases.read("s")).toBeUndefined();
+      clock.set(1_050);
+      expect(await leases.read("s")).toBeUndefined();
+      expect(await (await otherHandles(at)).leases.read("s")).toBeUndefined();
+      expect(await rejection(leases.renew(lease))).toMatchObject({
+        code: "LEASE_LOST",
+        details: { reason: "expired" },
+      });
+      expect(await acquired(at, bob)).toMatchObject({ fence: 2 });
+    }),
+  );
+
+  test(
+    "a read records once that it is over, and answers also when that cannot be recorded",
+    scene(async (at) => {
+      const { leases, clock, fates } = at;
+      await acquired(at, ada, 100);
+      expect(await leases.read("s")).toMatchObject({ owner: "ada" });
+      clock.set(1_100);
+      fates.failure = new Error("The disk is full.");
+      expect(await leases.read("s")).toBeUndefined();
+      fates.failure = undefined;
+      const before = fates.writes;
+      for (let reads = 0; reads < 3; reads += 1)
+        expect(await leases.read("s")).toBeUndefined();
+      expect(fates.writes - before).toBe(1);
     }),
   );
 

@@ -107,6 +107,35 @@ function claimTests(on: On): void {
   );
 
   test(
+    "a lease that a read has shown as over stays over when the clock is set back",
+    on(async (setting) => {
+      const { store, clock } = setting;
+      for (const id of ["p", "q", "r"]) {
+        await registered(setting, id);
+        await claimed(setting, ada, id);
+      }
+      const start = clock.now();
+      clock.advance(1_000);
+      expect(await store.holder("p")).toBeUndefined();
+      clock.set(start);
+      expect(await store.holder("p")).toBeUndefined();
+      expect(await store.holder("q")).toMatchObject({ owner: "ada" });
+      clock.advance(1_000);
+      expect((await store.worklist()).items).toMatchObject([
+        { process: { id: "p" }, lease: "expired" },
+        { process: { id: "q" }, lease: "expired" },
+        { process: { id: "r" }, lease: "expired" },
+      ]);
+      clock.set(start);
+      expect(
+        (await store.worklist()).items.map(({ process }) => process.id),
+      ).toEqual(["p", "q", "r"]);
+      expect(await store.holder("r")).toBeUndefined();
+      expect(await claimed(setting, bob, "r")).toMatchObject({ fence: 2 });
+    }),
+  );
+
+  test(
     "a dead owner's lease is taken at once, by one of those who saw it",
     on(async (setting) => {
       const { store, fates, database } = setting;

@@ -2,13 +2,14 @@ import type { Clock, Now } from "../../model/clock.ts";
 import { isHoldfastError } from "../../model/errors.ts";
 import type { ErrorCode } from "../../model/errors.ts";
 import { lossOf } from "../../model/lease.ts";
-import type { LeaseFence } from "../../model/lease.ts";
+import type { LeaseFence, LeaseHolder } from "../../model/lease.ts";
 import { announce, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
-import type { Database } from "../database.ts";
+import type { Database, WaitOptions } from "../database.ts";
 import { lockedSession } from "../session/session-row.ts";
 import type { SessionRef } from "../session/session-row.ts";
 import { expireLease, leaseState } from "./lease-row.ts";
+import { judgeLease } from "./renew.ts";
 import { leaseChanged } from "./topics.ts";
 
 interface ShownLease {
@@ -37,6 +38,44 @@ const endExpiredLease: Operation<JudgedLease, boolean> = storeOperation(
     },
   },
 );
+
+interface LeaseEnd {
+  readonly session: SessionRef;
+  readonly at: number;
+}
+
+/** Records that whatever lease a session has was over at an instant. */
+const recordLeaseEnd: Operation<LeaseEnd, void> = storeOperation(
+  "recordLeaseEnd",
+  {
+    key: (input: LeaseEnd) => input.session.id,
+    *one({ session: ref, at }) {
+      const session = yield* lockedSession(ref);
+      if ((yield* expireLease(session.key, at)) > 0)
+        yield* announce(leaseChanged, session.id);
+    },
+  },
+);
+
+/**
+ * Who holds a lease. Before a caller learns that it has run out, that is
+ * recorded, once for each lease: without a record a clock that is set back
+ * would show it as held again, here or in another process. Where nothing can
+ * be written the caller is answered all the same.
+ */
+export async function shownHolder(
+  { database, clock }: { readonly database: Database; readonly clock: Clock },
+  session: SessionRef,
+  wait: WaitOptions | undefined,
+): Promise<LeaseHolder | undefined> {
+  const now = clock.now();
+  const reading = await database.read(judgeLease, { session, now }, wait);
+  if (reading.isUnrecordedEnd)
+    await database
+      .write(recordLeaseEnd, { session, at: now }, wait)
+      .catch(() => undefined);
+  return reading.holder;
+}
 
 /**
  * What a call answers that shows a lease. When it is refused because the lease

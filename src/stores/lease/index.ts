@@ -20,7 +20,8 @@ import type {
 import { tellGivenBack, whenGivenBack } from "./given-back.ts";
 import { Keeper } from "./keeper.ts";
 import type { LeaseKeeper } from "./keeper.ts";
-import { readLease, releaseHeldLease, renewLease } from "./renew.ts";
+import { shownHolder } from "./expire.ts";
+import { releaseHeldLease, renewLease } from "./renew.ts";
 import { takeFrom, waitForLease } from "./wait.ts";
 import type { LeaseRequest } from "./wait.ts";
 
@@ -60,7 +61,10 @@ export interface Leases {
   renew(lease: Lease, options?: LeaseOptions): Promise<Lease>;
   /** Gives it back; false when it was no longer held. */
   release(lease: Lease, wait?: WaitOptions): Promise<boolean>;
-  /** Who holds it now. */
+  /**
+   * Who holds it now. One that is found to have run out is recorded as over,
+   * so that it stays so when the clock is set back.
+   */
   read(
     session: SessionName,
     wait?: WaitOptions,
@@ -132,11 +136,7 @@ export function leases(
       return isGivenBack;
     },
     read: async (session, wait) =>
-      database.read(
-        readLease,
-        { session: sessionNamed(session), now: clock.now() },
-        wait,
-      ),
+      shownHolder(around, sessionNamed(session), wait),
     keep: (lease, options) => kept(around, lease, options),
   };
 }

@@ -121,5 +121,5 @@ export function* clearLease(sessionKey: number): Tx<number> {
 export function* expireLease(sessionKey: number, now: number): Tx<number> {
   return yield* run(sql`
     UPDATE holdfast_session_lease SET renewed_at = ${now}
-    WHERE session = ${sessionKey} AND token IS NOT NULL AND renewed_at < ${now}`);
+    WHERE session = ${sessionKey} AND token IS NOT NULL AND renewed_at < ${now} AND expires_at <= ${now}`);
 }

@@ -1,8 +1,19 @@
 import { instantOf } from "../../model/clock.ts";
 import type { Now } from "../../model/clock.ts";
 import { isHoldfastError } from "../../model/errors.ts";
-import { extended, isLive, holderOf, lossOf } from "../../model/lease.ts";
-import type { LeaseFence, LeaseHolder, LeaseLoss } from "../../model/lease.ts";
+import {
+  extended,
+  holderOf,
+  isLive,
+  isUnrecordedEnd,
+  lossOf,
+} from "../../model/lease.ts";
+import type {
+  LeaseFence,
+  LeaseHolder,
+  LeaseLoss,
+  LeaseState,
+} from "../../model/lease.ts";
 import { announce, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { livingSession, lockedSession } from "../session/session-row.ts";
@@ -90,6 +101,39 @@ export interface ReadLease {
   readonly now: number;
 }
 
+/** What a read makes of a lease. */
+export interface LeaseReading {
+  readonly holder: LeaseHolder | undefined;
+  /** True when the lease has run out and nothing stored says so yet. */
+  readonly isUnrecordedEnd: boolean;
+}
+
+/**
+ * Who holds the lease of a session, and whether its end is still to be recorded.
+ *
+ * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
+ */
+export const judgeLease: Operation<ReadLease, LeaseReading> = storeOperation(
+  "judgeLease",
+  {
+    key: (input: ReadLease) => input.session.id,
+    *one({ session, now }) {
+      return readingOf(yield* leaseState(yield* livingSession(session)), now);
+    },
+  },
+);
+
+/** What a stored lease means at an instant. */
+export function readingOf(state: LeaseState, now: number): LeaseReading {
+  if (state.kind === "free")
+    return { holder: undefined, isUnrecordedEnd: false };
+  const { lease } = state;
+  return {
+    holder: isLive(lease, now) ? holderOf(lease) : undefined,
+    isUnrecordedEnd: isUnrecordedEnd(lease, now),
+  };
+}
+
 /**
  * Who holds the lease of a session; undefined when nobody does.
  *
@@ -98,10 +142,7 @@ export interface ReadLease {
 export const readLease: Operation<ReadLease, LeaseHolder | undefined> =
   storeOperation("readLease", {
     key: (input: ReadLease) => input.session.id,
-    *one({ session, now }) {
-      const state = yield* leaseState(yield* livingSession(session));
-      return state.kind === "held" && isLive(state.lease, now)
-        ? holderOf(state.lease)
-        : undefined;
+    *one(input) {
+      return (yield* judgeLease(input)).holder;
     },
   });

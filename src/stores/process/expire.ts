@@ -4,9 +4,14 @@ import type { LeaseFence } from "../../model/lease.ts";
 import type { ProcessId } from "../../model/process-id.ts";
 import { announce, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
+import type { WaitOptions } from "../database.ts";
 import { recordingExpiry } from "../lease/expire.ts";
 import type { ProcessSurroundings } from "./environment.ts";
-import { expireProcessLease, processLease } from "./lease-row.ts";
+import {
+  expireProcessLease,
+  expireProcessLeases,
+  processLease,
+} from "./lease-row.ts";
 import { lockedProcess } from "./process-row.ts";
 import { processLeaseChanged } from "./topics.ts";
 
@@ -34,6 +39,33 @@ const endExpiredProcessLease: Operation<JudgedProcessLease, boolean> =
       return true;
     },
   });
+
+interface ProcessLeaseEnds {
+  /** Keys of processes whose leases were found to be over. */
+  readonly processes: readonly number[];
+  readonly at: number;
+}
+
+const recordProcessLeaseEnds: Operation<ProcessLeaseEnds, void> =
+  storeOperation("recordProcessLeaseEnds", {
+    key: (input: ProcessLeaseEnds) => String(input.processes[0]),
+    *one({ processes, at }) {
+      for (const id of yield* expireProcessLeases(processes, at))
+        yield* announce(processLeaseChanged, id);
+    },
+  });
+
+/** Before a caller learns that leases have run out, that is recorded; where nothing can be written it is told all the same. */
+export async function recordEnds(
+  { database }: Pick<ProcessSurroundings, "database">,
+  ends: ProcessLeaseEnds,
+  wait: WaitOptions | undefined,
+): Promise<void> {
+  if (ends.processes.length > 0)
+    await database
+      .write(recordProcessLeaseEnds, ends, wait)
+      .catch(() => undefined);
+}
 
 /** What a call of a worker answers; a lease that it finds to have run out stays so, also for a clock that is set back. */
 export function fenced<T>(

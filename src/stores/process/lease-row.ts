@@ -1,6 +1,7 @@
 import type { HeldLease, LeaseState } from "../../model/lease.ts";
 import { corruptRow } from "../../model/corrupt-row.ts";
-import { row, run } from "../../sql/operation.ts";
+import { integersOf } from "../../sql/dialect.ts";
+import { row, rows, run } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { leaseStateOf } from "../lease/lease-row.ts";
@@ -52,9 +53,21 @@ export function* clearProcessLease(process: number): Tx<number> {
     WHERE process = ${process} AND token IS NOT NULL`);
 }
 
+/** The same for several at once; tells for which it had to be recorded. */
+export function* expireProcessLeases(
+  processes: readonly number[],
+  now: number,
+): Tx<readonly string[]> {
+  const ended = yield* rows<{ readonly id: string }>(sql`
+    UPDATE holdfast_process_lease SET renewed_at = ${now}
+    WHERE process IN ${integersOf(processes)} AND token IS NOT NULL AND renewed_at < ${now} AND expires_at <= ${now}
+    RETURNING (SELECT p.id FROM holdfast_process p WHERE p.key = holdfast_process_lease.process) AS id`);
+  return ended.map(({ id }) => id);
+}
+
 /** Records when a lease was found to have run out, so that a clock that is set back does not revive it. */
 export function* expireProcessLease(process: number, now: number): Tx<number> {
   return yield* run(sql`
     UPDATE holdfast_process_lease SET renewed_at = ${now}
-    WHERE process = ${process} AND token IS NOT NULL AND renewed_at < ${now}`);
+    WHERE process = ${process} AND token IS NOT NULL AND renewed_at < ${now} AND expires_at <= ${now}`);
 }

@@ -5,8 +5,6 @@ import {
   expiryAt,
   givenBackBefore,
   extended,
-  isLive,
-  holderOf,
   isSameLease,
   lossOf,
 } from "../../model/lease.ts";
@@ -29,6 +27,8 @@ import { registryKeys } from "../../model/process-replay-key.ts";
 import { hasUsedAttempts } from "../../model/process.ts";
 import { announce, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
+import { readingOf } from "../lease/renew.ts";
+import type { LeaseReading } from "../lease/renew.ts";
 import { appendToProcess } from "./append-to.ts";
 import { replayed } from "./event-row.ts";
 import {
@@ -158,18 +158,16 @@ export const releaseProcessLease: Operation<ReleaseProcessLease, boolean> =
     },
   });
 
-/** Who works on a process; undefined when nobody does. @throws HoldfastError `PROCESS_NOT_FOUND` */
+/** Who works on a process, and whether the end of a lease is still to be recorded. @throws HoldfastError `PROCESS_NOT_FOUND` */
 export const readProcessLease: Operation<
   { readonly process: ProcessId; readonly now: number },
-  LeaseHolder | undefined
+  LeaseReading & { readonly key: number }
 > = storeOperation("readProcessLease", {
   key: (input: { readonly process: ProcessId; readonly now: number }) =>
     input.process,
   *one({ process, now }) {
-    const state = yield* processLease(yield* foundProcess(process));
-    return state.kind === "held" && isLive(state.lease, now)
-      ? holderOf(state.lease)
-      : undefined;
+    const root = yield* foundProcess(process);
+    return { key: root.key, ...readingOf(yield* processLease(root), now) };
   },
 });
 

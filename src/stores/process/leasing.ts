@@ -27,7 +27,7 @@ import { eventPayload } from "./append-event.ts";
 import { appendedView, checkedReason } from "./commands.ts";
 import type { AppendedProcessEventView } from "./commands.ts";
 import type { ProcessSurroundings } from "./environment.ts";
-import { fenced } from "./expire.ts";
+import { fenced, recordEnds } from "./expire.ts";
 import {
   claimProcess,
   readProcessLease,
@@ -75,7 +75,7 @@ export interface ProcessLeases {
   renew(lease: ProcessLease, options?: LeaseOptions): Promise<ProcessLease>;
   /** Gives it back; false when it was no longer held. */
   release(lease: ProcessLease, wait?: WaitOptions): Promise<boolean>;
-  /** Who works on a process. @throws HoldfastError `PROCESS_NOT_FOUND` */
+  /** Who works on a process. A lease that is found to have run out is recorded as over, so that it stays so when the clock is set back. @throws HoldfastError `PROCESS_NOT_FOUND` */
   holder(process: string, wait?: WaitOptions): Promise<LeaseHolder | undefined>;
   /** Renews a lease in the background until it is stopped or lost. @throws HoldfastError `OPTION_INVALID` when `every` is more than a third of `ttl` */
   keep(
@@ -128,10 +128,7 @@ export function processLeases(around: ProcessSurroundings): ProcessLeases {
       const held = { process: lease.id, fence: lease };
       return database.write(releaseProcessLease, held, wait);
     },
-    async holder(process, wait) {
-      const input = { process: parseProcessId(process), now: clock.now() };
-      return database.read(readProcessLease, input, wait);
-    },
+    holder: (process, wait) => shownHolder(around, process, wait),
     keep(given, options) {
       const { ttlMs, everyMs } = checkedRhythm(options);
       return new Keeper(clock, checkedProcessLease(given), everyMs, {
@@ -148,6 +145,19 @@ export function processLeases(around: ProcessSurroundings): ProcessLeases {
     abandon: (process, reason, wait) =>
       abandoned(around, process, reason, wait),
   };
+}
+
+async function shownHolder(
+  around: ProcessSurroundings,
+  process: string,
+  wait: WaitOptions | undefined,
+): Promise<LeaseHolder | undefined> {
+  const { database, clock } = around;
+  const input = { process: parseProcessId(process), now: clock.now() };
+  const reading = await database.read(readProcessLease, input, wait);
+  const processes = reading.isUnrecordedEnd ? [reading.key] : [];
+  await recordEnds(around, { processes, at: input.now }, wait);
+  return reading.holder;
 }
 
 async function claimed(
@@ -182,7 +192,7 @@ async function abandoned(
   const type = coreTypes.abandoned;
   const message = checkedReason(reason);
   const payload = { output: { kind: "abandoned", message } };
-  const holder = await database.read(
+  const { holder } = await database.read(
     readProcessLease,
     { process: id, now: clock.now() },
     wait,
@@ -208,16 +218,20 @@ async function worklist(
   const { started, after, limit, ...wait } = optionsOf(options);
   const isStarted = givenFlag("started", started);
   const owner = `worklist:${String(isStarted)}`;
+  const now = clock.now();
   const page = await database.read(
     listRunning,
     {
       after: after === undefined ? "" : textPlace(owner, after),
       isStarted,
       limit: checkedLimit(limit),
-      now: clock.now(),
+      now,
     },
     wait,
   );
+  const ended = page.items.filter((item) => item.isUnrecordedEnd);
+  const processes = ended.map(({ key }) => key);
+  await recordEnds(around, { processes, at: now }, wait);
   const unattended = await withoutLiving(around, page.items);
   return {
     items: unattended.map(({ process, holder, hasExpired }) => ({

@@ -103,10 +103,7 @@ export interface ProcessRoot {
  * @throws HoldfastError `PROCESS_NOT_FOUND`, `CORRUPT_ROW`
  */
 export function* lockedProcess(id: ProcessId): Tx<ProcessRoot> {
-  return rootOf(
-    id,
-    yield* row<RootRow>(rootLocked(sql`p.id = ${id}`)),
-  );
+  return rootOf(id, yield* row<RootRow>(rootLocked(sql`p.id = ${id}`)));
 }
 
 /** The same by key, for those who were told it. */

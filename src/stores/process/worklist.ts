@@ -1,5 +1,3 @@
-import { holderOf, isLive } from "../../model/lease.ts";
-import type { LeaseHolder } from "../../model/lease.ts";
 import { corruptRow } from "../../model/corrupt-row.ts";
 import type { ProcessSummary } from "../../model/process.ts";
 import type { OwnerId } from "../../model/prefixed-id.ts";
@@ -9,6 +7,8 @@ import { sql } from "../../sql/statement.ts";
 import { sift } from "../execution/damaged.ts";
 import type { Damaged } from "../execution/damaged.ts";
 import { leaseStateOf } from "../lease/lease-row.ts";
+import { readingOf } from "../lease/renew.ts";
+import type { LeaseReading } from "../lease/renew.ts";
 import { summaryColumns, summaryOf } from "./process-row.ts";
 import type { SummaryRow } from "./process-row.ts";
 
@@ -22,9 +22,9 @@ export interface ListRunning {
 }
 
 /** A running process, and who works on it. */
-export interface RunningProcess {
+export interface RunningProcess extends LeaseReading {
+  readonly key: number;
   readonly process: ProcessSummary;
-  readonly holder: LeaseHolder | undefined;
   /** True when somebody did and their lease has run out. */
   readonly hasExpired: boolean;
 }
@@ -90,10 +90,11 @@ function runningOf(found: RunningRow, now: number): RunningProcess {
   });
   if (state === undefined)
     throw corruptRow("holdfast_process_lease", found.id, "lacks parts");
-  const isHeld = state.kind === "held" && isLive(state.lease, now);
+  const reading = readingOf(state, now);
   return {
+    ...reading,
+    key: found.key,
     process: summaryOf(found),
-    holder: isHeld ? holderOf(state.lease) : undefined,
-    hasExpired: state.kind === "held" && !isHeld,
+    hasExpired: state.kind === "held" && reading.holder === undefined,
   };
 }
