@@ -265,7 +265,13 @@ export type {
 } from "./model/queue.ts";
 export type { SessionName } from "./stores/session/session-name.ts";
 export { blobs } from "./stores/blob/index.ts";
-export type { Blobs, LoadedBlob } from "./stores/blob/index.ts";
+export type {
+  BlobKeepsOptions,
+  Blobs,
+  LoadedBlob,
+} from "./stores/blob/index.ts";
+export { keepBlob, releaseBlob } from "./stores/blob/keep.ts";
+export type { BlobKeep, BlobKeepRef, NewBlobKeep } from "./stores/blob/keep.ts";
 export type {
   BlobEnvironment,
   BlobPutOptions,

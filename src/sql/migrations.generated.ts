@@ -102,4 +102,14 @@ export const migrations: readonly Migration[] = [
       postgres: "73f13077307bfbf0274d9445011f0ddc727ab4ec51f5570eb9d29522cb98bdca",
     },
   },
+  {
+    number: 11,
+    name: "blob_keep",
+    sqlite: "-- What the app keeps by a name of its own: a blob that only a row of the app\n-- refers to. Each row is a root of its blob.\nCREATE TABLE holdfast_blob_keep (\n  hash TEXT NOT NULL,\n  owner TEXT NOT NULL,\n  kept_at INTEGER NOT NULL,\n  CONSTRAINT holdfast_blob_keep_pkey PRIMARY KEY (hash, owner)\n) STRICT, WITHOUT ROWID;\n\nCREATE INDEX holdfast_blob_keep_owner ON holdfast_blob_keep (owner, hash);\n",
+    postgres: "-- What the app keeps by a name of its own: a blob that only a row of the app\n-- refers to. Each row is a root of its blob.\nCREATE TABLE holdfast_blob_keep (\n  hash TEXT COLLATE \"C\" NOT NULL,\n  owner TEXT COLLATE \"C\" NOT NULL,\n  kept_at BIGINT NOT NULL,\n  CONSTRAINT holdfast_blob_keep_pkey PRIMARY KEY (hash, owner)\n);\n\nCREATE INDEX holdfast_blob_keep_owner ON holdfast_blob_keep (owner, hash);\n",
+    checksum: {
+      sqlite: "93566678fd2572adc6627fe688ab27ac267ff6ea33d3360c7b12f7b03395e2de",
+      postgres: "c4d6c37a9143a55e0dd4a3b1b20f863dcd2749f8e21228ec22d920640cbd5993",
+    },
+  },
 ];

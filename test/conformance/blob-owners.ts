@@ -101,6 +101,9 @@ export function dump(database: Database): Promise<unknown> {
   return database.read("dump", function* () {
     return {
       blobs: yield* rows(sql`SELECT * FROM holdfast_blob ORDER BY key`),
+      keeps: yield* rows(
+        sql`SELECT * FROM holdfast_blob_keep ORDER BY hash, owner`,
+      ),
       artifacts: yield* rows(
         sql`SELECT * FROM holdfast_artifact ORDER BY namespace, name`,
       ),

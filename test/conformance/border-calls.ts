@@ -230,6 +230,24 @@ function blobCalls({ database }: Around): readonly Call[] {
   return [
     call("put blob", bytes.put, [content, more], [...wait, "kind"]),
     call("get blob", bytes.get, [["hash", hashes.abc], more], wait),
+    ...(["keep", "release"] as const).map((name) =>
+      call(
+        `${name} blob`,
+        bytes[name],
+        [["hash", hashes.abc], ["text", "invoice/7"], more],
+        wait,
+      ),
+    ),
+    call("keeping blob", bytes.keeping, [
+      ["hash", hashes.abc],
+      ["text", "invoice/7"],
+    ]),
+    call(
+      "keeps of blobs",
+      bytes.keeps,
+      [more],
+      [...wait, "after", "limit", "hash", "owner"],
+    ),
     call(
       "put artifact",
       pointers.put,

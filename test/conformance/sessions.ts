@@ -3,6 +3,7 @@ import { attachmentFoldersSuite } from "./attachment-folders.suite.ts";
 import { attachmentSweepSuite } from "./attachment-sweep.suite.ts";
 import { attachmentsSuite } from "./attachments.suite.ts";
 import { blobGraceSuite } from "./blob-grace.suite.ts";
+import { blobKeepsSuite } from "./blob-keeps.suite.ts";
 import { blobsSuite } from "./blobs.suite.ts";
 import { borderSuite } from "./border.suite.ts";
 import { byteStoresSuite } from "./byte-stores.suite.ts";
@@ -68,6 +69,7 @@ export function sessionConformance(each: Backend): void {
     queuePropertySuite(backend);
     blobsSuite(backend);
     blobGraceSuite(backend);
+    blobKeepsSuite(backend);
     artifactsSuite(backend);
     attachmentsSuite(backend);
     byteStoresSuite(backend);

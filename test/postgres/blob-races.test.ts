@@ -9,6 +9,7 @@ import {
   artifacts,
   attachments,
   blobs,
+  keepBlob,
   maintenance,
 } from "../../src/stores.ts";
 import { artifactRoots } from "../../src/stores/artifact/pointer.ts";
@@ -30,6 +31,7 @@ import {
   storedTexts,
   textOf,
 } from "../conformance/blob-owners.ts";
+import { rejection } from "../conformance/backend.ts";
 import { Barrier, blocked } from "./barrier.ts";
 import { withPlace } from "./place.ts";
 import type { Place } from "./place.ts";
@@ -92,6 +94,11 @@ describe("collecting a blob that nothing refers to yet", () => {
           yield* referFromComponent(0, "c", hashes.abc);
         },
     ],
+    [
+      "kept",
+      (database: Database) => () =>
+        keepBlob(blobs(database).keeping(hashes.abc, "a")),
+    ],
   ] as const;
 
   test.each(referring)(
@@ -146,6 +153,57 @@ describe("collecting a blob that nothing refers to yet", () => {
       await putting;
       const found = await artifacts(database).load("n", "a");
       expect(textOf(found.content)).toBe("abc");
+    }),
+  );
+});
+
+describe("keeping a blob for an owner of the app", () => {
+  test(
+    "waits for a collection that removes it, and is then refused",
+    scene(async (around) => {
+      const { database, barrier } = around;
+      await blobs(database).put(bytesOf("abc"));
+      const removing = database.write("remove", function* () {
+        const removed = yield* removeUnused({
+          hashes: [hashes.abc],
+          putUntil: 1_000,
+        });
+        yield* barrier.stop();
+        return removed.blobs;
+      });
+      await barrier.stopped(1);
+      const keeping = rejection(blobs(database).keep(hashes.abc, "a"));
+      await blocked(around);
+      await barrier.lift();
+      expect(await removing).toBe(1);
+      expect(await keeping).toMatchObject({ code: "BLOB_NOT_FOUND" });
+      expect((await blobs(database).keeps()).items).toEqual([]);
+    }),
+  );
+
+  test(
+    "beside a collection succeeds for all and keeps it, or is refused for all and it is gone",
+    scene(async ({ database }) => {
+      const store = blobs(database);
+      for (let round = 0; round < 10; round += 1) {
+        await store.put(bytesOf("abc"));
+        const collecting = maintenance(database, { grace: 0 }).collect();
+        const keeps = await Promise.allSettled(
+          ["a", "a", "b"].map((owner) => store.keep(hashes.abc, owner)),
+        );
+        await collecting;
+        const refusals = keeps.flatMap((keep) =>
+          keep.status === "rejected" ? [keep.reason as unknown] : [],
+        );
+        for (const refusal of refusals)
+          expect(refusal).toMatchObject({ code: "BLOB_NOT_FOUND" });
+        const { items } = await store.keeps();
+        const isThere = (await store.get(hashes.abc)) !== undefined;
+        expect([items.length, isThere]).toEqual(
+          refusals.length === 0 ? [2, true] : [0, false],
+        );
+        for (const { hash, owner } of items) await store.release(hash, owner);
+      }
     }),
   );
 });

@@ -44,12 +44,17 @@ export function* exchangeBlobs({
   return left;
 }
 
-/** Those that rows of the same transaction are going to refer to. */
+/**
+ * Stores blobs as part of a transaction whose rows refer to them. Only rows of
+ * Holdfast count: a component or frame of a session, an artifact, a keep. For a
+ * row of the app call `keepBlob` in the same transaction; without it the next
+ * collection removes the blob.
+ */
 export function* putBlobs(blobs: readonly NewBlob[]): Tx<void> {
   yield* exchangeBlobs({ puts: blobs, leaving: [] });
 }
 
-/** One of them. Several go into one `putBlobs`. */
+/** The same for one. Several go into one `putBlobs`, which locks them in one order. */
 export function* putBlob(blob: NewBlob): Tx<void> {
   yield* putBlobs([blob]);
 }

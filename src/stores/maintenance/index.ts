@@ -28,7 +28,8 @@ export interface MaintenanceEnvironment {
 /** Keeping a database small, beside its work. */
 export interface Maintenance {
   /**
-   * Removes blobs that nothing refers to, and forgets source keys that queues
+   * Removes blobs that nothing refers to (a session's checkpoint or frame, an
+   * artifact, or a `keep` of `blobs`; a row of the app does not count), and forgets source keys that queues
    * need not remember any longer, in slices. Stopping it, or a crash, leaves a
    * smaller garbage heap and nothing else.
    * @throws HoldfastError `ABORTED`

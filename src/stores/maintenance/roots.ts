@@ -2,6 +2,7 @@ import { isBlobHash } from "../../model/blob.ts";
 import { storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { artifactRoots } from "../artifact/pointer.ts";
+import { keepRoots } from "../blob/keep.ts";
 import { missingBlobs } from "../blob/read.ts";
 import {
   lockedBlobs,
@@ -15,7 +16,11 @@ import { blobsAfter } from "../blob/scan.ts";
 import { sessionRoots } from "../session/roots.ts";
 
 /** Everything that keeps a blob. A new column that refers to blobs is added here. */
-const allRoots: readonly BlobRoots[] = [...sessionRoots, artifactRoots];
+const allRoots: readonly BlobRoots[] = [
+  ...sessionRoots,
+  artifactRoots,
+  keepRoots,
+];
 
 /**
  * Removes those of some blobs that nothing in the database refers to any more.
