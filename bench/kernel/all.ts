@@ -1,5 +1,6 @@
 import { concurrent } from "./concurrent.ts";
 import { lag } from "./lag.ts";
+import { open } from "./open.ts";
 import { postgres } from "./postgres.ts";
 import { sequential } from "./sequential.ts";
 
@@ -8,5 +9,6 @@ export const kernelBenchmarks: Readonly<Record<string, () => Promise<object>>> =
     "kernel.concurrent": concurrent,
     "kernel.sequential": sequential,
     "kernel.lag": lag,
+    "kernel.open": open,
     "kernel.postgres": postgres,
   };
