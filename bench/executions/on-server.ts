@@ -7,11 +7,12 @@ export async function onServer<T>(
   body: (database: Database) => Promise<T>,
 ): Promise<T> {
   const stopServer = await startServer();
-  const database = await openPostgres(
-    process.env["HOLDFAST_TEST_POSTGRES_URL"] ?? "",
-    // Named as what is removed from a server of your own at the end.
-    { schema: `${process.env["HOLDFAST_TEST_SPARES"]}${process.pid}` },
-  );
+  // Named as what is removed from a server of your own at the end.
+  const schema = `${process.env["HOLDFAST_TEST_SPARES"]}${process.pid}`;
+  const url = new URL(process.env["HOLDFAST_TEST_POSTGRES_URL"] ?? "");
+  // Tables of a benchmark's own go there too, so that another run makes its own.
+  url.searchParams.set("search_path", schema);
+  const database = await openPostgres(url.href, { schema });
   try {
     return await body(database);
   } finally {

@@ -1,8 +1,7 @@
-import { openPostgres } from "../../src/postgres.ts";
 import { operation } from "../../src/sql/operation.ts";
-import startServer from "../../test/global-setup.ts";
 import { appendEntry } from "../../test/fixtures/append-entry.ts";
 import type { AppendEntry } from "../../test/fixtures/append-entry.ts";
+import { onServer } from "../executions/on-server.ts";
 import { compared } from "../scratch.ts";
 import { appendLoad, prepareHeads } from "./load.ts";
 import { size } from "../sizes.ts";
@@ -20,13 +19,8 @@ const appendAlone = operation("appendAlone", {
 });
 
 /** Set form against one transaction per operation, on the same pool of one server. */
-export async function postgres(): Promise<object> {
-  const stopServer = await startServer();
-  const database = await openPostgres(
-    process.env["HOLDFAST_TEST_POSTGRES_URL"] ?? "",
-    { schema: `${process.env["HOLDFAST_TEST_SPARES"]}${process.pid}` },
-  );
-  try {
+export function postgres(): Promise<object> {
+  return onServer(async (database) => {
     const heads = await prepareHeads(database, callers);
     const values: number[] = [];
     const ceilings: number[] = [];
@@ -48,8 +42,5 @@ export async function postgres(): Promise<object> {
       batchSize: database.stats().batchSize,
       note: "ceiling is one transaction per operation",
     };
-  } finally {
-    await database.close();
-    await stopServer?.();
-  }
+  });
 }

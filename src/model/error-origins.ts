@@ -32,6 +32,7 @@ const origins: Readonly<Record<ErrorCode, ErrorOrigin>> = {
 
   // A statement or a transaction.
   CONSTRAINT_VIOLATED: "store",
+  NUMBER_OUT_OF_RANGE: "store",
   STATEMENT_FAILED: "store",
   WRITE_IN_READ: "store",
   READ_ONLY: "store",

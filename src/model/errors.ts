@@ -27,6 +27,7 @@ const retryability = {
 
   // A statement or a transaction.
   CONSTRAINT_VIOLATED: "final",
+  NUMBER_OUT_OF_RANGE: "final",
   STATEMENT_FAILED: "final",
   WRITE_IN_READ: "final",
   READ_ONLY: "final",

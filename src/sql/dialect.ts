@@ -83,7 +83,12 @@ export const autoKey: Statement = spelled({
   postgres: "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
 });
 
-/** A 64-bit integer column. Postgres' INTEGER has 32 bits. */
+/**
+ * The type of a column for whole numbers, with 64 bits on both databases.
+ * Written as INTEGER it would have 32 on Postgres, where a number beyond 2^31
+ * is then refused with `NUMBER_OUT_OF_RANGE`.
+ * @example sql`CREATE TABLE account (id ${text} PRIMARY KEY, cents ${integer} NOT NULL)`
+ */
 export const integer: Statement = spelled({
   sqlite: "INTEGER",
   postgres: "BIGINT",

@@ -4,6 +4,7 @@ import type { ErrorCode } from "../model/errors.ts";
 /** The errors that are about one statement; others are about the transaction or the database. */
 const aboutStatement: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "CONSTRAINT_VIOLATED",
+  "NUMBER_OUT_OF_RANGE",
   "STATEMENT_FAILED",
   "PARAMETER_INVALID",
   "CORRUPT_ROW",

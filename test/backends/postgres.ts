@@ -3,7 +3,12 @@ import postgres from "postgres";
 import { openPostgres } from "../../src/postgres.ts";
 import type { Database } from "../../src/stores/database.ts";
 import type { Backend, Place } from "../conformance/backend.ts";
-import { giveBack, takeSpare } from "../postgres/spare-schemas.ts";
+import {
+  appSchemaOf,
+  giveBack,
+  makeAppSchema,
+  takeSpare,
+} from "../postgres/spare-schemas.ts";
 
 const url = process.env["HOLDFAST_TEST_POSTGRES_URL"] ?? "";
 
@@ -24,9 +29,13 @@ function newName(): string {
 
 function placeIn(schema: string): Place {
   const opened: Database[] = [];
+  let appSchema: Promise<void> | undefined;
+  const appUrl = new URL(url);
+  appUrl.searchParams.set("search_path", appSchemaOf(schema));
   return {
     async open({ clock, queueCalls, isWithoutPoll } = {}) {
-      const database = await openPostgres(url, {
+      await (appSchema ??= makeAppSchema(schema));
+      const database = await openPostgres(appUrl.href, {
         schema,
         poolSize: 4,
         ...(clock && { clock }),
@@ -44,7 +53,7 @@ function placeIn(schema: string): Place {
   };
 }
 
-/** Another client, with the schema first on its path, as an app would have it. */
+/** Another client, with our schema on its path, then that of the app. */
 async function shell(
   schema: string,
   statements: readonly string[],
@@ -52,7 +61,7 @@ async function shell(
   const client = postgres(url, {
     max: 1,
     onnotice: () => undefined,
-    connection: { search_path: schema },
+    connection: { search_path: `${schema}, ${appSchemaOf(schema)}` },
     types: { bigint: { to: 20, from: [20], serialize: String, parse: Number } },
   });
   try {

@@ -87,11 +87,11 @@ function refusalTests(scene: InScene): void {
       expect(await code("s", 2)).toBe("SESSION_DELETED");
       expect(await code("")).toBe("ID_MALFORMED");
       await database.write("break", () =>
-        run(sql`ALTER TABLE holdfast_attachment RENAME TO app_away`),
+        run(sql`ALTER TABLE holdfast_attachment RENAME COLUMN label TO away`),
       );
       expect(await code("s")).toBe("STATEMENT_FAILED");
       await database.write("mend", () =>
-        run(sql`ALTER TABLE app_away RENAME TO holdfast_attachment`),
+        run(sql`ALTER TABLE holdfast_attachment RENAME COLUMN away TO label`),
       );
       expect(puts).toBe(0);
       expect(await dump(database)).toEqual(before);

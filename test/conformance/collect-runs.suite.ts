@@ -291,13 +291,13 @@ function autoTests(scene: InScene): void {
       const keeper = maintenance(database, { collectEvery: 2, grace: 0 });
       await keeper.afterCommit();
       await database.write("break", () =>
-        run(sql`ALTER TABLE holdfast_artifact RENAME TO app_away`),
+        run(sql`ALTER TABLE holdfast_artifact RENAME COLUMN blob TO away`),
       );
       expect((await rejection(keeper.afterCommit())).code).toBe(
         "STATEMENT_FAILED",
       );
       await database.write("mend", () =>
-        run(sql`ALTER TABLE app_away RENAME TO holdfast_artifact`),
+        run(sql`ALTER TABLE holdfast_artifact RENAME COLUMN away TO blob`),
       );
       expect(await keeper.afterCommit()).toBeUndefined();
       expect(await keeper.afterCommit()).toMatchObject({ deleted: 1 });

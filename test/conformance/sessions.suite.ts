@@ -8,7 +8,6 @@ import { queue } from "../../src/stores/queue/index.ts";
 import { sessions } from "../../src/stores/session/index.ts";
 import { rows, run } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import { ownTables } from "../../src/sql/dialect.ts";
 import { rejection } from "./backend.ts";
 import type { Backend } from "./backend.ts";
 import {
@@ -42,11 +41,13 @@ function schemaTests(scene: InScene, survives: boolean): void {
     "[A4] receipts of turns have a table, and no table holds a turn in flight",
     scene(async ({ database }) => {
       const found = await database.read("tables", () =>
-        rows<{ name: string }>(ownTables),
+        rows<{ name: string }>(
+          database.dialect === "sqlite"
+            ? sql`SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE 'holdfast_session%' ORDER BY name`
+            : sql`SELECT DISTINCT tablename AS name FROM pg_tables WHERE tablename LIKE 'holdfast_session%' ORDER BY 1`,
+        ),
       );
-      const names = found
-        .map(({ name }) => name)
-        .filter((name) => name.startsWith("holdfast_session"));
+      const names = found.map(({ name }) => name);
       expect(names).toEqual([
         "holdfast_session",
         "holdfast_session_component",

@@ -159,6 +159,34 @@ export function valuesSuite(backend: Backend): void {
     );
 
     test(
+      "an expression that goes beyond 64 bits is told as such",
+      onValues(async (database) => {
+        const error = await rejection(
+          database.write("far", function* () {
+            yield* run(sql`INSERT INTO app_value (id, n) VALUES ('v', 1)`);
+            yield* row(
+              sql`SELECT abs(CAST('-9223372036854775808' AS BIGINT)) AS n`,
+            );
+          }),
+        );
+        expect(error).toMatchObject({
+          code: "NUMBER_OUT_OF_RANGE",
+          retryable: false,
+          details: { operation: "far" },
+        });
+        expect(await load(database)).toBeUndefined();
+      }),
+    );
+
+    test(
+      "a column made with `integer` takes what INTEGER would refuse on Postgres",
+      onValues(async (database) => {
+        await store(database, "n", 3_000_000_000);
+        expect(await load(database)).toMatchObject({ n: 3_000_000_000 });
+      }),
+    );
+
+    test(
       "one template is one statement, and nested ones are spliced with their parameters",
       onValues(async (database) => {
         const statement = (id: string, only: boolean) =>

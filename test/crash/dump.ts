@@ -2,6 +2,7 @@ import { rows } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Statement } from "../../src/sql/statement.ts";
 import type { Database } from "../../src/stores/database.ts";
+import { ownTableNames } from "../fixtures/schema.ts";
 
 /** Rows by their table, as text and in the order of it. */
 export type Dump = Readonly<Record<string, readonly string[]>>;
@@ -10,14 +11,8 @@ export type Dump = Readonly<Record<string, readonly string[]>>;
 export function dumpOf(database: Database): Promise<Dump> {
   return database.read("dump", function* () {
     const found: Record<string, readonly string[]> = {};
-    const tables = yield* rows<{ readonly name: string }>(
-      database.dialect === "sqlite"
-        ? sql`SELECT name FROM sqlite_master WHERE type = 'table'`
-        : sql`SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()`,
-    );
-    for (const { name } of tables)
-      if (isCompared(name))
-        found[name] = (yield* rows(everyRowOf(name))).map(textOf).toSorted();
+    for (const name of ownTableNames.filter(isCompared))
+      found[name] = (yield* rows(everyRowOf(name))).map(textOf).toSorted();
     return found;
   });
 }

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { row, run } from "../../src/sql/operation.ts";
 import type { Tx } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
+import { spelled, sql } from "../../src/sql/statement.ts";
+import type { Statement } from "../../src/sql/statement.ts";
 import { appendEntry } from "../fixtures/append-entry.ts";
 import { Barrier } from "./barrier.ts";
 import { createHeads, logOf } from "./log.ts";
@@ -18,7 +19,7 @@ function* touch(head: number): Tx<void> {
 /** Lets a statement fail in ways that cannot be staged. */
 async function createRaise(place: Place): Promise<void> {
   await place.shell().unsafe(`
-    CREATE FUNCTION app_raise(sqlstate TEXT) RETURNS VOID LANGUAGE plpgsql
+    CREATE FUNCTION ${place.appSchema}.app_raise(sqlstate TEXT) RETURNS VOID LANGUAGE plpgsql
     AS $$ BEGIN RAISE EXCEPTION 'secret' USING ERRCODE = sqlstate; END $$`);
 }
 
@@ -123,6 +124,50 @@ describe("transactions in each other's way", () => {
       });
     }));
 });
+
+describe("several that create the same thing at once", () => {
+  test.each([
+    ["a table", "CREATE TABLE IF NOT EXISTS app_raced (n BIGINT)"],
+    ["an index", "CREATE INDEX IF NOT EXISTS app_raced ON app_log_head (id)"],
+  ])("%s: who was late runs again and finds it", (_, text) =>
+    withPlace(async (place) => {
+      const database = await place.open({ poolSize: 2 });
+      await createHeads(database, 1);
+      const shell = place.shell();
+      const path = `SET search_path = ${place.appSchema}`;
+      await shell.unsafe(`${path}; BEGIN; ${text}`);
+      const created = database.write("create", () => run(said(text)));
+      await until(async () => {
+        const [waiting] = await place.shell()<{ n: number }[]>`
+          SELECT count(*)::int AS n FROM pg_stat_activity
+          WHERE application_name = ${place.app} AND wait_event_type = 'Lock'`;
+        return waiting?.n === 1;
+      });
+      await shell.unsafe("COMMIT");
+      expect(await created).toBe(0);
+      expect(database.stats().reruns).toBe(1);
+    }),
+  );
+
+  test("what exists already is no race without IF NOT EXISTS", () =>
+    withPlace(async (place) => {
+      const database = await place.open();
+      const create = () =>
+        database.write("create", () =>
+          run(sql`CREATE TABLE app_twice (n BIGINT)`),
+        );
+      await create();
+      expect(await rejection(create())).toMatchObject({
+        code: "STATEMENT_FAILED",
+        details: { sqlstate: "42P07" },
+      });
+      expect(database.stats().reruns).toBe(0);
+    }));
+});
+
+function said(text: string): Statement {
+  return spelled({ sqlite: text, postgres: text });
+}
 
 describe("statements the server refuses", () => {
   const cases: readonly [string, () => Tx<unknown>, object][] = [

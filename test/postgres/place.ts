@@ -3,7 +3,13 @@ import postgres from "postgres";
 import { openPostgres } from "../../src/postgres.ts";
 import type { PostgresOptions } from "../../src/postgres.ts";
 import type { Database } from "../../src/stores/database.ts";
-import { giveBack, sharedSpares, takeSpare } from "./spare-schemas.ts";
+import {
+  appSchemaOf,
+  giveBack,
+  makeAppSchema,
+  sharedSpares,
+  takeSpare,
+} from "./spare-schemas.ts";
 
 /** Another client of the same server, as an app or an operator would have it. */
 export type Shell = postgres.Sql;
@@ -27,12 +33,15 @@ export class Place {
   readonly schema: string = `test_${randomBytes(6).toString("hex")}`;
   /** Names our sessions, so that a test can find and end its own. */
   readonly app: string = `app_${randomBytes(6).toString("hex")}`;
+  /** Where tables of the test's own land. */
+  readonly appSchema: string = appSchemaOf(this.schema);
   readonly url: string;
   readonly #isOnOwnServer: boolean;
   /** What the names of schemas that are used again begin with. */
   readonly #spares: string | undefined;
   readonly #opened = new Set<Database>();
   readonly #shells = new Set<Shell>();
+  #appSchemaMade: Promise<void> | undefined;
 
   /** One on the server of this run, in which our tables may be already. */
   static async prepared(spares = sharedSpares): Promise<Place> {
@@ -46,6 +55,7 @@ export class Place {
     this.#spares = spares;
     this.url = urlWith((parsed) => {
       parsed.searchParams.set("application_name", this.app);
+      parsed.searchParams.set("search_path", this.appSchema);
     }, url);
   }
 
@@ -53,6 +63,10 @@ export class Place {
     options: PostgresOptions = {},
     url: string = this.url,
   ): Promise<Database> {
+    await (this.#appSchemaMade ??= makeAppSchema(
+      this.schema,
+      this.#isOnOwnServer ? this.url : undefined,
+    ));
     const database = await openPostgres(url, {
       schema: this.schema,
       // Fewer than usual: several test files share the server's connections.
@@ -63,19 +77,24 @@ export class Place {
     return database;
   }
 
-  /** A session beside ours, with the schema first on its path. */
-  shell(): Shell {
-    const shell = postgres(this.url, {
-      max: 1,
-      onnotice: () => undefined,
-      connection: { search_path: this.schema },
-    });
+  /** A session beside ours, with our schema first on its path, then that of the app. */
+  shell(url: string = this.url): Shell {
+    const path = `${this.schema}, ${this.appSchema}`;
+    const shell = postgres(
+      urlWith((parsed) => parsed.searchParams.set("search_path", path), url),
+      { max: 1, onnotice: () => undefined },
+    );
     this.#shells.add(shell);
     return shell;
   }
 
-  async dispose(): Promise<void> {
+  /** Closes the databases. */
+  async close(): Promise<void> {
     await Promise.all([...this.#opened].map((database) => database.close()));
+  }
+
+  async dispose(): Promise<void> {
+    await this.close();
     await Promise.all(
       [...this.#shells].map((shell) => shell.end({ timeout: 1 })),
     );

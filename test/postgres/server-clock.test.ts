@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { Connection } from "../../src/backends/postgres/connection.ts";
 import { loadDriver } from "../../src/backends/postgres/driver.ts";
+import { TemplateTexts } from "../../src/backends/postgres/qualified.ts";
 import { ServerClock } from "../../src/backends/postgres/server-clock.ts";
 import { sessionTexts } from "../../src/backends/postgres/session-texts.ts";
 import type { Warning } from "../../src/stores.ts";
@@ -19,6 +20,7 @@ async function withConnection(
       durability: "full",
       prepare: true,
     }),
+    templates: new TemplateTexts("public"),
   });
   try {
     await body(connection);

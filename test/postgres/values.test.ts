@@ -123,6 +123,27 @@ describe("values of an app's own Postgres tables", () => {
     }),
   );
 
+  test("a number that is too large for INTEGER says how to make the column wider", () =>
+    withPlace(async (place) => {
+      const database = await place.open();
+      await database.write("table", () =>
+        run(sql`CREATE TABLE app_account (cents INTEGER)`),
+      );
+      const error = await rejection(
+        database.write("deposit", () =>
+          run(sql`INSERT INTO app_account (cents) VALUES (${3_000_000_000})`),
+        ),
+      );
+      expect(error).toMatchObject({
+        code: "NUMBER_OUT_OF_RANGE",
+        retryable: false,
+        details: { sqlstate: "22003", operation: "deposit" },
+      });
+      expect(error.message).toContain("INTEGER has 32 bits on Postgres");
+      expect(error.message).toContain("${integer}");
+      expect(error.message).not.toContain("3000000000");
+    }));
+
   test("`run` counts changed rows, `row` takes the first of many", () =>
     withPlace(async (place) => {
       const database = await place.open();

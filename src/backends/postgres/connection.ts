@@ -1,6 +1,6 @@
 import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
 import { checkParameter } from "../../sql/parameters.ts";
-import type { Statement, Template } from "../../sql/statement.ts";
+import type { Statement } from "../../sql/statement.ts";
 import { startSession } from "./driver.ts";
 import type { Driver, DriverSession } from "./driver.ts";
 import {
@@ -8,6 +8,8 @@ import {
   connectionLost,
   statementFailure,
 } from "./failures.ts";
+import { asLiteral } from "./qualified.ts";
+import type { TemplateTexts } from "./qualified.ts";
 import type { SessionTexts } from "./session-texts.ts";
 import { bound, checkRows } from "./values.ts";
 import { Wire } from "./wire.ts";
@@ -18,6 +20,7 @@ export interface Target {
   readonly url: string;
   readonly prepare: boolean;
   readonly texts: SessionTexts;
+  readonly templates: TemplateTexts;
 }
 
 /** What others want to know of a connection. */
@@ -46,6 +49,7 @@ export class Connection {
   readonly #session: DriverSession;
   readonly #wire: Wire;
   readonly #texts: SessionTexts;
+  readonly #templates: TemplateTexts;
   #access: "read" | "write" = "write";
   #lost = false;
   /** The first statement failure of the current transaction. */
@@ -84,6 +88,7 @@ export class Connection {
     const wire = new Wire();
     this.#wire = wire;
     this.#texts = target.texts;
+    this.#templates = target.templates;
     this.#session = startSession(target.driver, target.url, {
       prepare: target.prepare,
       socket: wire.open.bind(wire),
@@ -105,7 +110,7 @@ export class Connection {
       parameters.forEach((value, index) => checkParameter(value, index + 1));
       if (this.#lost) throw connectionLost();
       const result = await this.#session(
-        strings(template),
+        this.#templates.literalOf(template),
         ...parameters.map(bound),
       );
       checkRows(result, result.columns);
@@ -114,7 +119,7 @@ export class Connection {
         count: template.counts ? result.count : 0,
       };
     } catch (error) {
-      throw this.#failed(error);
+      throw this.#failed(error, template.postgres);
     }
   }
 
@@ -162,14 +167,14 @@ export class Connection {
       if (this.#lost) throw connectionLost();
       return await this.#session(constant(text)).simple();
     } catch (error) {
-      throw this.#failed(error);
+      throw this.#failed(error, text);
     }
   }
 
-  #failed(error: unknown): HoldfastError {
+  #failed(error: unknown, text: string): HoldfastError {
     const failure = isHoldfastError(error)
       ? error
-      : statementFailure(error, this.#access);
+      : statementFailure(error, this.#access, text);
     this.failure ??= failure;
     if (failure.code === "CONNECTION_LOST") this.discard();
     return failure;
@@ -186,30 +191,11 @@ function assertCommitted({ command }: ControlResult): void {
   );
 }
 
-const literals = new WeakMap<Template, TemplateStringsArray>();
 const constants = new Map<string, TemplateStringsArray>();
 
-/**
- * A template as the literal it came from. The driver takes text too, but then
- * keeps a new key in a map of its own for every statement that fails.
- */
-function strings(template: Template): TemplateStringsArray {
-  let literal = literals.get(template);
-  if (literal === undefined)
-    literals.set(
-      template,
-      (literal = asLiteral(template.pieces.map((piece) => piece.postgres))),
-    );
-  return literal;
-}
-
-/** The same for our own few texts without parameters. */
+/** Our own few texts without parameters; see `TemplateTexts.literalOf` for why. */
 function constant(text: string): TemplateStringsArray {
   let literal = constants.get(text);
   if (literal === undefined) constants.set(text, (literal = asLiteral([text])));
   return literal;
-}
-
-function asLiteral(pieces: readonly string[]): TemplateStringsArray {
-  return Object.assign([...pieces], { raw: pieces });
 }

@@ -8,27 +8,33 @@ interface ServerError {
   readonly constraint_name?: string;
   readonly table_name?: string;
   readonly column_name?: string;
+  readonly schema_name?: string;
   /** The server's own function, e.g. the one that found a stale plan. */
   readonly routine?: string;
 }
 
 /**
  * A driver's error as one of ours. The original never becomes the `cause`: it
- * carries the statement, its parameters and the connection's options.
+ * carries the statement, its parameters and the connection's options. `text`
+ * is the statement's, without parameters.
  */
 export function statementFailure(
   error: unknown,
   access: "read" | "write",
+  text: string,
 ): HoldfastError {
   if (!isServerError(error))
     return isDriverBug(error) ? statementFailed(undefined) : connectionLost();
   const { code: sqlstate } = error;
+  if (isRacedCreation(error, text)) return transactionConflict(sqlstate);
   if (sqlstate.startsWith("23")) return constraintViolated(error);
   if (isFatal(error)) return connectionLost();
   switch (sqlstate) {
     case "40001":
     case "40P01":
       return transactionConflict(sqlstate);
+    case "22003":
+      return numberOutOfRange(error);
     case "0A000":
       // A table changed under a prepared statement; the driver forgets it now.
       return error.routine === "RevalidateCachedQuery"
@@ -133,6 +139,32 @@ function readOnly(access: "read" | "write"): HoldfastError {
         "READ_ONLY",
         "The server takes no writes here (a standby, or default_transaction_read_only). Connect to the primary.",
       );
+}
+
+/**
+ * Postgres looks for a name and takes it in two steps, so of several that
+ * create the same thing at once all but one may fail, IF NOT EXISTS or not:
+ * on an index of the catalogue, or because it exists by now. Run again, they
+ * find it.
+ */
+function isRacedCreation(error: ServerError, text: string): boolean {
+  if (error.code === "23505") return error.schema_name === "pg_catalog";
+  // A schema, a table or an index, a table's row type.
+  return (
+    /^(42P06|42P07|42710)$/.test(error.code) &&
+    /\bIF\s+NOT\s+EXISTS\b/i.test(text)
+  );
+}
+
+function numberOutOfRange(error: ServerError): HoldfastError {
+  const { code: sqlstate, table_name, column_name } = error;
+  return new HoldfastError(
+    "NUMBER_OUT_OF_RANGE",
+    "A number is too large for its column or expression; nothing of this call was stored. " +
+      "INTEGER has 32 bits on Postgres: write `${integer}` (of holdfast/stores) or BIGINT where you create the table, " +
+      "and ALTER TABLE … ALTER COLUMN … TYPE BIGINT for one that exists.",
+    { sqlstate, table: table_name, column: column_name },
+  );
 }
 
 function constraintViolated(error: ServerError): HoldfastError {

@@ -9,6 +9,7 @@ import { PostgresDatabase } from "./database.ts";
 import { checkUrl, loadDriver } from "./driver.ts";
 import { settingsOf } from "./options.ts";
 import type { PostgresOptions, Settings } from "./options.ts";
+import { TemplateTexts } from "./qualified.ts";
 import { prepareSchema } from "./schema.ts";
 import { ServerClock } from "./server-clock.ts";
 import { sessionTexts } from "./session-texts.ts";
@@ -39,6 +40,7 @@ async function openAt(url: string, settings: Settings): Promise<Database> {
     url,
     prepare: settings.prepare,
     texts: sessionTexts(settings),
+    templates: new TemplateTexts(settings.schema),
   };
   const connection = await Connection.open(target);
   try {

@@ -12,7 +12,7 @@ import {
 } from "../option-checks.ts";
 
 export interface PostgresOptions {
-  /** Where our tables live; made if missing. `holdfast` unless told. It comes before `public` on the search path, so a table that you create without naming a schema lands in it. */
+  /** Where our tables live; made if missing. Defaults to `holdfast`. Your own statements keep the search path of the URL or of your user: a table that you create without naming a schema lands where it would without us, in `public` as a rule. */
   readonly schema?: string;
   /** Connections for calls, 10 unless told; one more carries hints and the time. */
   readonly poolSize?: number;

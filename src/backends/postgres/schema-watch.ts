@@ -4,7 +4,7 @@ import { newerSchema } from "./schema.ts";
 import type { ServiceSession } from "./service-session.ts";
 
 const everyMsMax = 60_000;
-/** One look for so many polls: it is three round trips, and migrations are rare. */
+/** One look for so many polls: migrations are rare. */
 const pollsPerLook = 10;
 
 /**

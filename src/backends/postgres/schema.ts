@@ -1,16 +1,11 @@
 import { sha256Hex } from "../../host/hash.ts";
 import { HoldfastError } from "../../model/errors.ts";
-import {
-  appliedSchemaNumber,
-  migrate,
-  schemaNewer,
-  schemaNumber,
-} from "../../sql/migrations.ts";
+import { migrate, schemaNewer, schemaNumber } from "../../sql/migrations.ts";
 import { row, run } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { spelled, sql } from "../../sql/statement.ts";
 import type { Connection } from "./connection.ts";
-import { leave, look, transact } from "./transaction.ts";
+import { transact } from "./transaction.ts";
 
 /** Makes the schema and brings its tables up to date, or refuses them, in one transaction. */
 export async function prepareSchema(
@@ -36,16 +31,12 @@ export async function prepareSchema(
 export async function newerSchema(
   connection: Connection,
 ): Promise<HoldfastError | undefined> {
-  // In a transaction, since behind a pooler only that knows our schema.
-  const ending = await look(connection, {
-    name: "schema",
-    start: appliedSchemaNumber,
-    change: undefined,
-  });
-  await leave(connection);
-  return ending.kind === "rolledBack" && ending.value > schemaNumber
-    ? schemaNewer(ending.value, schemaNumber)
-    : undefined;
+  const { rows } = await connection.query(
+    sql`SELECT MAX(number) AS number FROM holdfast_migration`,
+  );
+  const [found] = rows as readonly { readonly number: number | null }[];
+  const newest = found?.number ?? 0;
+  return newest > schemaNumber ? schemaNewer(newest, schemaNumber) : undefined;
 }
 
 function* prepared(schema: string, now: number): Tx<readonly number[]> {
@@ -64,6 +55,9 @@ function* prepared(schema: string, now: number): Tx<readonly number[]> {
   const creation = `CREATE SCHEMA "${schema}"`;
   if (existing === undefined)
     yield* run(spelled({ sqlite: creation, postgres: creation }));
+  // Migrations name tables and indexes without a schema. Until this
+  // transaction ends, and no longer: the search path is the app's.
+  yield* row(sql`SELECT set_config('search_path', ${`"${schema}"`}, true)`);
   const current = yield* row<{ readonly name: string | null }>(
     sql`SELECT current_schema() AS name`,
   );

@@ -69,8 +69,9 @@ function configuration(
   local: boolean,
 ): string {
   const wanted = {
-    // Our names land in our schema; the app's own tables stay within reach.
-    search_path: `'"${schema}", public'`,
+    // The app's, except that by default it begins with a schema that is called
+    // like the user: if that is ours, the app's tables would go there.
+    search_path: `CASE current_user WHEN '${schema}' THEN replace(current_setting('search_path'), '"$user", ', '') ELSE current_setting('search_path') END`,
     lock_timeout: `'${lockMsMax}'`,
     idle_in_transaction_session_timeout: `'${idleMsMax}'`,
     bytea_output: "'hex'",

@@ -84,6 +84,13 @@ export function statementFailure(
           {},
           because,
         );
+      if (message === "integer overflow")
+        return new HoldfastError(
+          "NUMBER_OUT_OF_RANGE",
+          "A sum or another expression goes beyond 64 bits; nothing of this call was stored. Add up fewer or smaller numbers, or use total() for a result that may be rounded.",
+          {},
+          because,
+        );
       return new HoldfastError(
         "STATEMENT_FAILED",
         `SQLite refused a statement: ${message}.`,
