@@ -29,6 +29,7 @@ export {
 } from "./sql/dialect.ts";
 export type { Dialect } from "./sql/dialect.ts";
 export type {
+  AppMigration,
   CallInput,
   CallOutput,
   Callee,
@@ -37,6 +38,7 @@ export type {
   Durability,
   Latency,
   Liveness,
+  SetUpReport,
   Stats,
   WaitOptions,
   Warning,

@@ -60,6 +60,7 @@ const origins: Readonly<Record<ErrorCode, ErrorOrigin>> = {
   SCHEMA_OUTDATED: "store",
   SCHEMA_ALTERED: "store",
   SCHEMA_ORPHANED: "store",
+  SET_UP_CONFLICT: "store",
   DRIVER_MISSING: "store",
   DRIVER_CONFLICT: "store",
 

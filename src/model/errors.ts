@@ -55,6 +55,7 @@ const retryability = {
   SCHEMA_OUTDATED: "final",
   SCHEMA_ALTERED: "final",
   SCHEMA_ORPHANED: "final",
+  SET_UP_CONFLICT: "final",
   DRIVER_MISSING: "final",
   DRIVER_CONFLICT: "final",
 

@@ -112,4 +112,14 @@ export const migrations: readonly Migration[] = [
       postgres: "c4d6c37a9143a55e0dd4a3b1b20f863dcd2749f8e21228ec22d920640cbd5993",
     },
   },
+  {
+    number: 12,
+    name: "app_migration",
+    sqlite: "-- What an app has done to set up its own tables, through `database.setUp`.\nCREATE TABLE holdfast_app_migration (\n  app TEXT NOT NULL,\n  position INTEGER NOT NULL,\n  name TEXT NOT NULL,\n  applied_at INTEGER NOT NULL,\n  CONSTRAINT holdfast_app_migration_pkey PRIMARY KEY (app, position)\n) STRICT, WITHOUT ROWID;\n\nCREATE UNIQUE INDEX holdfast_app_migration_name ON holdfast_app_migration (app, name);\n",
+    postgres: "-- What an app has done to set up its own tables, through `database.setUp`.\nCREATE TABLE holdfast_app_migration (\n  app TEXT COLLATE \"C\" NOT NULL,\n  position BIGINT NOT NULL,\n  name TEXT COLLATE \"C\" NOT NULL,\n  applied_at BIGINT NOT NULL,\n  CONSTRAINT holdfast_app_migration_pkey PRIMARY KEY (app, position)\n);\n\nCREATE UNIQUE INDEX holdfast_app_migration_name ON holdfast_app_migration (app, name);\n",
+    checksum: {
+      sqlite: "2822c36489842784c58bf1a2fbc74ebe205e95ffac6670247a02ef275d2cf7f0",
+      postgres: "471429ddb9f726ecdb2f7ae40e4f701388a37efa18610840f506b12a7407afaa",
+    },
+  },
 ];

@@ -112,6 +112,19 @@ export interface Stats {
   readonly clockOffsetMs: number;
 }
 
+/** One step in the making of an app's own tables: see `Database.setUp`. */
+export interface AppMigration {
+  /** By it the database remembers what was applied, so it never changes. */
+  readonly name: string;
+  /** A body like that of `write`; it may be run again, so it is pure apart from its statements. */
+  readonly up: () => Tx<unknown>;
+}
+
+export interface SetUpReport {
+  /** The names of the migrations that this call has applied, in order. */
+  readonly applied: readonly string[];
+}
+
 /** Something worth knowing that is no error. Match on `code`. */
 export interface Warning {
   readonly code:
@@ -182,6 +195,34 @@ export interface Database {
     input: CallInput<C, O>,
     options?: WaitOptions,
   ): Promise<CallOutput<C, O>>;
+
+  /**
+   * Brings an app's own tables up to date: applies, in order, those migrations
+   * that the database does not record for this app, all in one transaction,
+   * and records them. Any number of processes may call it at once on a new
+   * database; each migration is applied once. What is recorded are names, not
+   * content: to change something, add a migration at the end. A list that is
+   * the beginning of what is recorded is fine: newer code was here.
+   * @throws HoldfastError `SET_UP_CONFLICT` when a recorded migration is missing
+   * from the list or stands elsewhere, `READ_ONLY` when something is to be
+   * applied and the database was opened read-only, `OPTION_INVALID` and
+   * `NAME_INVALID` for a list that makes no sense; what a migration throws, as
+   * it is. In each case nothing was changed.
+   * @example
+   * await database.setUp("shop", [
+   *   {
+   *     name: "0001_account",
+   *     *up() {
+   *       yield* run(sql`CREATE TABLE account (id ${text} PRIMARY KEY, cents ${integer} NOT NULL)`);
+   *     },
+   *   },
+   * ]);
+   */
+  setUp(
+    app: string,
+    migrations: readonly AppMigration[],
+    options?: WaitOptions,
+  ): Promise<SetUpReport>;
 
   /** Resolves when the queue has room: await it between writes you do not await. */
   writable(options?: WaitOptions): Promise<void>;

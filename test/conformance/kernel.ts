@@ -4,6 +4,7 @@ import { closeSuite } from "./close.suite.ts";
 import { isolationSuite } from "./isolation.suite.ts";
 import { mistakesSuite } from "./mistakes.suite.ts";
 import { openSuite } from "./open.suite.ts";
+import { setUpSuite } from "./set-up.suite.ts";
 import { statementsSuite } from "./statements.suite.ts";
 import { valuesSuite } from "./values.suite.ts";
 import { waitUntilSuite } from "./wait-until.suite.ts";
@@ -24,6 +25,7 @@ export function kernelConformance(backend: Backend): void {
     callerLinesSuite(sharing);
     statementsSuite(sharing);
     valuesSuite(sharing);
+    setUpSuite(sharing);
     const used = { ...backend, place: backend.usedPlace ?? backend.place };
     waitsSuite(used);
     changesSuite(used);

@@ -12,7 +12,9 @@ import { idSource } from "../../model/id-source.ts";
 import type { OwnerId } from "../../model/prefixed-id.ts";
 import { tracedFailure } from "../../model/traced-failure.ts";
 import type { Operation } from "../../sql/operation.ts";
+import { setUp } from "../../stores/app-migration/set-up.ts";
 import type {
+  AppMigration,
   CallInput,
   CallOutput,
   Callee,
@@ -20,6 +22,7 @@ import type {
   Database,
   Durability,
   Liveness,
+  SetUpReport,
   Stats,
   WaitOptions,
   WriteOptions,
@@ -43,6 +46,7 @@ import { Dispatcher } from "./dispatcher.ts";
 import { Listener } from "./listener.ts";
 import type { Settings } from "./options.ts";
 import { holdOwnerLock, isOwnerLockHeld } from "./owner-lock.ts";
+import { lockedForSetUp } from "./schema.ts";
 import { SchemaWatch } from "./schema-watch.ts";
 import type { ServerClock } from "./server-clock.ts";
 import { ServiceSession } from "./service-session.ts";
@@ -78,6 +82,7 @@ export class PostgresDatabase implements Database {
   readonly durability: Durability;
   readonly clock: Clock;
   readonly owner: OwnerId = owners.nextId("Own");
+  readonly #schema: string;
   readonly #serverClock: ServerClock | undefined;
   readonly #meters = new Meters();
   readonly #subscribers = new Subscribers();
@@ -92,6 +97,7 @@ export class PostgresDatabase implements Database {
     const { settings, channel, instance } = parts;
     this.durability = parts.durability;
     this.clock = parts.clock;
+    this.#schema = settings.schema;
     this.#session = new ServiceSession(parts.open, {
       onNotify: (payload) => this.#listener.notified(payload),
       onLost: () => this.#listener.connectionLost(),
@@ -149,6 +155,20 @@ export class PostgresDatabase implements Database {
     options?: WaitOptions,
   ): Promise<CallOutput<C, O>> {
     return this.#call("read", what, how, options) as Promise<CallOutput<C, O>>;
+  }
+
+  setUp(
+    app: string,
+    migrations: readonly AppMigration[],
+    options?: WaitOptions,
+  ): Promise<SetUpReport> {
+    const context = {
+      read: this.read.bind(this),
+      write: this.write.bind(this),
+      clock: this.clock,
+      lock: () => lockedForSetUp(this.#schema),
+    };
+    return setUp(context, app, migrations, options);
   }
 
   async writable(options?: WaitOptions): Promise<void> {

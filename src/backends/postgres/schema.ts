@@ -5,6 +5,7 @@ import { row, run } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { spelled, sql } from "../../sql/statement.ts";
 import type { Connection } from "./connection.ts";
+import { lockMsMax } from "./session-texts.ts";
 import { transact } from "./transaction.ts";
 
 /** Makes the schema and brings its tables up to date, or refuses them, in one transaction. */
@@ -40,14 +41,7 @@ export async function newerSchema(
 }
 
 function* prepared(schema: string, now: number): Tx<readonly number[]> {
-  // Held until the transaction ends: of any number of processes that open a
-  // new database at once one creates and the others find. Each takes a
-  // moment, so waiting for many of them is no sign of trouble.
-  const [first, second] = lockNumbers(schema);
-  yield* row(sql`SELECT set_config('lock_timeout', '60000', true)`);
-  yield* row(
-    sql`SELECT pg_advisory_xact_lock(${first}::int4, ${second}::int4)`,
-  );
+  yield* lockSchema(schema);
   // Asked first, because IF NOT EXISTS wants the right to create even then.
   const existing = yield* row(
     sql`SELECT 1 AS one FROM pg_namespace WHERE nspname = ${schema}`,
@@ -64,6 +58,26 @@ function* prepared(schema: string, now: number): Tx<readonly number[]> {
   // Postgres skips a schema it may not use, and the tables would land elsewhere.
   if (current?.name !== schema) throw schemaUnusable(schema);
   return yield* migrate({ dialect: "postgres", now, hash: sha256Hex });
+}
+
+/**
+ * Held until the transaction ends: of any number of processes that open a new
+ * database at once one creates and the others find. Each takes a moment, so
+ * waiting for many of them is no sign of trouble.
+ */
+function* lockSchema(schema: string): Tx<void> {
+  const [first, second] = lockNumbers(schema);
+  yield* row(sql`
+    SELECT set_config('lock_timeout', '60000', true),
+      pg_advisory_xact_lock(${first}::int4, ${second}::int4)`);
+}
+
+/** The same for an app, whose statements then wait for locks no longer than usual. */
+export function* lockedForSetUp(schema: string): Tx<void> {
+  yield* lockSchema(schema);
+  yield* row(
+    sql`SELECT set_config('lock_timeout', ${String(lockMsMax)}, true)`,
+  );
 }
 
 /** An advisory lock is named by two 32-bit numbers; all of the database share them. */

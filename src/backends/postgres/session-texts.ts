@@ -19,7 +19,7 @@ export interface SessionTexts {
  * somebody else; the call itself is tried again until its budget is spent.
  * More than the second after which Postgres looks for deadlocks.
  */
-const lockMsMax = 2_000;
+export const lockMsMax = 2_000;
 
 /** A set holds up all its calls, so it gives up early and they go on alone. */
 const setLockMsMax = 250;

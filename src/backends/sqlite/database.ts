@@ -7,7 +7,9 @@ import type { Clock } from "../../model/clock.ts";
 import { durationMs } from "../../model/durations.ts";
 import type { Duration } from "../../model/durations.ts";
 import type { Entropy } from "../../model/entropy.ts";
+import { setUp } from "../../stores/app-migration/set-up.ts";
 import type {
+  AppMigration,
   CallInput,
   CallOutput,
   Callee,
@@ -15,6 +17,7 @@ import type {
   Database,
   Durability,
   Liveness,
+  SetUpReport,
   Stats,
   WaitOptions,
   WriteOptions,
@@ -128,6 +131,21 @@ export class OpenSqliteDatabase implements SqliteDatabase {
   ): Promise<CallOutput<C, O>> {
     if (this.#closing !== undefined) return Promise.reject(databaseClosed());
     return this.#read(what, how, options) as Promise<CallOutput<C, O>>;
+  }
+
+  setUp(
+    app: string,
+    migrations: readonly AppMigration[],
+    options?: WaitOptions,
+  ): Promise<SetUpReport> {
+    const context = {
+      read: this.read.bind(this),
+      write: this.write.bind(this),
+      clock: this.clock,
+      // The file has one writer.
+      *lock() {},
+    };
+    return setUp(context, app, migrations, options);
   }
 
   async writable(options?: WaitOptions): Promise<void> {

@@ -1,0 +1,154 @@
+import type { Clock } from "../../model/clock.ts";
+import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
+import { excerpt } from "../../model/excerpt.ts";
+import { rows, run, startedBody, storeOperation } from "../../sql/operation.ts";
+import type { Operation, Tx } from "../../sql/operation.ts";
+import { sql } from "../../sql/statement.ts";
+import type {
+  AppMigration,
+  Database,
+  SetUpReport,
+  WaitOptions,
+} from "../database.ts";
+import { checkedText } from "../execution/checks.ts";
+import { givenList, givenObject } from "../given.ts";
+
+/** What `setUp` needs of a database. */
+export interface SetUpContext extends Pick<Database, "read" | "write"> {
+  readonly clock: Clock;
+  /** Lets one process at a time go on, where writing alone does not. */
+  readonly lock: () => Tx<void>;
+}
+
+interface SetUp {
+  readonly app: string;
+  readonly migrations: readonly AppMigration[];
+  readonly now: number;
+  readonly lock: () => Tx<void>;
+}
+
+const migrationsMax = 10_000;
+
+/**
+ * Looks first, so that a database that is set up already is not written to and
+ * no lock is asked for; then again under the lock, since another process may
+ * have been faster.
+ */
+export async function setUp(
+  { read, write, clock, lock }: SetUpContext,
+  app: string,
+  migrations: readonly AppMigration[],
+  options?: WaitOptions,
+): Promise<SetUpReport> {
+  checkedText("The name of an app", app);
+  const given = checkedMigrations(migrations);
+  const missing = await read(
+    "setUp",
+    () => missingMigrations(app, given),
+    options,
+  );
+  if (missing.length === 0) return { applied: [] };
+  const input = { app, migrations: given, now: clock.now(), lock };
+  return write(applyMigrations, input, options);
+}
+
+const applyMigrations: Operation<SetUp, SetUpReport> = storeOperation("setUp", {
+  key: ({ app }: SetUp) => app,
+  *one({ app, migrations, now, lock }) {
+    yield* lock();
+    const missing = yield* missingMigrations(app, migrations);
+    let position = migrations.length - missing.length;
+    for (const migration of missing) {
+      yield* applied(app, migration);
+      yield* run(sql`
+        INSERT INTO holdfast_app_migration (app, position, name, applied_at)
+        VALUES (${app}, ${position}, ${migration.name}, ${now})`);
+      position += 1;
+    }
+    return { applied: missing.map(({ name }) => name) };
+  },
+});
+
+/** Its own errors reach the caller as they are; those of statements also say where they happened. */
+function* applied(app: string, { name, up }: AppMigration): Tx<void> {
+  try {
+    yield* startedBody(`setUp ${name}`, up);
+  } catch (error) {
+    if (!isHoldfastError(error)) throw error;
+    throw new HoldfastError(
+      error.code,
+      `${error.message} Nothing was set up: this was migration ${excerpt(name)} of ${excerpt(app)}.`,
+      { ...error.details, app, migration: name },
+      error.cause === undefined ? undefined : { cause: error.cause },
+    );
+  }
+}
+
+/**
+ * Those that are not recorded yet. Older code is welcome in a database that
+ * newer code has set up, as it happens while one is replaced by the other:
+ * what it gives is then the beginning of what is recorded.
+ */
+function* missingMigrations(
+  app: string,
+  given: readonly AppMigration[],
+): Tx<readonly AppMigration[]> {
+  const recorded = yield* rows<{ readonly name: string }>(sql`
+    SELECT name FROM holdfast_app_migration WHERE app = ${app} ORDER BY position`);
+  recorded.slice(0, given.length).forEach(({ name }, index) => {
+    const draft = given[index]?.name ?? "";
+    if (draft !== name) throw setUpConflict(app, index, name, draft);
+  });
+  return given.slice(recorded.length);
+}
+
+function setUpConflict(
+  app: string,
+  index: number,
+  recorded: string,
+  given: string,
+): HoldfastError {
+  return new HoldfastError(
+    "SET_UP_CONFLICT",
+    `The database records ${excerpt(recorded)} as migration ${index + 1} of ${excerpt(app)}, the given list has ${excerpt(given)} there. ` +
+      "Keep what was applied in the list, in its order and under its names, and add new migrations at the end. Nothing was changed.",
+    { app, position: index, recorded, given },
+  );
+}
+
+/** A copy: the caller may change its list meanwhile. @throws HoldfastError `OPTION_INVALID`, `NAME_INVALID` */
+function checkedMigrations(
+  migrations: readonly AppMigration[],
+): readonly AppMigration[] {
+  const names = new Set<string>();
+  return givenList("migrations", migrations, migrationsMax).map(
+    (migration, index) => {
+      const place = `migrations[${index}]`;
+      const { name, up, ...others } = givenObject(place, migration);
+      const [unknown] = Object.keys(others);
+      if (unknown !== undefined)
+        throw migrationInvalid(
+          `${place}.${unknown}`,
+          "A migration has `name` and `up`, and nothing else",
+        );
+      checkedText(`The name of a migration (${place})`, name);
+      if (typeof up !== "function")
+        throw migrationInvalid(
+          `${place}.up`,
+          "Expected a generator function: write `*up() { … }`",
+        );
+      if (names.has(name))
+        throw migrationInvalid(
+          `${place}.name`,
+          `Two migrations are called ${excerpt(name)}, and each is applied once by its name`,
+        );
+      names.add(name);
+      // Called as a method, since it may refer to its neighbours by `this`.
+      return { name, up: () => migration.up() };
+    },
+  );
+}
+
+function migrationInvalid(option: string, why: string): HoldfastError {
+  return new HoldfastError("OPTION_INVALID", `${why} (${option}).`, { option });
+}
