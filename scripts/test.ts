@@ -40,6 +40,7 @@ const sqliteSuites = [
   "test/crash/busy.test.ts",
   "test/crash/held-back.test.ts",
   "test/crash/kill.test.ts",
+  "test/crash/lost-log.test.ts",
 ];
 const requiredSuites = [
   ...sqliteSuites,
@@ -58,6 +59,7 @@ const requiredSuites = [
   "test/crash/execution-wake.test.ts",
   "test/crash/hearing.test.ts",
   "test/crash/neighbours.test.ts",
+  "test/crash/power-loss/opening.test.ts",
   "test/crash/stopped-peers.test.ts",
   "test/crash/churn.test.ts",
   "test/crash/attachments.test.ts",

@@ -51,6 +51,7 @@ const origins: Readonly<Record<ErrorCode, ErrorOrigin>> = {
   // Opening.
   DATABASE_PATH_INVALID: "store",
   DATABASE_NOT_FOUND: "store",
+  LOG_WITHOUT_DATABASE: "store",
   DATABASE_NOT_WRITABLE: "store",
   NOT_A_DATABASE: "store",
   DATABASE_UNREACHABLE: "store",

@@ -46,6 +46,7 @@ const retryability = {
   // Opening.
   DATABASE_PATH_INVALID: "final",
   DATABASE_NOT_FOUND: "final",
+  LOG_WITHOUT_DATABASE: "final",
   DATABASE_NOT_WRITABLE: "final",
   NOT_A_DATABASE: "final",
   DATABASE_UNREACHABLE: "retryable",

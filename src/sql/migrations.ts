@@ -56,9 +56,13 @@ export function* migrate(context: MigrationContext): Tx<readonly number[]> {
   return pending.map((migration) => migration.number);
 }
 
-/** Refuses a newer, altered or orphaned schema, and reads only. */
-export function* refuseForeignSchema(context: MigrationContext): Tx<void> {
-  yield* verify(context, yield* tableNames(), context.migrations ?? embedded);
+/**
+ * Refuses a newer, altered or orphaned schema, and reads only.
+ * @returns how many migrations were applied.
+ */
+export function* refuseForeignSchema(context: MigrationContext): Tx<number> {
+  const known = context.migrations ?? embedded;
+  return (yield* verify(context, yield* tableNames(), known)).length;
 }
 
 /** What a read-only open does: the schema must be exactly ours. */

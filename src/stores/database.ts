@@ -126,9 +126,20 @@ export interface SetUpReport {
 }
 
 /** Something worth knowing that is no error. Match on `code`. */
+/**
+ * What deserves a look and stops nothing.
+ * - `LOG_CUT_SHORT`: a SQLite log that was left by a crash holds whole
+ *   transactions behind a damaged place, where SQLite does not reach. After a
+ *   power cut nobody may have been told of them; otherwise acknowledged facts
+ *   may be lost. The log as it was is kept in `<file>-wal-cut-short`.
+ */
 export interface Warning {
   readonly code:
-    "CLOCK_SKEW" | "FSYNC_OFF" | "FILE_SYSTEM_DOUBTFUL" | "LOG_HELD_BACK";
+    | "CLOCK_SKEW"
+    | "FSYNC_OFF"
+    | "FILE_SYSTEM_DOUBTFUL"
+    | "LOG_HELD_BACK"
+    | "LOG_CUT_SHORT";
   readonly message: string;
 }
 

@@ -1,6 +1,10 @@
 import { readFileSync, statSync, utimesSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { Checkpointer } from "../../src/backends/sqlite/checkpointer.ts";
+import {
+  Checkpointer,
+  checkpointBusyMs,
+} from "../../src/backends/sqlite/checkpointer.ts";
+import { LogThread } from "../../src/backends/sqlite/log-thread.ts";
 import { loadDriver } from "../../src/backends/sqlite/drivers.ts";
 import type { SqliteDatabase } from "../../src/sqlite.ts";
 import type { Warning } from "../../src/stores/database.ts";
@@ -78,16 +82,17 @@ describe("a log with frames of others in it", () => {
         utimesSync(log, longAgo, longAgo);
         // What an open does before it acknowledges anything. It is not done
         // by an open here, since that writes to the log for other reasons.
-        const checkpointer = new Checkpointer(
+        const thread = new LogThread(
           loadDriver(driverName),
           folder.file(),
-          {
-            boundBytes: walBytes,
-            whileHeld: (action) => action(),
-            onTouched: () => undefined,
-            warn: () => undefined,
-          },
+          checkpointBusyMs,
         );
+        const checkpointer = new Checkpointer(thread, folder.file(), {
+          boundBytes: walBytes,
+          whileHeld: (action) => action(),
+          onTouched: () => undefined,
+          warn: () => undefined,
+        });
         expect(await checkpointer.makeLogSound(30_000)).toBe(true);
         expect(statSync(log).mtimeMs).toBeGreaterThan(longAgo.getTime());
         expect(readFileSync(log).equals(before)).toBe(true);

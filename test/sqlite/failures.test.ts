@@ -133,9 +133,9 @@ describe("a full disk", () => {
 });
 
 describe("a failing flush", () => {
-  /** The opening flushes twice, so the n-th flush after it is made to fail. */
+  /** The opening of a new file flushes once, so the n-th flush after it is made to fail. */
   const failing = (flushes: number) => ({
-    flush: { place: "thread" as const, faults: { failAfter: 2 + flushes } },
+    flush: { place: "thread" as const, faults: { failAfter: 1 + flushes } },
   });
 
   test("gives an unknown outcome, stops all writes, and repeating the call after reopening is safe", () =>
@@ -213,7 +213,7 @@ describe("a failing flush", () => {
     withFolder(async (folder) => {
       const database = await folder.open(
         {},
-        { flush: { place: "thread", faults: { delayMs: 150, failAfter: 4 } } },
+        { flush: { place: "thread", faults: { delayMs: 150, failAfter: 3 } } },
       );
       await database.write("tables", createNoteTable);
       await database.write(addNote, { id: "a" });
@@ -283,7 +283,7 @@ describe("a failing flush", () => {
     withFolder(async (folder) => {
       const database = await folder.open(
         {},
-        { flush: { place: "inline", faults: { failAfter: 2 } } },
+        { flush: { place: "inline", faults: { failAfter: 1 } } },
       );
       await database.write("tables", createNoteTable);
       expect(

@@ -109,7 +109,7 @@ describe("close", () => {
     withFolder(async (folder) => {
       const database = await folder.open(
         {},
-        { flush: { place: "thread", faults: { failAfter: 3 } } },
+        { flush: { place: "thread", faults: { failAfter: 2 } } },
       );
       await database.write("tables", createNoteTable);
       expect(

@@ -31,7 +31,7 @@ function nextJitter(): number {
  * not cover the switch to WAL anyway.
  */
 export async function retryWhileBusy<T>(
-  action: () => T,
+  action: () => T | Promise<T>,
   budgetMs: number,
   onRetry: () => void,
   outOfBudget: (error: unknown) => Error,
@@ -40,7 +40,7 @@ export async function retryWhileBusy<T>(
   let waitMs = 0;
   for (;;) {
     try {
-      return action();
+      return await action();
     } catch (error) {
       if (!isBusy(error)) throw error;
       if (monotonicMs() - startedMs >= budgetMs) throw outOfBudget(error);

@@ -1,6 +1,8 @@
 // Plain JavaScript, so that a thread can run it from source and from dist.
 import {
   closeSync,
+  constants,
+  copyFileSync,
   fdatasyncSync,
   openSync,
   readSync,
@@ -8,7 +10,7 @@ import {
 } from "node:fs";
 import { createRequire } from "node:module";
 import { parentPort, workerData } from "node:worker_threads";
-import { isBusy } from "./busy-error.js";
+import { findCut } from "./log-file.js";
 import { logReaders } from "./log-readers.js";
 
 /** The same copy of SQLite as the writer's: file locks are shared only within one. */
@@ -73,6 +75,53 @@ function rewriteLog(connection, path) {
   }
 }
 
+/**
+ * Some statements of a transaction that the other side drives: opening sets
+ * up the file so. None runs after one that failed, since SQLite may have ended
+ * the transaction with it.
+ * @returns the rows of the last one.
+ */
+function execute(connection, { statements }) {
+  let rows = [];
+  for (const { text, parameters, returnsRows } of statements) {
+    const statement = connection.prepare(text);
+    if (returnsRows) rows = statement.all(...parameters);
+    else statement.run(...parameters);
+  }
+  return rows;
+}
+
+/** How long a log that looks cut short is left alone: a frame may be in the making. */
+const secondLookMs = 20;
+
+/**
+ * Looks for transactions behind a damaged place before the log is restarted,
+ * and keeps a copy of it: afterwards it would be written over.
+ */
+function inspectLog(path) {
+  const log = openSync(`${path}-wal`, "r");
+  try {
+    const cut = findCut(log);
+    if (cut === undefined) return undefined;
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, secondLookMs);
+    const again = findCut(log);
+    if (again?.bad !== cut.bad || again.kept !== cut.kept) return undefined;
+    return { ...again, ...keepCopy(path) };
+  } finally {
+    closeSync(log);
+  }
+}
+
+function keepCopy(path) {
+  const copy = `${path}-wal-cut-short`;
+  try {
+    copyFileSync(`${path}-wal`, copy, constants.COPYFILE_EXCL);
+    return { copy };
+  } catch (error) {
+    return { copy, notKept: error.code ?? error.message };
+  }
+}
+
 function work(connection, mode) {
   if (mode === "REWRITE") {
     rewriteLog(connection, workerData.path);
@@ -85,33 +134,40 @@ function work(connection, mode) {
   return result;
 }
 
+function failureOf(error) {
+  return {
+    message: String(error?.message ?? error),
+    code: error?.code,
+    errcode: error?.errcode,
+  };
+}
+
 function serve() {
   let connection;
   let frameBytes = 0;
-  parentPort.on("message", ({ mode }) => {
-    if (mode === "close") {
+  // Opened when first needed, since the first statements may find the file locked too.
+  const opened = () => (connection ??= openConnection(workerData));
+  const jobs = {
+    INSPECT: () => ({ value: inspectLog(workerData.path) }),
+    EXECUTE: (request) => ({ value: execute(opened(), request) }),
+  };
+  const checkpointed = ({ mode }) => {
+    opened();
+    frameBytes ||= connection.prepare("PRAGMA page_size").get().page_size + 24;
+    return { ...work(connection, mode), frameBytes };
+  };
+  parentPort.on("message", (request) => {
+    if (request.mode === "close") {
       connection?.close();
       parentPort.close();
       return;
     }
-    let reply;
     try {
-      // Opened here, since the first statements may find the file locked too.
-      connection ??= openConnection(workerData);
-      frameBytes ||=
-        connection.prepare("PRAGMA page_size").get().page_size + 24;
-      reply = work(connection, mode);
+      const job = jobs[request.mode] ?? checkpointed;
+      parentPort.postMessage(job(request));
     } catch (error) {
-      // Busy comes as an error from some statements; both mean: try later.
-      const busy = isBusy(error);
-      reply = {
-        busy,
-        log: -1,
-        checkpointed: -1,
-        error: busy ? undefined : error.message,
-      };
+      parentPort.postMessage({ frameBytes, failure: failureOf(error) });
     }
-    parentPort.postMessage({ ...reply, frameBytes });
   });
 }
 

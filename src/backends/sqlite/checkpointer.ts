@@ -1,12 +1,15 @@
-import { Worker } from "node:worker_threads";
+import { statSync } from "node:fs";
 import { monotonicMs, sleep } from "../../host/timers.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import type { Stats, Warning } from "../../stores/database.ts";
-import type { Driver } from "./drivers.ts";
+import { isBusy, statementFailure } from "./failures.ts";
 import { HeldBack } from "./held-back.ts";
 import type { InTheWay } from "./held-back.ts";
+import { threadError } from "./log-thread.ts";
+import type { LogThread, ThreadReply } from "./log-thread.ts";
 
-interface Reply extends InTheWay {
+/** What a checkpoint came to. */
+interface Reply extends InTheWay, ThreadReply {
   readonly busy: boolean;
   /** Frames in the log and how many of them the database file has; −1 unknown. */
   readonly log: number;
@@ -24,7 +27,7 @@ export interface CheckpointerOptions {
 }
 
 /** How long the thread's statements wait for readers and writers. */
-const busyMs = 20;
+export const checkpointBusyMs = 20;
 const backoffFirstMs = 50;
 const backoffLongestMs = 2_000;
 /** Few enough frames that copying them while writers wait takes a moment. */
@@ -43,10 +46,10 @@ const frameBytesGuess = 4_120;
  * log restarted from its beginning.
  */
 export class Checkpointer {
-  readonly #worker: Worker;
+  readonly #thread: LogThread;
+  readonly #path: string;
   readonly #options: CheckpointerOptions;
   readonly #counts = { passive: 0, restarts: 0, failures: 0 };
-  #onReply: ((reply: Reply) => void) | undefined;
   #working: Promise<void> | undefined;
   /** Since the last look at the log. */
   #statements = 0;
@@ -57,36 +60,11 @@ export class Checkpointer {
   readonly #heldBack = new HeldBack();
   #hasWarned = false;
   #notBeforeMs = 0;
-  /** What every question is answered with once the thread has died. */
-  #dead: Reply | undefined;
 
-  constructor(driver: Driver, path: string, options: CheckpointerOptions) {
+  constructor(thread: LogThread, path: string, options: CheckpointerOptions) {
+    this.#thread = thread;
+    this.#path = path;
     this.#options = options;
-    this.#worker = new Worker(
-      new URL("./checkpoint-thread.js", import.meta.url),
-      {
-        execArgv: [],
-        workerData: {
-          holdfastThread: "checkpoint",
-          driver: driver.name,
-          modulePath: driver.modulePath,
-          path,
-          busyMs,
-        },
-      },
-    );
-    this.#worker.unref();
-    this.#worker.on("message", (reply: Reply) => this.#replied(reply));
-    this.#worker.on("error", (error) => {
-      this.#dead = {
-        busy: false,
-        log: -1,
-        checkpointed: -1,
-        frameBytes: 0,
-        error: error.message,
-      };
-      this.#replied(this.#dead);
-    });
   }
 
   get walBytes(): number {
@@ -128,22 +106,20 @@ export class Checkpointer {
     for (let tries = 1; ; tries += 1) {
       const mode = tries % restartsPerRewrite === 0 ? "REWRITE" : "RESTART";
       const reply = await this.#ask(mode);
-      if (reply.error !== undefined) throw logUnsound(reply.error);
+      if (reply.failure !== undefined && !reply.busy)
+        throw logUnsound(threadError(reply.failure));
       if (!reply.busy) return true;
       if (monotonicMs() - startedMs >= budgetMs) return false;
-      await sleep(Math.min(busyMs, tries));
+      await sleep(Math.min(checkpointBusyMs, tries));
     }
   }
 
   /** Moves all of the log into the database file, if nobody is in the way. */
   async close(): Promise<void> {
     await this.#working;
-    await this.#ask("TRUNCATE");
-    if (this.#dead !== undefined) return;
-    const exited = new Promise((resolve) => this.#worker.once("exit", resolve));
-    this.#worker.ref();
-    this.#worker.postMessage({ mode: "close" });
-    await exited;
+    if (this.#thread.isStarted || !this.#isLogEmpty())
+      await this.#ask("TRUNCATE");
+    await this.#thread.close();
   }
 
   async #work(): Promise<void> {
@@ -201,30 +177,33 @@ export class Checkpointer {
     });
   }
 
-  #ask(mode: "PASSIVE" | "RESTART" | "REWRITE" | "TRUNCATE"): Promise<Reply> {
-    if (this.#dead !== undefined) return Promise.resolve(this.#dead);
-    this.#worker.ref();
-    return new Promise((resolve) => {
-      this.#onReply = resolve;
-      this.#worker.postMessage({ mode });
-    });
+  async #ask(
+    mode: "PASSIVE" | "RESTART" | "REWRITE" | "TRUNCATE",
+  ): Promise<Reply> {
+    const reply = await this.#thread.ask<Reply>({ mode });
+    if (reply.log >= 0) this.#walBytes = reply.log * reply.frameBytes;
+    if (reply.failure === undefined) return reply;
+    // Busy comes as an error from some statements; both mean: try later.
+    const busy = isBusy(reply.failure);
+    const error = busy ? undefined : reply.failure.message;
+    return { ...reply, busy, log: -1, checkpointed: -1, error };
   }
 
-  #replied(reply: Reply): void {
-    this.#worker.unref();
-    if (reply.log >= 0) this.#walBytes = reply.log * reply.frameBytes;
-    this.#onReply?.(reply);
-    this.#onReply = undefined;
+  /** Nobody wrote since it was opened, so the last connection has nothing to move when it closes. */
+  #isLogEmpty(): boolean {
+    const log = statSync(`${this.#path}-wal`, { throwIfNoEntry: false });
+    return log === undefined || log.size === 0;
   }
 }
 
-function logUnsound(reason: string): HoldfastError {
-  const isFull = /full|space/i.test(reason);
+/** Of a full disk and of a damaged file the driver's error tells all; of anything else, what was tried is told. */
+function logUnsound(cause: Error): HoldfastError {
+  const failure = statementFailure(cause, "write", (table) => table);
+  if (failure.code !== "STATEMENT_FAILED") return failure;
   return new HoldfastError(
-    isFull ? "DISK_FULL" : "STATEMENT_FAILED",
-    isFull
-      ? `The write-ahead log could not be moved into the database file (${reason}). Free some space, then open the database again.`
-      : `The write-ahead log could not be moved into the database file (${reason}).`,
-    { reason },
+    "STATEMENT_FAILED",
+    `The write-ahead log could not be moved into the database file (${cause.message}).`,
+    { reason: cause.message },
+    { cause },
   );
 }

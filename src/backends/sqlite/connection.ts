@@ -92,7 +92,7 @@ export class Connection {
 
   /** Settings: some pragmas answer and some do not, which only `exec` ignores. */
   set(pragmas: readonly string[]): void {
-    for (const pragma of pragmas) this.#raw.exec(`PRAGMA ${pragma}`);
+    this.#raw.exec(pragmas.map((pragma) => `PRAGMA ${pragma};`).join(" "));
   }
 
   /** A pragma that answers with one number or word. */

@@ -1,13 +1,13 @@
 import {
   closeSync,
   existsSync,
-  fsyncSync,
   mkdirSync,
   openSync,
   realpathSync,
   statSync,
   statfsSync,
 } from "node:fs";
+import { open } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { HoldfastError } from "../../model/errors.ts";
 import { excerpt } from "../../model/excerpt.ts";
@@ -43,7 +43,7 @@ const probeFileSystem: FileSystemProbe = (directory) =>
  * database is open nothing but the driver may open this file: closing any
  * other descriptor of it would drop the locks that SQLite holds.
  */
-export function prepareFile(
+export async function prepareFile(
   path: string,
   options: {
     readonly readOnly: boolean;
@@ -51,7 +51,7 @@ export function prepareFile(
     readonly warn: (warning: Warning) => void;
     readonly probe?: FileSystemProbe;
   },
-): string {
+): Promise<string> {
   const scheme =
     typeof path === "string"
       ? /^([a-z][a-z0-9+.-]+):/i.exec(path)?.[1]
@@ -70,9 +70,10 @@ export function prepareFile(
       { path },
     );
   const absolute = resolve(path);
+  if (options.mustExist !== true) refuseLogAlone(absolute, path);
   if (!existsSync(absolute)) {
     if (options.readOnly || options.mustExist === true) throw notFound(path);
-    createFile(absolute, path);
+    await createFile(absolute, path);
   }
   const real = realpathSync(absolute);
   if (!statSync(real).isFile())
@@ -83,6 +84,33 @@ export function prepareFile(
     );
   judgeFileSystem(real, options);
   return real;
+}
+
+/**
+ * SQLite would take a log without its database for the remains of another one
+ * and write over it, with every transaction that was only there. A new file
+ * never looks like that: it has its first page before it has a log.
+ */
+function refuseLogAlone(absolute: string, path: string): void {
+  // The log is looked at first: the file may be made and filled meanwhile.
+  const logBytes = sizeOf(`${linkless(absolute)}-wal`);
+  if (logBytes === 0 || sizeOf(absolute) > 0) return;
+  throw new HoldfastError(
+    "LOG_WITHOUT_DATABASE",
+    `"${path}" is ${existsSync(absolute) ? "empty" : "missing"}, but its write-ahead log "${path}-wal" is there and may hold the newest transactions. ` +
+      `Put the database file back beside its log, from where it was moved or from a backup of the same moment. ` +
+      `If nothing of it is needed, move the log away and open again. Nothing was changed.`,
+    { path, log: `${path}-wal`, logBytes },
+  );
+}
+
+function sizeOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+/** SQLite's other files lie beside what a link leads to. */
+function linkless(absolute: string): string {
+  return existsSync(absolute) ? realpathSync(absolute) : absolute;
 }
 
 function judgeFileSystem(
@@ -110,9 +138,9 @@ function judgeFileSystem(
 }
 
 /** New files are the owner's alone; SQLite gives its -wal and -shm the same mode. */
-function createFile(absolute: string, path: string): void {
+async function createFile(absolute: string, path: string): Promise<void> {
   try {
-    makeFolder(dirname(absolute));
+    await makeFolder(dirname(absolute));
     closeSync(openSync(absolute, "wx", 0o600));
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
@@ -127,27 +155,24 @@ function createFile(absolute: string, path: string): void {
   }
 }
 
-/** A folder of its owner's alone, and those it is in, unless they are there. */
-export function makeFolder(folder: string): void {
+/** A folder of its owner's alone, and those it is in, unless they are there. They survive power loss. */
+export async function makeFolder(folder: string): Promise<void> {
   const firstCreated = mkdirSync(folder, { recursive: true, mode: 0o700 });
-  if (firstCreated !== undefined) syncCreated(firstCreated, folder);
-}
-
-/** Each new folder, from the outermost to the one of the file. */
-function syncCreated(firstCreated: string, last: string): void {
-  for (let folder = last; ; folder = dirname(folder)) {
-    syncFolder(dirname(folder));
-    if (folder === firstCreated || folder === dirname(folder)) return;
+  if (firstCreated === undefined || process.platform === "win32") return;
+  // A new folder survives power loss once the one that it is in is synced.
+  for (let created = folder; ; created = dirname(created)) {
+    await syncFolder(dirname(created));
+    if (created === firstCreated || created === dirname(created)) return;
   }
 }
 
-/** A new folder survives power loss once its parent is synced. */
-function syncFolder(folder: string): void {
-  const fd = openSync(folder, "r");
+/** Off the event loop. */
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, "r");
   try {
-    fsyncSync(fd);
+    await handle.sync();
   } finally {
-    closeSync(fd);
+    await handle.close();
   }
 }
 

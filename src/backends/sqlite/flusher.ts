@@ -1,4 +1,4 @@
-import { closeSync, openSync, statSync } from "node:fs";
+import { closeSync, fstatSync, openSync, statSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { monotonicMs } from "../../host/timers.ts";
 import { HoldfastError } from "../../model/errors.ts";
@@ -17,6 +17,8 @@ export interface Flusher {
   flush(): Promise<void>;
   /** The same, blocking. */
   flushInline(): void;
+  /** Whether there is nothing to flush: what is not in the log is durable. */
+  isLogEmpty(): boolean;
   close(): Promise<void>;
 }
 
@@ -46,6 +48,7 @@ export const noFlusher: Flusher = {
   inlineCallsMax: Number.POSITIVE_INFINITY,
   flush: () => Promise.resolve(),
   flushInline: () => undefined,
+  isLogEmpty: () => true,
   close: () => Promise.resolve(),
 };
 
@@ -57,8 +60,11 @@ export const noFlusher: Flusher = {
 export class LogFlusher implements Flusher {
   readonly isNeeded = true;
   readonly #log: OpenLog;
-  readonly #worker: Worker;
-  readonly #requests: Int32Array;
+  readonly #requests: Int32Array<SharedArrayBuffer> = new Int32Array(
+    new SharedArrayBuffer(4),
+  );
+  /** Started by the first flush that is not in line: whoever only reads needs none. */
+  #worker: Worker | undefined;
   readonly #meters: Meters;
   readonly #witness: FlushWitness<unknown>;
   readonly #tuning: FlushTuning;
@@ -83,23 +89,6 @@ export class LogFlusher implements Flusher {
     const fd = openSync(`${database}-wal`, tuning.readOnly ? "r" : "r+");
     const { dev, ino } = statSync(database, { bigint: true });
     this.#log = { fd, database, dev, ino };
-    const counter = new SharedArrayBuffer(4);
-    this.#requests = new Int32Array(counter);
-    this.#worker = new Worker(new URL("./flush-thread.js", import.meta.url), {
-      // The user's flags (loaders, profilers) are not for our threads.
-      execArgv: [],
-      workerData: {
-        holdfastThread: "flush",
-        log: this.#log,
-        faults: tuning.faults,
-        counter,
-      },
-    });
-    this.#worker.unref();
-    this.#worker.on("message", (answer: Answer) => this.#answered(answer));
-    this.#worker.on("error", (error) =>
-      this.#answered({ elapsedMs: 0, error }),
-    );
   }
 
   get inlineCallsMax(): number {
@@ -130,26 +119,51 @@ export class LogFlusher implements Flusher {
     this.#witness.succeeded(moment);
   }
 
+  isLogEmpty(): boolean {
+    const moment = this.#witness.begin();
+    // A checkpoint flushes the database file before it empties the log.
+    const isEmpty = fstatSync(this.#log.fd).size === 0;
+    if (isEmpty) this.#witness.succeeded(moment);
+    return isEmpty;
+  }
+
   async close(): Promise<void> {
     if (this.#running !== undefined) await this.flush().catch(() => undefined);
     this.#isClosed = true;
-    await this.#worker.terminate();
+    await this.#worker?.terminate();
     closeSync(this.#log.fd);
   }
 
   #start(): void {
     this.#running = { waiters: this.#gathering, moment: this.#witness.begin() };
     this.#gathering = [];
+    this.#worker ??= this.#startThread();
     // Callers wait for the answer, so the process must not end before it.
     this.#worker.ref();
     Atomics.add(this.#requests, 0, 1);
     Atomics.notify(this.#requests, 0);
   }
 
+  #startThread(): Worker {
+    const worker = new Worker(new URL("./flush-thread.js", import.meta.url), {
+      // The user's flags (loaders, profilers) are not for our threads.
+      execArgv: [],
+      workerData: {
+        holdfastThread: "flush",
+        log: this.#log,
+        faults: this.#tuning.faults,
+        counter: this.#requests.buffer,
+      },
+    });
+    worker.on("message", (answer: Answer) => this.#answered(answer));
+    worker.on("error", (error) => this.#answered({ elapsedMs: 0, error }));
+    return worker;
+  }
+
   #answered(answer: Answer): void {
     const finished = this.#running;
     this.#running = undefined;
-    this.#worker.unref();
+    this.#worker?.unref();
     if (answer.error === undefined) {
       this.#measured(answer.elapsedMs);
       if (finished !== undefined) this.#witness.succeeded(finished.moment);

@@ -17,6 +17,8 @@ export interface GroupCommitOptions {
   readonly limits: BatchLimits;
   readonly busyBudgetMs: number;
   readonly queueCallsMax: number;
+  /** What the first call of all waits for; run again by the next one if it fails. */
+  readonly prepare: (() => Promise<void>) | undefined;
   /** Asked inside every transaction, before its first call. */
   readonly beforeBatch: () => void;
   /** Told what a batch changed, once that is durable; an empty list for what has no name. */
@@ -61,6 +63,7 @@ export class GroupCommit {
   #busySinceMs: number | undefined;
   #retryMs = 0;
   #refusal: HoldfastError | undefined;
+  #prepare: (() => Promise<void>) | undefined;
 
   constructor(
     connection: Connection,
@@ -72,6 +75,7 @@ export class GroupCommit {
     this.#flusher = flusher;
     this.#meters = meters;
     this.#options = options;
+    this.#prepare = options.prepare;
     this.#fullCalls = options.limits.batchCalls;
   }
 
@@ -84,7 +88,23 @@ export class GroupCommit {
     const { queueCallsMax } = this.#options;
     if (this.#queue.length >= queueCallsMax) throw queueFull(queueCallsMax);
     this.#queue.push(call);
-    this.#schedule();
+    if (this.#prepare === undefined) return this.#schedule();
+    this.makeReady().catch((error: HoldfastError) => this.#failQueued(error));
+  }
+
+  /** Does what has to be done before the first batch, unless that is done or under way. */
+  async makeReady(): Promise<void> {
+    const prepare = this.#prepare;
+    this.#prepare = undefined;
+    const release = this.hold();
+    try {
+      await prepare?.();
+    } catch (error) {
+      this.#prepare = prepare;
+      throw error;
+    } finally {
+      release();
+    }
   }
 
   /** @returns false when a batch has taken the call: then it happens. */
@@ -113,6 +133,11 @@ export class GroupCommit {
   /** Refuses every call from now on, those in the queue included. */
   refuse(error: HoldfastError): void {
     this.#refusal ??= error;
+    this.#failQueued(error);
+  }
+
+  #failQueued(error: HoldfastError): void {
+    if (isLasting(error)) this.#refusal ??= error;
     for (const call of this.#queue.takeWhere(() => true))
       settleFailed(call, error);
     this.#noticeIdle();
@@ -222,9 +247,7 @@ export class GroupCommit {
     }
     this.#meters.rollbacks += told.length;
     for (const call of told) settleFailed(call, error);
-    // These do not pass by themselves.
-    if (error.code === "SCHEMA_NEWER" || error.code === "DATABASE_DAMAGED")
-      this.refuse(error);
+    if (isLasting(error)) this.refuse(error);
   }
 
   #run(next: () => Call | undefined, savepoints: boolean): BatchResult {
@@ -351,6 +374,11 @@ export class GroupCommit {
     if (this.#queue.length > 0 || this.#unflushed > 0) return;
     for (const resolve of this.#onIdle.splice(0)) resolve();
   }
+}
+
+/** Whether it does not pass by itself. */
+function isLasting({ code }: HoldfastError): boolean {
+  return code === "SCHEMA_NEWER" || code === "DATABASE_DAMAGED";
 }
 
 export function databaseBusy(budgetMs: number): HoldfastError {

@@ -1,4 +1,5 @@
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
+import { hostname } from "node:os";
 import { systemClock } from "../../host/clock.ts";
 import { systemEntropy } from "../../host/entropy.ts";
 import { sha256Hex } from "../../host/hash.ts";
@@ -16,10 +17,11 @@ import {
 } from "../../sql/migrations.ts";
 import type { MigrationContext } from "../../sql/migrations.ts";
 import type { Tx } from "../../sql/operation.ts";
+import { registerOwner } from "../../stores/owner/owner.ts";
 import { Meters } from "../meters.ts";
 import { Subscribers } from "../subscribers.ts";
 import { retryWhileBusy } from "./busy.ts";
-import { Checkpointer } from "./checkpointer.ts";
+import { Checkpointer, checkpointBusyMs } from "./checkpointer.ts";
 import { Connection } from "./connection.ts";
 import { OpenSqliteDatabase } from "./database.ts";
 import { Busy, TransactionEnded, drive } from "./drive.ts";
@@ -30,9 +32,14 @@ import type { Flusher } from "./flusher.ts";
 import { GroupCommit, databaseBusy } from "./group-commit.ts";
 import type { GroupCommitOptions } from "./group-commit.ts";
 import { HeavyReads } from "./heavy/heavy-reads.ts";
+import { logCutShort } from "./log-cut-short.ts";
+import type { InspectedCut } from "./log-cut-short.ts";
+import { LogThread } from "./log-thread.ts";
+import { isAlone } from "./neighbours/owner-locks.ts";
 import { Neighbourhood } from "./neighbours/neighbourhood.ts";
 import type { SqliteSeams, SqliteSettings } from "./options.ts";
 import { Reader } from "./reader.ts";
+import { switchToLog, transactOnThread } from "./set-up.ts";
 import type { SqliteDatabase } from "./sqlite-database.ts";
 
 /** Set explicitly on every connection, since drivers have defaults of their own. */
@@ -86,6 +93,7 @@ export class Opening {
       reader: this.#reader(connection, true),
       flusher: noFlusher,
       writes: this.#groupCommit(connection, noFlusher, {
+        prepare: undefined,
         onDurable: (changes) => this.#subscribers.tell(changes),
         afterCommit: () => false,
         onBusy: () => false,
@@ -99,7 +107,7 @@ export class Opening {
 
   async file(seams: SqliteSeams): Promise<SqliteDatabase> {
     const { readOnly, warn, clock, durability } = this.#settings;
-    const real = prepareFile(this.#path, {
+    const real = await prepareFile(this.#path, {
       readOnly,
       mustExist: seams.mustExist,
       warn,
@@ -107,7 +115,9 @@ export class Opening {
     });
     const release = registerFile(real, this.#driver);
     this.#undo.push(release);
-    const writer = readOnly ? undefined : await this.#writer(real);
+    const thread = new LogThread(this.#driver, real, checkpointBusyMs);
+    this.#undo.push(() => thread.close());
+    const writer = readOnly ? undefined : await this.#writer(real, thread);
     writer?.set(seams.pragmas ?? []);
     const connection = await this.#connect(real, true, filePragmas);
     if (readOnly)
@@ -131,9 +141,9 @@ export class Opening {
     const { writes, checkpointer } =
       writer === undefined
         ? { writes: undefined, checkpointer: undefined }
-        : await this.#writing(real, writer, flusher, neighbourhood);
+        : await this.#writing(writer, flusher, neighbourhood, { thread, real });
     // From here on a read knows which snapshot is durable.
-    if (flusher.isNeeded) await flusher.flush();
+    if (!flusher.isLogEmpty()) await flusher.flush();
     const database = new OpenSqliteDatabase({
       durability,
       clock,
@@ -160,13 +170,21 @@ export class Opening {
   }
 
   async #writing(
-    real: string,
     writer: Connection,
     flusher: Flusher,
     neighbourhood: Neighbourhood,
+    { thread, real }: { readonly thread: LogThread; readonly real: string },
   ): Promise<{ writes: GroupCommit; checkpointer: Checkpointer }> {
     const { limits, warn } = this.#settings;
+    const checkpointer = new Checkpointer(thread, real, {
+      boundBytes: limits.walBytes,
+      whileHeld: (action) =>
+        neighbourhood.whileHeld(() => writes.whileHeld(action)),
+      onTouched: () => neighbourhood.explained(),
+      warn,
+    });
     const writes: GroupCommit = this.#groupCommit(writer, flusher, {
+      prepare: () => this.#prepareWrites(checkpointer, neighbourhood, thread),
       onDurable: (changes) => {
         this.#subscribers.tell(changes);
         neighbourhood.ring(changes);
@@ -178,15 +196,8 @@ export class Opening {
       onBusy: () => neighbourhood.waitForLock(),
     });
     neighbourhood.arrange(writes);
-    const checkpointer = new Checkpointer(this.#driver, real, {
-      boundBytes: limits.walBytes,
-      whileHeld: (action) =>
-        neighbourhood.whileHeld(() => writes.whileHeld(action)),
-      onTouched: () => neighbourhood.explained(),
-      warn,
-    });
-    this.#undo.push(() => checkpointer.close());
-    await this.#makeLogSound(checkpointer);
+    // An empty log has nothing unsound in it: then only the first write waits.
+    if (logBytes(real) > 0) await writes.makeReady();
     return { writes, checkpointer };
   }
 
@@ -203,7 +214,8 @@ export class Opening {
   #flusher(real: string, reader: Reader, seams: SqliteSeams): Flusher {
     const { durability, readOnly } = this.#settings;
     // A read-only file system may have no log; then there is nothing to flush.
-    if (durability === "normal" || !existsSync(`${real}-wal`)) return noFlusher;
+    const hasNoLog = readOnly && !existsSync(`${real}-wal`);
+    if (durability === "normal" || hasNoLog) return noFlusher;
     const flusher = new LogFlusher(real, this.#meters, reader, {
       ...seams.flush,
       readOnly,
@@ -212,33 +224,67 @@ export class Opening {
     return flusher;
   }
 
-  async #makeLogSound(checkpointer: Checkpointer): Promise<void> {
-    const { busyBudgetMs } = this.#settings;
-    if (await checkpointer.makeLogSound(busyBudgetMs)) return;
-    throw databaseBusy(busyBudgetMs);
+  /**
+   * What the first write waits for: a log that acknowledgements may rest on,
+   * and an owner that others know. It takes the thread, so that the header of
+   * the log is flushed there and not by the first commit on this one.
+   */
+  async #prepareWrites(
+    checkpointer: Checkpointer,
+    neighbourhood: Neighbourhood,
+    thread: LogThread,
+  ): Promise<void> {
+    const { busyBudgetMs, clock } = this.#settings;
+    if (!(await checkpointer.makeLogSound(busyBudgetMs)))
+      throw databaseBusy(busyBudgetMs);
+    const registration = {
+      owner: this.#owner,
+      host: hostname(),
+      now: clock.now(),
+    };
+    await this.#retry(() =>
+      transactOnThread(thread, () => registerOwner(registration)),
+    );
+    neighbourhood.registered();
   }
 
-  async #writer(real: string): Promise<Connection> {
-    const writer = await this.#connect(real, false, []);
+  /** Nothing here changes the file on this thread, so the event loop waits for no flush. */
+  async #writer(real: string, thread: LogThread): Promise<Connection> {
+    if (logBytes(real) > 0 && isAlone(real, this.#driver))
+      await this.#warnOfCut(thread);
+    const writer = await this.#connect(real, false, [
+      ...filePragmas,
+      "temp_store = MEMORY",
+    ]);
     // A schema that is not ours is refused before anything is changed.
-    await this.#inTransaction(writer, "BEGIN", () =>
+    const found = await this.#inTransaction(writer, "BEGIN", () =>
       refuseForeignSchema(this.#migration()),
     );
-    // The switch to WAL ignores SQLite's own busy wait; ours covers it too.
-    const mode = await this.#retry(() => writer.pragma("journal_mode = WAL"));
-    if (mode !== "wal")
-      throw new HoldfastError(
-        "DATABASE_NOT_WRITABLE",
-        `"${this.#path}" cannot be switched to write-ahead logging (its journal mode stays "${String(mode)}"). Move it to a local disk.`,
-        { path: this.#path, mode },
+    const isLogged = writer.pragma("journal_mode") === "wal";
+    if (!isLogged) await this.#switchToLog(thread);
+    if (found < schemaNumber)
+      await this.#retry(() =>
+        transactOnThread(thread, () => migrate(this.#migration())),
       );
-    await this.#retry(() =>
-      writer.set([...filePragmas, "temp_store = MEMORY"]),
-    );
-    await this.#inTransaction(writer, "BEGIN IMMEDIATE", () =>
-      migrate(this.#migration()),
-    );
     return writer;
+  }
+
+  async #switchToLog(thread: LogThread): Promise<void> {
+    // The switch ignores SQLite's own busy wait; ours covers it too.
+    const mode = await this.#retry(() => switchToLog(thread));
+    if (mode === "wal") return;
+    throw new HoldfastError(
+      "DATABASE_NOT_WRITABLE",
+      `"${this.#path}" cannot be switched to write-ahead logging (its journal mode stays "${String(mode)}"). Move it to a local disk.`,
+      { path: this.#path, mode },
+    );
+  }
+
+  async #warnOfCut(thread: LogThread): Promise<void> {
+    const { value, failure } = await thread.ask({ mode: "INSPECT" });
+    // Whatever keeps the log from being read is told by those who must read it.
+    if (value !== undefined && failure === undefined)
+      this.#settings.warn(logCutShort(this.#path, value as InspectedCut));
   }
 
   #connect(
@@ -265,7 +311,10 @@ export class Opening {
   #groupCommit(
     writer: Connection,
     flusher: Flusher,
-    told: Pick<GroupCommitOptions, "onDurable" | "afterCommit" | "onBusy">,
+    told: Pick<
+      GroupCommitOptions,
+      "prepare" | "onDurable" | "afterCommit" | "onBusy"
+    >,
   ): GroupCommit {
     const { limits, busyBudgetMs, queueCallsMax } = this.#settings;
     return new GroupCommit(writer, flusher, this.#meters, {
@@ -297,7 +346,7 @@ export class Opening {
     });
   }
 
-  #retry<T>(action: () => T): Promise<T> {
+  #retry<T>(action: () => T | Promise<T>): Promise<T> {
     const { busyBudgetMs } = this.#settings;
     return retryWhileBusy(
       action,
@@ -314,6 +363,10 @@ export class Opening {
       hash: sha256Hex,
     };
   }
+}
+
+function logBytes(real: string): number {
+  return statSync(`${real}-wal`, { throwIfNoEntry: false })?.size ?? 0;
 }
 
 /**

@@ -98,7 +98,7 @@ export function sessionFiles(
     path,
     async create(id, meta) {
       const at = path(id);
-      makeFolder(folder);
+      await makeFolder(folder);
       const file = await locked(at, async () => {
         if (!existsSync(at)) removeLeftovers(at);
         return entered({ at, options }, {}, async (store, database) => {

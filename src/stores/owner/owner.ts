@@ -32,14 +32,16 @@ interface Death {
   readonly now: number;
 }
 
-/** Records a proven death, once; later provers change nothing. */
+/** Records a proven death, once; later provers change nothing. Who died before its first write is not known yet. */
 export const recordDeath: Operation<Death, void> = storeOperation(
   "recordDeath",
   {
     key: (input: Death) => input.owner,
     *one({ owner, now }) {
       yield* run(sql`
-      UPDATE holdfast_owner SET died_at = ${now} WHERE id = ${owner} AND died_at IS NULL`);
+      INSERT INTO holdfast_owner (id, host, opened_at, died_at)
+      VALUES (${owner}, ${"unknown"}, ${now}, ${now})
+      ON CONFLICT (id) DO UPDATE SET died_at = excluded.died_at WHERE holdfast_owner.died_at IS NULL`);
     },
   },
 );

@@ -2,7 +2,7 @@
 // - A flush makes durable what was recorded before it began.
 // - An unflushed write arrives whole, in part by sector of 512 bytes, or not at all; a lost one behind the end of the
 //   file may still have moved the end (zeros), as with delayed allocation. An unflushed truncate arrives or not.
-// - A creation or unlink is durable after a flush of the folder, which is all POSIX promises (SQLite does flush it);
+// - A creation, link or unlink is durable after a flush of the folder, which is all POSIX promises (SQLite does flush it);
 //   before that, those of one name arrive up to any point.
 // - A failed flush is never made good by a later one; see abandon().
 //
@@ -92,6 +92,13 @@ export class Disk {
         this.#files.set(record.file, file);
         return;
       }
+      case "link":
+        this.#pendingEntries.push({
+          index,
+          name: record.name,
+          file: this.#file(record.file),
+        });
+        return;
       case "unlink":
         this.#pendingEntries.push({
           index,

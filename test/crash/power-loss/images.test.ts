@@ -23,7 +23,13 @@ function write(offset: number, text: string): LogRecord {
 }
 
 function begin(flush: number, flushed = file): LogRecord {
-  return { kind: "flushBegin", pid, file: flushed, flush };
+  return {
+    kind: "flushBegin",
+    pid,
+    file: flushed,
+    flush,
+    isOnMainThread: false,
+  };
 }
 
 function end(flush: number, flushed = file): LogRecord {
@@ -132,6 +138,23 @@ describe("a crash image", () => {
     expect(outcomes(recordingOf(flushed, "old"), "random")).toEqual(
       new Set(["none"]),
     );
+  });
+
+  test("has a linked name only after a flush of the folder, and then its bytes", () => {
+    const temporary: LogRecord = { ...create, name: "-backup.tmp" };
+    const linked: readonly LogRecord[] = [
+      temporary,
+      write(0, "new"),
+      begin(1),
+      end(1),
+      { kind: "link", pid, file, name: "" },
+      { kind: "unlink", pid, file, name: "-backup.tmp" },
+    ];
+    expect(outcomes(recordingOf(linked), "random")).toEqual(
+      new Set(["none", "new"]),
+    );
+    const flushed = [...linked, begin(2, folder), end(2, folder)];
+    expect(outcomes(recordingOf(flushed), "dropped")).toEqual(new Set(["new"]));
   });
 
   test("writes to an unlinked file do not reach the new file of that name", () => {

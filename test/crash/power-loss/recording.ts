@@ -7,9 +7,15 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 /** What is appended to the database's path: "" is the database itself. */
-export type FileName = "" | "-wal" | "-journal";
+export type FileName = "" | "-wal" | "-journal" | "-backup" | "-backup.tmp";
 
-export const fileNames: readonly FileName[] = ["", "-wal", "-journal"];
+export const fileNames: readonly FileName[] = [
+  "",
+  "-wal",
+  "-journal",
+  "-backup",
+  "-backup.tmp",
+];
 
 /** The folder of the database, as the `file` of a flush. Other numbers are files: one per creation, never reused. */
 export const folder = 0;
@@ -23,6 +29,13 @@ export type LogRecord =
     }
   | {
       readonly kind: "open";
+      readonly pid: number;
+      readonly file: number;
+      readonly name: FileName;
+    }
+  | {
+      /** Another name for a file that has one. */
+      readonly kind: "link";
       readonly pid: number;
       readonly file: number;
       readonly name: FileName;
@@ -51,6 +64,8 @@ export type LogRecord =
       readonly pid: number;
       readonly file: number;
       readonly flush: number;
+      /** Whether it blocked the event loop of its process. */
+      readonly isOnMainThread: boolean;
     }
   | {
       readonly kind: "flushEnd";
@@ -126,6 +141,16 @@ export function marksBefore(
   return marks;
 }
 
+/** The same run on a system that nobody asked to flush the folder: names may be lost. */
+export function withoutFolderFlushes(recording: Recording): Recording {
+  const isOfFolder = (record: LogRecord): boolean =>
+    "flush" in record && record.file === folder;
+  return {
+    ...recording,
+    records: recording.records.filter((record) => !isOfFolder(record)),
+  };
+}
+
 /** How often a WAL was begun: each generation starts with its own header of 32 bytes. */
 export function countWalGenerations(recording: Recording): number {
   const wals = new Set<number>();
@@ -190,7 +215,13 @@ function parseRecord(header: Buffer, payload: Buffer): LogRecord {
     case 4:
       return { kind: "truncate", pid, file, size: position };
     case 5:
-      return { kind: "flushBegin", pid, file, flush: position };
+      return {
+        kind: "flushBegin",
+        pid,
+        file,
+        flush: position,
+        isOnMainThread: payload.length > 0,
+      };
     case 6:
       return { kind: "flushEnd", pid, file, flush: position };
     case 7:
@@ -203,6 +234,8 @@ function parseRecord(header: Buffer, payload: Buffer): LogRecord {
       throw new Error(
         `Process ${pid} did something the shim does not model: ${text()}. Teach shim.c or avoid it.`,
       );
+    case 11:
+      return { kind: "link", pid, file, name: asFileName(text()) };
     default:
       throw new Error(
         `Unknown record kind ${kind}: recording.ts and shim.c have drifted apart.`,

@@ -2,9 +2,10 @@
  * Records what a process does to one SQLite database, in the order in which it really happened, so that a test
  * can rebuild what a disk may hold after a power cut. Preloaded (LD_PRELOAD) by record.ts; Linux, 64 bit, test only.
  *
- * Recorded are writes, truncates, flushes, creations and unlinks of <database>, <database>-wal and
- * <database>-journal, flushes of their folder, and marks: whatever is written to <database>.marks. The -shm file is
- * left out: it is shared memory that recovery rebuilds and that no power cut preserves.
+ * Recorded are writes, truncates, flushes, creations, links and unlinks of <database>, <database>-wal,
+ * <database>-journal and <database>-backup with the temporary file it is linked from, flushes of their folder (with
+ * whether the main thread made them), and marks: whatever is written to <database>.marks. The -shm file is left out:
+ * it is shared memory that recovery rebuilds and that no power cut preserves.
  *
  * Order. Each recorded call runs together with the append of its record under one mutex shared by all recorded
  * processes, so the log's order is the real order, across processes and threads. A flush takes the mutex twice,
@@ -42,7 +43,7 @@
 #include <unistd.h>
 
 /* recording.ts reads these numbers and the header below. */
-enum { CREATE = 1, OPEN, WRITE, TRUNCATE, FLUSH_BEGIN, FLUSH_END, FLUSH_FAIL, UNLINK, MARK, UNSUPPORTED };
+enum { CREATE = 1, OPEN, WRITE, TRUNCATE, FLUSH_BEGIN, FLUSH_END, FLUSH_FAIL, UNLINK, MARK, UNSUPPORTED, LINK };
 
 struct header {
   uint32_t kind, pid, file, length; /* length of the payload that follows */
@@ -190,13 +191,21 @@ static void append(uint32_t kind, uint32_t file, uint64_t position, const char *
   append_vectors(kind, file, position, &vector, 1, vector.iov_len);
 }
 
-/* "" for the database itself, "-wal", "-journal", ".marks", or NULL for a path that is not ours. */
+/*
+ * "" for the database itself, "-wal", "-journal", "-backup", ".marks", or NULL for a path that is not ours. The random
+ * end of a backup's temporary name is left out; its journal and its lock are not ours.
+ */
 static const char *suffix_of(const char *path) {
-  static const char *const suffixes[] = {"", "-wal", "-journal", ".marks"};
+  static const char *const suffixes[] = {"", "-wal", "-journal", ".marks", "-backup"};
+  static const char temporary[] = "-backup.tmp-";
   if (!state || !path || strncmp(path, database, database_length)) return NULL;
-  for (int i = 0; i < 4; i++)
-    if (!strcmp(path + database_length, suffixes[i])) return suffixes[i];
-  return NULL;
+  const char *suffix = path + database_length;
+  for (int i = 0; i < 5; i++)
+    if (!strcmp(suffix, suffixes[i])) return suffixes[i];
+  size_t length = sizeof temporary - 1;
+  if (strncmp(suffix, temporary, length) || strspn(suffix + length, "0123456789abcdef") != 16 || suffix[length + 16])
+    return NULL;
+  return "-backup.tmp";
 }
 
 /* With the lock held. An unlinked file keeps its entry while it has no name; its inode may later be given to another. */
@@ -321,7 +330,7 @@ static int recorded_flush(int descriptor, int data_only) {
   begin_call();
   uint32_t file = is_folder ? FOLDER : entry->file;
   uint64_t flush = state->flushes_next++;
-  append(FLUSH_BEGIN, file, flush, NULL);
+  append(FLUSH_BEGIN, file, flush, syscall(SYS_gettid) == getpid() ? "main" : NULL);
   end_call();
 
   if (flush_delay_ms > 0) {
@@ -354,9 +363,24 @@ static int recorded_unlink(int base, const char *path, int flags) {
   begin_call();
   int result = syscall(SYS_unlinkat, base, path, flags), error = errno;
   if (!result && entry) {
-    entry->unlinked = 1;
+    entry->unlinked = status.st_nlink <= 1;
     if (entry->file != MARKS) append(UNLINK, entry->file, 0, suffix);
   }
+  end_call();
+  errno = error;
+  return result;
+}
+
+static int recorded_link(const char *from, const char *to) {
+  const char *suffix = suffix_of(to);
+  if (!suffix) return syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0);
+  lock();
+  begin_call();
+  int result = syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0), error = errno;
+  struct stat status;
+  struct tracked *entry = result || stat(to, &status) ? NULL : find(&status);
+  if (entry) append(LINK, entry->file, 0, suffix);
+  else if (!result) append(UNSUPPORTED, 0, 0, "a link to a file that is not recorded");
   end_call();
   errno = error;
   return result;
@@ -433,6 +457,8 @@ EXPORT int fsync(int descriptor) { return recorded_flush(descriptor, 0); }
 EXPORT int fdatasync(int descriptor) { return recorded_flush(descriptor, 1); }
 EXPORT int unlink(const char *path) { return recorded_unlink(AT_FDCWD, path, 0); }
 EXPORT int unlinkat(int base, const char *path, int flags) { return recorded_unlink(base, path, flags); }
+
+EXPORT int link(const char *from, const char *to) { return recorded_link(from, to); }
 
 EXPORT int rename(const char *from, const char *to) {
   int result = syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);

@@ -1,19 +1,11 @@
-import {
-  lstatSync,
-  mkdirSync,
-  closeSync,
-  fsyncSync,
-  openSync,
-  realpathSync,
-  rmSync,
-  statSync,
-} from "node:fs";
+import { lstatSync, realpathSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { systemEntropy } from "../../../host/entropy.ts";
 import { later } from "../../../host/timers.ts";
 import { HoldfastError } from "../../../model/errors.ts";
 import { excerpt } from "../../../model/excerpt.ts";
 import type { Driver } from "../drivers.ts";
+import { makeFolder } from "../file.ts";
 import type { HeavyCall } from "./heavy-call.ts";
 import { backupFailure, targetExists } from "./heavy-failures.ts";
 import { inKillableProcess } from "./killable-process.ts";
@@ -33,7 +25,7 @@ export async function backUp(
   to: string,
   { signal, onProgress }: HeavyCall,
 ): Promise<BackupResult> {
-  const target = prepareTarget(to, path);
+  const target = await prepareTarget(to, path);
   const random = Buffer.from(systemEntropy.bytes(8)).toString("hex");
   const temporary = `${target}.tmp-${random}`;
   const lockPath = `${target}.tmp-lock`;
@@ -127,7 +119,7 @@ function removeRemains(
 }
 
 /** Where the backup goes, with its folder made. Nothing there is opened or replaced. */
-function prepareTarget(to: string, source: string): string {
+async function prepareTarget(to: string, source: string): Promise<string> {
   if (
     typeof to !== "string" ||
     to === "" ||
@@ -136,7 +128,7 @@ function prepareTarget(to: string, source: string): string {
     to.includes("\0")
   )
     throw targetInvalid(to, "is no path of a file");
-  const folder = makeFolder(dirname(resolve(to)), to);
+  const folder = await targetFolder(dirname(resolve(to)), to);
   const target = join(folder, basename(resolve(to)));
   for (const suffix of ["", "-wal", "-shm", "-journal"])
     if (target === source + suffix || isSameFile(target, source + suffix))
@@ -150,26 +142,15 @@ function prepareTarget(to: string, source: string): string {
 }
 
 /** As for a new database: folders are made, and survive power loss. */
-function makeFolder(folder: string, to: string): string {
+async function targetFolder(folder: string, to: string): Promise<string> {
   try {
-    const made = mkdirSync(folder, { recursive: true, mode: 0o700 });
-    if (made !== undefined) syncFolder(dirname(made));
+    await makeFolder(folder);
     return realpathSync(folder);
   } catch (error) {
     const failure = error as NodeJS.ErrnoException;
     if (failure.code === "EEXIST" || failure.code === "ENOTDIR")
       throw targetInvalid(to, "has a file where its folder should be");
     throw backupFailure(failure, to);
-  }
-}
-
-function syncFolder(folder: string): void {
-  if (process.platform === "win32") return;
-  const fd = openSync(folder, "r");
-  try {
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
   }
 }
 

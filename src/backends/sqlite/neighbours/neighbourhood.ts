@@ -1,6 +1,7 @@
 import type { Clock } from "../../../model/clock.ts";
 import type { OwnerId } from "../../../model/prefixed-id.ts";
 import type { Change } from "../../../sql/operation.ts";
+import { registerOwner } from "../../../stores/owner/owner.ts";
 import type { Meters } from "../../meters.ts";
 import type { Subscribers } from "../../subscribers.ts";
 import type { Connection } from "../connection.ts";
@@ -41,6 +42,7 @@ export class Neighbourhood {
   readonly #foreign: ForeignCommits;
   #neighbours: Neighbours | undefined;
   #writer: Writer | undefined;
+  #isRegistered = false;
 
   constructor(path: string, connection: Connection, parts: NeighbourhoodParts) {
     this.#parts = parts;
@@ -82,6 +84,7 @@ export class Neighbourhood {
       },
       calls,
     );
+    if (this.#isRegistered) this.#neighbours.registered();
     return this.#neighbours;
   }
 
@@ -114,8 +117,21 @@ export class Neighbourhood {
     this.#peers.ring(changes);
   }
 
+  /** The thread committed something of ours, which looks like a foreign commit. */
   explained(): void {
     this.#foreign.explained();
+  }
+
+  /**
+   * The thread has made this process known as an owner. Peers are told right
+   * away, or they would take it for a commit of somebody who does not ring:
+   * whoever reads it waits for a flush as ever.
+   */
+  registered(): void {
+    this.explained();
+    this.ring([{ operation: registerOwner.name, key: this.#parts.owner }]);
+    this.#isRegistered = true;
+    this.#neighbours?.registered();
   }
 
   /** A foreign commit may not be durable yet, and nobody may act on it before. */

@@ -1,4 +1,3 @@
-import { hostname } from "node:os";
 import { sleep } from "../../../host/timers.ts";
 import type { Clock } from "../../../model/clock.ts";
 import type { OwnerId } from "../../../model/prefixed-id.ts";
@@ -7,7 +6,6 @@ import {
   forgetOwner,
   isDeathRecorded,
   recordDeath,
-  registerOwner,
 } from "../../../stores/owner/owner.ts";
 import type { Liveness, Stats } from "../../../stores/database.ts";
 import type { Subscribers } from "../../subscribers.ts";
@@ -41,6 +39,7 @@ export class Neighbours {
   readonly #looking = new Map<OwnerId, Promise<void>>();
   readonly #dead = new Set<OwnerId>();
   #isClosed = false;
+  #isRegistered = false;
   #hasLeft = false;
 
   constructor(parts: NeighbourParts, calls: Calls) {
@@ -48,21 +47,19 @@ export class Neighbours {
     this.#calls = calls;
   }
 
-  /** Registers this process, meets the others, and clears up after those who died. */
+  /** Takes this process's lock, meets the others, and clears up after those who died. */
   async join(): Promise<void> {
-    const { owner, locks, peers, clock, isReadOnly } = this.#parts;
-    if (!isReadOnly) {
-      locks.hold(owner);
-      await this.#calls.write(registerOwner, {
-        owner,
-        host: hostname(),
-        now: clock.now(),
-      });
-    }
+    const { owner, locks, peers, isReadOnly } = this.#parts;
+    if (!isReadOnly) locks.hold(owner);
     await peers.start();
     for (const other of locks.owners())
       if (other !== owner && locks.judge(other) === "dead")
         await this.#died(other);
+  }
+
+  /** Told when this process has been made known as an owner. */
+  registered(): void {
+    this.#isRegistered = true;
   }
 
   rang(changes: readonly Change[] | undefined): void {
@@ -125,7 +122,7 @@ export class Neighbours {
   async leave(): Promise<void> {
     const { owner, isReadOnly } = this.#parts;
     if (isReadOnly) return;
-    await this.#calls.write(forgetOwner, { owner });
+    if (this.#isRegistered) await this.#calls.write(forgetOwner, { owner });
     this.#hasLeft = true;
   }
 

@@ -151,6 +151,12 @@ export class OwnerLocks {
   }
 }
 
+/** Whether no living process is known to have the database open. */
+export function isAlone(database: string, driver: Driver): boolean {
+  const locks = new OwnerLocks(driver, database);
+  return !locks.owners().some((owner) => locks.judge(owner) === "alive");
+}
+
 const suffix = ".lock";
 const unbornSuffix = ".new";
 /** Everybody who opens may be in the way once. */
