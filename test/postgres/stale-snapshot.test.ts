@@ -4,6 +4,7 @@ import {
   appendProcessEvent,
   attachments,
   awaitEvents,
+  blobs,
   commitTurn,
   createExecution,
   effects,
@@ -11,6 +12,7 @@ import {
   executionCodec,
   executions,
   idSource,
+  keepBlob,
   leases,
   maintenance,
   openAwaitEvent,
@@ -648,6 +650,40 @@ describe("an effect done and recorded with an old snapshot", () => {
         await transacted(stale, () => sessions(database).delete("s")),
       ).toMatchObject({ runs: again, code: "SESSION_NOT_FOUND" });
       expect(await noteHalves(database)).toBe("");
+    }),
+  );
+});
+
+describe("a blob kept with an old snapshot", () => {
+  test(
+    "is not there when it was collected since",
+    withStale(async ({ database, clock, after }) => {
+      const store = blobs(database);
+      const { hash } = await store.put(new Uint8Array([1]));
+      const input = store.keeping(hash, "invoice-7");
+      const rival = async (): Promise<void> => {
+        clock.advance(86_400_000);
+        await maintenance(database).collect();
+      };
+      expect(await after(rival, () => keepBlob(input))).toMatchObject({
+        runs: again,
+        code: "BLOB_NOT_FOUND",
+      });
+    }),
+  );
+
+  test(
+    "is kept once when it was kept since",
+    withStale(async ({ database, after }) => {
+      const store = blobs(database);
+      const { hash } = await store.put(new Uint8Array([1]));
+      const input = store.keeping(hash, "invoice-7");
+      expect(
+        await after(
+          () => store.keep(hash, "invoice-7"),
+          () => keepBlob(input),
+        ),
+      ).toMatchObject({ runs: again, value: false });
     }),
   );
 });

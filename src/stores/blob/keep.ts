@@ -43,6 +43,7 @@ export function keepKey({ hash, owner }: BlobKeepRef): string {
 export const keepBlob: Operation<NewBlobKeep, boolean> = storeOperation(
   "keepBlob",
   {
+    snapshotSafe: true,
     key: keepKey,
     *one({ hash, owner, at }: NewBlobKeep) {
       yield* holdBlobs([hash]);
@@ -61,6 +62,7 @@ export const keepBlob: Operation<NewBlobKeep, boolean> = storeOperation(
 export const releaseBlob: Operation<BlobKeepRef, boolean> = storeOperation(
   "releaseBlob",
   {
+    snapshotSafe: true,
     key: keepKey,
     *one({ hash, owner }: BlobKeepRef) {
       const released = yield* run(sql`
