@@ -1,4 +1,7 @@
-import { operation } from "../../src/sql/operation.ts";
+import { lockRow } from "../../src/sql/dialect.ts";
+import { operation, row, run } from "../../src/sql/operation.ts";
+import { sql } from "../../src/sql/statement.ts";
+import type { Database } from "../../src/stores/database.ts";
 import { appendEntry } from "../../test/fixtures/append-entry.ts";
 import type { AppendEntry } from "../../test/fixtures/append-entry.ts";
 import { onServer } from "../executions/on-server.ts";
@@ -12,18 +15,35 @@ const eachAlone = size(10, 2);
 const rounds = size(3, 1);
 
 /** The same operation without its set form: one transaction each. */
-const appendAlone = operation("appendAlone", {
-  isolation: "readCommitted",
+const alone = {
   key: (input: AppendEntry) => String(input.head),
   one: appendEntry.one,
+};
+const appendAlone = operation("appendAlone", {
+  ...alone,
+  isolation: "readCommitted",
 });
+const appendSerializable = operation("appendSerializable", alone);
 
-/** Set form against one transaction per operation, on the same pool of one server. */
+/** Callers that all read and then change one row. */
+const crowd = size(50, 4);
+const eachInCrowd = size(10, 2);
+
+/**
+ * Set form against one transaction per operation, on the same pool of one
+ * server; the same, serializable, against readCommitted; and a row that all
+ * change, serializable against locked.
+ */
 export function postgres(): Promise<object> {
   return onServer(async (database) => {
     const heads = await prepareHeads(database, callers);
-    const values: number[] = [];
-    const ceilings: number[] = [];
+    const [sets, ones, serializable, serial, locked]: number[][] = [
+      [],
+      [],
+      [],
+      [],
+      [],
+    ];
     let version = 0;
     const measure = async (
       each: number,
@@ -34,13 +54,52 @@ export function postgres(): Promise<object> {
       return perSecond;
     };
     for (let round = 0; round < rounds; round += 1) {
-      values.push(await measure(eachInSets, appendEntry));
-      ceilings.push(await measure(eachAlone, appendAlone));
+      sets?.push(await measure(eachInSets, appendEntry));
+      ones?.push(await measure(eachAlone, appendAlone));
+      serializable?.push(await measure(eachAlone, appendSerializable));
+      serial?.push(await raiseAll(database, "serializable"));
+      locked?.push(await raiseAll(database, "readCommitted"));
     }
     return {
-      ...compared(values, ceilings),
+      ...compared(sets ?? [], ones ?? []),
       batchSize: database.stats().batchSize,
       note: "ceiling is one transaction per operation",
+      serializable: {
+        ...compared(serializable ?? [], ones ?? []),
+        note: "ceiling is the same, readCommitted",
+      },
+      oneRow: {
+        ...compared(serial ?? [], locked ?? []),
+        note: `${crowd} callers read and then change one row; ceiling reads it with lockRow, readCommitted`,
+      },
     };
   });
+}
+
+async function raiseAll(
+  database: Database,
+  isolation: "serializable" | "readCommitted",
+): Promise<number> {
+  const lock = isolation === "readCommitted" ? lockRow : sql``;
+  const startedMs = performance.now();
+  await Promise.all(
+    Array.from({ length: crowd }, async () => {
+      for (let turn = 0; turn < eachInCrowd; turn += 1)
+        await database.write(
+          "raise",
+          function* () {
+            const found = yield* row<{ key: number; version: number }>(
+              sql`SELECT key, version FROM app_log_head WHERE id = 'bench-0' ${lock}`,
+            );
+            if (found === undefined) throw new Error("There is a first head.");
+            // As it was: the appends of the next round count on it.
+            yield* run(
+              sql`UPDATE app_log_head SET version = ${found.version} WHERE key = ${found.key}`,
+            );
+          },
+          { isolation },
+        );
+    }),
+  );
+  return (crowd * eachInCrowd * 1_000) / (performance.now() - startedMs);
 }

@@ -139,7 +139,8 @@ export interface Warning {
     | "FSYNC_OFF"
     | "FILE_SYSTEM_DOUBTFUL"
     | "LOG_HELD_BACK"
-    | "LOG_CUT_SHORT";
+    | "LOG_CUT_SHORT"
+    | "LOCK_CONTENTION";
   readonly message: string;
 }
 

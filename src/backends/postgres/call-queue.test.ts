@@ -38,6 +38,32 @@ function takeAll(queue: CallQueue, setsAllowed = true): string[] {
 }
 
 describe("the queue", () => {
+  test("keeps back the calls of a name, and lets them go in their order", () => {
+    const queue = new CallQueue(10);
+    const given = ["a", "b", "a", "c"].map((each) => call(each));
+    for (const each of given) queue.push(each);
+    queue.hold("a");
+    expect(takeAll(queue)).toEqual(["b", "c"]);
+    expect(queue.depth).toBe(2);
+    queue.push(call("a", "k"));
+    expect(takeAll(queue)).toEqual([]);
+    const [first] = given;
+    assert(first !== undefined && queue.withdraw(first));
+    queue.release("a");
+    expect(takeAll(queue)).toEqual(["a", "a"]);
+    expect(queue.depth).toBe(0);
+  });
+
+  test("gives out what it keeps back when all is to be refused", () => {
+    const queue = new CallQueue(10);
+    queue.hold("a");
+    for (const each of ["a", "b", "a"]) queue.push(call(each, "k"));
+    queue.push(call("a"));
+    expect(takeAll(queue)).toEqual([]);
+    expect(queue.drain().map(name)).toEqual(["a", "b", "a", "a"]);
+    expect(queue.depth).toBe(0);
+  });
+
   test("hands out what waits longest, alone or together", () => {
     const queue = new CallQueue(100);
     for (const each of [

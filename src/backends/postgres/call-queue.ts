@@ -35,6 +35,8 @@ export class CallQueue {
   readonly #together = new Map<ManyForm, CallLine>();
   /** Keys at work, each with the calls behind it, if there are any. */
   readonly #keys = new Map<string, CallLine | undefined>();
+  /** Names whose calls are kept back, with those that would be ready. */
+  readonly #held = new Map<string, CallLine>();
   #submitted = 0;
   #depth = 0;
 
@@ -64,6 +66,7 @@ export class CallQueue {
   take(setsAllowed: boolean): Work | undefined {
     const again = this.#again.shift();
     if (again !== undefined) return again;
+    if (this.#held.size > 0) this.#keepBack();
     const alone = this.#alone.first;
     const together = setsAllowed ? this.#oldestSet() : undefined;
     if (
@@ -90,6 +93,20 @@ export class CallQueue {
     for (const calls of this.#together.values())
       sets += Math.ceil(calls.length / setCallsMax);
     return this.#again.length + this.#alone.length + Math.min(lanesFree, sets);
+  }
+
+  /** Keeps back the writes of a name, but for those that run in sets. */
+  hold(name: string): void {
+    if (!this.#held.has(name)) this.#held.set(name, new CallLine());
+  }
+
+  release(name: string): void {
+    const line = this.#held.get(name);
+    this.#held.delete(name);
+    for (let call = line?.shift(); call !== undefined; call = line?.shift()) {
+      call.isHeld = false;
+      this.#alone.push(call);
+    }
   }
 
   /** Puts work back whose transaction came to nothing. Its keys stay taken. */
@@ -122,6 +139,7 @@ export class CallQueue {
   /** Takes out everything that waits, in order, for refusing it. */
   drain(): readonly Call[] {
     const calls: Call[] = [];
+    for (const name of this.#held.keys()) this.release(name);
     // First those behind a key: else each that is finished would let one go.
     for (const line of this.#keys.values())
       while (line?.first !== undefined) {
@@ -141,11 +159,24 @@ export class CallQueue {
     this.#readyLine(call).push(call);
   }
 
-  #readyLine({ many }: Call): CallLine {
-    if (many === undefined) return this.#alone;
+  #readyLine({ many, isHeld, body }: Call): CallLine {
+    if (many === undefined)
+      return (isHeld ? this.#held.get(body.name) : undefined) ?? this.#alone;
     let line = this.#together.get(many);
     if (line === undefined) this.#together.set(many, (line = new CallLine()));
     return line;
+  }
+
+  /** Takes calls that are kept back out of the way of those that are not. */
+  #keepBack(): void {
+    for (let call = this.#alone.first; call; call = this.#alone.first) {
+      const line =
+        call.access === "write" ? this.#held.get(call.body.name) : undefined;
+      if (line === undefined) return;
+      this.#alone.shift();
+      call.isHeld = true;
+      line.push(call);
+    }
   }
 
   #lineBehind(key: string): CallLine {

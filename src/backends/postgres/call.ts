@@ -24,12 +24,18 @@ export class Call {
   order = 0;
   /** No call of the same key is ahead of it. */
   isReady = false;
+  /** It waits until calls of its name that are run again have ended. */
+  isHeld = false;
   /** A transaction has taken the call: it happens, whatever its caller does. */
   taken = false;
   /** The caller gave up before that. */
   withdrawn = false;
   /** Transactions that ran it in vain, and since when (monotonic clock). */
   attempts = 0;
+  /** Those of them that waited too long for a lock. */
+  lockReruns = 0;
+  /** It did so while no other call of its name ran. */
+  isHeldUpElsewhere = false;
   firstTakenMs: number | undefined;
   /** Set while the caller may still give up. */
   stopWaiting: (() => void) | undefined;

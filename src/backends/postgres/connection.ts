@@ -1,4 +1,5 @@
 import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
+import type { Isolation } from "../../sql/isolation.ts";
 import { checkParameter } from "../../sql/parameters.ts";
 import type { Statement } from "../../sql/statement.ts";
 import { startSession } from "./driver.ts";
@@ -37,8 +38,14 @@ interface Answer {
   readonly count: number;
 }
 
-/** What a transaction is for decides how it begins. */
-export type TransactionKind = "read" | "write" | "serializable" | "set";
+/** A transaction of a user: how often a lock has made it run again so far. */
+export interface UserTransaction {
+  readonly isolation: Isolation;
+  readonly lockReruns: number;
+}
+
+/** What a transaction is for, and whose it is, decides how it begins. */
+export type TransactionKind = "read" | "write" | "set" | UserTransaction;
 
 /**
  * One session with the server. Statements go one at a time, and after the
@@ -126,7 +133,14 @@ export class Connection {
   async begin(kind: TransactionKind): Promise<void> {
     this.failure = undefined;
     this.#access = kind === "read" ? "read" : "write";
-    await this.#control(this.#texts.begin[kind]);
+    await this.#control(this.#beginning(kind));
+  }
+
+  #beginning(kind: TransactionKind): string {
+    const { begin, beginForUser } = this.#texts;
+    if (typeof kind === "string") return begin[kind];
+    const texts = beginForUser[kind.isolation];
+    return texts[Math.min(kind.lockReruns, texts.length - 1)] ?? begin.write;
   }
 
   async rollback(): Promise<void> {

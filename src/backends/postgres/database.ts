@@ -123,6 +123,7 @@ export class PostgresDatabase implements Database {
       queueCallsMax: settings.queueCallsMax,
       setFormLanes: settings.setFormLanes,
       meters: this.#meters,
+      warn: settings.warn,
       beforeCommit: isBatched ? undefined : notifyInside(channel, instance),
       onCommitted: (tx, changes) => {
         this.#listener.committed(tx);

@@ -60,6 +60,7 @@ function dispatcherOf(begin: () => Promise<void>): {
     queueCallsMax: 100,
     setFormLanes: 2,
     meters: new Meters(),
+    warn: () => undefined,
     beforeCommit: undefined,
     onCommitted: () => undefined,
   });

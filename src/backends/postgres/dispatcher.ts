@@ -2,11 +2,13 @@ import { keepAlive, monotonicMs, sleep, soon } from "../../host/timers.ts";
 import { isHoldfastError, unreachable } from "../../model/errors.ts";
 import type { HoldfastError } from "../../model/errors.ts";
 import type { Change } from "../../sql/operation.ts";
+import type { Warning } from "../../stores/database.ts";
 import type { Meters } from "../meters.ts";
 import { CallQueue, callsOf } from "./call-queue.ts";
 import type { CallSet, Work } from "./call-queue.ts";
 import type { Call } from "./call.ts";
-import type { Connection } from "./connection.ts";
+import type { Connection, UserTransaction } from "./connection.ts";
+import { LockContention } from "./lock-contention.ts";
 import { Pool } from "./pool.ts";
 import { RerunGates } from "./rerun-gates.ts";
 import { pauseBeforeRetry } from "./retries.ts";
@@ -22,6 +24,7 @@ export interface DispatcherOptions {
   readonly queueCallsMax: number;
   readonly setFormLanes: number;
   readonly meters: Meters;
+  readonly warn: (warning: Warning) => void;
   readonly beforeCommit: BeforeCommit | undefined;
   /** Told of every commit that wrote something, just before its caller is. */
   readonly onCommitted: (tx: number, changes: readonly Change[]) => void;
@@ -38,7 +41,8 @@ export class Dispatcher {
   readonly #queue: CallQueue;
   readonly #pool: Pool;
   readonly #sets: SetForms;
-  readonly #gates = new RerunGates();
+  readonly #gates: RerunGates;
+  readonly #contention: LockContention;
   readonly #onIdle: (() => void)[] = [];
   readonly #onRoom: (() => void)[] = [];
   /** Calls that a transaction has taken and that are not settled. */
@@ -57,6 +61,8 @@ export class Dispatcher {
       onDown: (error) => this.#rejectWaiting(error),
     });
     this.#sets = new SetForms(options);
+    this.#gates = new RerunGates(this.#queue);
+    this.#contention = new LockContention(options.warn);
   }
 
   get queueDepth(): number {
@@ -188,12 +194,14 @@ export class Dispatcher {
       return this.#pool.give(connection);
     }
     const startedMs = monotonicMs();
+    if (isOfUser(call)) this.#contention.began(call);
     const ending = await transact(
       connection,
-      call.body.isolation === "serializable" ? "serializable" : "write",
+      beginningOf(call),
       call.body,
       this.#options.beforeCommit,
     );
+    this.#contention.ended(call);
     this.#pool.give(connection);
     if (ending.kind === "committed")
       this.#options.meters.committed(1, monotonicMs() - startedMs);
@@ -261,8 +269,15 @@ export class Dispatcher {
     }
     call.attempts += 1;
     meters.reruns += 1;
-    if (error.code === "DATABASE_BUSY") meters.busyRetries += 1;
-    else if (call.access === "write" && !this.#gates.mayGo(call)) return;
+    if (error.code === "DATABASE_BUSY") {
+      meters.busyRetries += 1;
+      call.lockReruns += 1;
+      this.#letGo(this.#gates.lockedOut(call));
+    }
+    if (isOfUser(call)) {
+      if (isOfLocks(error)) this.#contention.rerun(call);
+      if (!this.#gates.mayGo(call)) return;
+    }
     void sleep(pauseMs).then(() => this.#putBack(call));
   }
 
@@ -298,7 +313,11 @@ export class Dispatcher {
   #finish(call: Call): void {
     this.#running -= 1;
     this.#queue.finish(call);
-    const next = this.#gates.leave(call);
+    this.#letGo(this.#gates.leave(call));
+  }
+
+  /** Whose turn it is to be run again, if somebody waited for it. */
+  #letGo(next: Call | undefined): void {
     if (next === undefined) this.#schedule();
     else this.#putBack(next);
   }
@@ -321,6 +340,23 @@ export class Dispatcher {
     this.#release = undefined;
     for (const resolve of this.#onIdle.splice(0)) resolve();
   }
+}
+
+/** Ours take their locks in a known order, so they may wait for them. */
+function beginningOf(call: Call): "write" | UserTransaction {
+  const { lockReruns, body } = call;
+  return isOfUser(call) ? { isolation: body.isolation, lockReruns } : "write";
+}
+
+function isOfUser({ access, body }: Call): boolean {
+  return (
+    access === "write" && !(body.isOurs && body.isolation === "readCommitted")
+  );
+}
+
+/** A lock that was waited for in vain, or a deadlock. */
+function isOfLocks({ code, details }: HoldfastError): boolean {
+  return code === "DATABASE_BUSY" || details["sqlstate"] === "40P01";
 }
 
 function isLost(error: unknown): boolean {

@@ -7,6 +7,8 @@ import type { Call } from "./call.ts";
 const budgetMs = 15_000;
 /** Whoever was in the way has long committed; more would only keep the caller waiting. */
 const conflictPauseMsMax = 64;
+/** A user's transaction has given up after a short wait, and its locks with it. */
+const userLockPauseMsMax = 200;
 /** A read changes nothing, so a broken connection is no reason to bother its caller. */
 const readAttemptsMax = 3;
 
@@ -29,7 +31,11 @@ export function pauseBeforeRetry(
     case "DATABASE_BUSY":
       // Others get the connection meanwhile.
       return waitedMs < budgetMs
-        ? jittered(Math.min(50 * 2 ** call.attempts, 1_000))
+        ? jittered(
+            call.body.isOurs
+              ? Math.min(50 * 2 ** call.attempts, 1_000)
+              : Math.min(2 ** call.attempts, userLockPauseMsMax),
+          )
         : undefined;
     case "TRANSACTION_CONFLICT":
       return waitedMs < budgetMs

@@ -1,3 +1,4 @@
+import type { Isolation } from "../../sql/isolation.ts";
 import type { Settings } from "./options.ts";
 
 /** What a session is told, composed once from checked settings. */
@@ -9,9 +10,10 @@ export interface SessionTexts {
   readonly begin: {
     readonly read: string;
     readonly write: string;
-    readonly serializable: string;
     readonly set: string;
   };
+  /** How a transaction of a user begins, by how often a lock has made it run again. */
+  readonly beginForUser: Readonly<Record<Isolation, readonly string[]>>;
 }
 
 /**
@@ -20,6 +22,15 @@ export interface SessionTexts {
  * More than the second after which Postgres looks for deadlocks.
  */
 export const lockMsMax = 2_000;
+
+/**
+ * Bodies of users take their locks in any order, so two may wait for each
+ * other. The server would look for that only after a second, with one row
+ * locked all the while; so they wait a little at first, let everything go, and
+ * are run again with twice the patience. A constant short wait would starve
+ * those who stand behind a longer transaction.
+ */
+const userLockMs = [40, 80, 160, 320, 640, 1_280, lockMsMax] as const;
 
 /** A set holds up all its calls, so it gives up early and they go on alone. */
 const setLockMsMax = 250;
@@ -43,9 +54,9 @@ export function sessionTexts(
   settings: Pick<Settings, "schema" | "durability" | "prepare">,
 ): SessionTexts {
   const write = "BEGIN ISOLATION LEVEL READ COMMITTED";
-  const serializable = "BEGIN ISOLATION LEVEL SERIALIZABLE";
   const read = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-  const set = `; SET LOCAL lock_timeout = ${setLockMsMax}`;
+  const serializable = "BEGIN ISOLATION LEVEL SERIALIZABLE";
+  const set = lockTimeout(setLockMsMax);
   // A pooler gives every transaction another session, so there the settings
   // come with each; elsewhere that costs a sixth of the throughput.
   const perSession = settings.prepare ? configuration(settings, false) : "";
@@ -58,10 +69,21 @@ export function sessionTexts(
     begin: {
       read: read + perTransaction,
       write: write + perTransaction,
-      serializable: serializable + perTransaction,
       set: write + perTransaction + set,
     },
+    beginForUser: {
+      serializable: userLockMs.map(
+        (ms) => `${serializable}${perTransaction}${lockTimeout(ms)}`,
+      ),
+      readCommitted: userLockMs.map(
+        (ms) => `${write}${perTransaction}${lockTimeout(ms)}`,
+      ),
+    },
   };
+}
+
+function lockTimeout(ms: number): string {
+  return `; SET LOCAL lock_timeout = ${ms}`;
 }
 
 function configuration(
