@@ -246,21 +246,22 @@ export class PostgresDatabase implements Database {
       const asked = isWrite ? checkedWrite(options) : undefined;
       const body = callable(what, how, asked);
       const many = isWrite ? manyFor(what, how, body) : undefined;
-      const fail = (error: unknown): void => resolve(tracedFailure(error));
-      const call = new Call(body, access, many, how, resolve, fail);
+      const call = new Call(body, access, many, how, resolve, (error) =>
+        resolve(tracedFailure(error)),
+      );
       call.stopWaiting = onGiveUp(
         `${access} "${body.name}"`,
         options,
         (error) => {
           call.stopWaiting?.();
-          if (this.#dispatcher.cancel(call)) fail(error);
+          if (this.#dispatcher.cancel(call)) call.reject(error);
         },
       );
       try {
         this.#dispatcher.submit(call);
       } catch (error) {
         call.stopWaiting?.();
-        fail(error);
+        call.reject(error);
       }
     });
   }

@@ -245,18 +245,19 @@ export class OpenSqliteDatabase implements SqliteDatabase {
       const { writes } = this.#parts;
       if (writes === undefined) throw readOnlyDatabase();
       const body = callable(what, how, checkedWrite(options));
-      const fail = (error: unknown): void => resolve(tracedFailure(error));
-      const call = new Call(body, resolve, fail);
+      const call = new Call(body, resolve, (error) =>
+        resolve(tracedFailure(error)),
+      );
       call.stopWaiting = onGiveUp(`write "${body.name}"`, options, (error) => {
         if (!writes.cancel(call)) return;
         call.stopWaiting?.();
-        fail(error);
+        call.reject(error);
       });
       try {
         writes.submit(call);
       } catch (error) {
         call.stopWaiting?.();
-        fail(error);
+        call.reject(error);
       }
     });
   }
