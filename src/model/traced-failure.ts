@@ -1,7 +1,10 @@
 import { HoldfastError, isHoldfastError } from "./errors.ts";
 
+/** Writes a stack: V8 only keeps where it was, until somebody wants to read it. */
+type StackText = () => unknown;
+
 /** Of errors that callers have met: their stack as it was when they were made. */
-const madeAt = new WeakMap<HoldfastError, string>();
+const madeAt = new WeakMap<HoldfastError, StackText>();
 
 /**
  * Rejects with the error, whose stack by then ends with the lines of those who
@@ -27,31 +30,44 @@ async function traced(error: unknown, onSeen: () => void): Promise<never> {
   // the microtask queue, and nobody could be seen before that.
   await Promise.resolve();
   await Promise.resolve();
-  const here: { stack?: string } = {};
+  const here = {};
   Error.captureStackTrace?.(here, traced);
   onSeen();
-  const { stack } = here;
-  throw isHoldfastError(error) && typeof stack === "string"
-    ? withCallers(error, stack)
+  throw isHoldfastError(error) && "stack" in here
+    ? withCallers(error, here as { readonly stack: unknown })
     : error;
 }
 
-function withCallers(error: HoldfastError, here: string): HoldfastError {
-  const own = madeAt.get(error) ?? error.stack;
-  // Somebody's `Error.prepareStackTrace` may make anything of a stack.
-  if (typeof own !== "string") return error;
-  const lines = here.split("\n").filter((line) => isCaller(line, own));
-  if (lines.length === 0) return error;
+function withCallers(
+  error: HoldfastError,
+  here: { readonly stack: unknown },
+): HoldfastError {
+  const known = madeAt.get(error);
+  const made = known ?? stackOf(error);
   // One error may end many calls, a failed commit does: each gets its own.
-  const isShared = madeAt.has(error);
-  const told = isShared ? copyOf(error) : error;
-  madeAt.set(told, own);
+  const told = known === undefined ? error : copyOf(error);
+  madeAt.set(told, made);
+  let text: unknown;
   Object.defineProperty(told, "stack", {
-    value: [own, ...lines].join("\n"),
-    writable: true,
+    get: () => (text ??= joined(made(), here.stack)),
+    set: (value: unknown) => (text = value),
     configurable: true,
   });
   return told;
+}
+
+/** Node 20 writes it at once, later versions when it is read. */
+function stackOf(error: HoldfastError): StackText {
+  const stack = Object.getOwnPropertyDescriptor(error, "stack");
+  return () =>
+    stack?.get === undefined ? stack?.value : stack.get.call(error);
+}
+
+function joined(own: unknown, here: unknown): unknown {
+  // Somebody's `Error.prepareStackTrace` may make anything of a stack.
+  if (typeof own !== "string" || typeof here !== "string") return own;
+  const lines = here.split("\n").filter((line) => isCaller(line, own));
+  return [own, ...lines].join("\n");
 }
 
 /** Below this function there is only Node itself, which runs what waits. */
