@@ -1,5 +1,6 @@
 import { runInNewContext } from "node:vm";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
+import { canonicalText } from "./canonical.ts";
 import { isHoldfastError } from "./errors.ts";
 import { defaultValueLimits, depthMax } from "./value-limits.ts";
 import { writeValue } from "./value-writer.ts";
@@ -188,6 +189,44 @@ describe("limits", () => {
     expect(() => encodeValue("x".repeat(2_097_151))).toThrow(
       "The value takes at least 2097153 characters as text; the limit is 2097152.",
     );
+  });
+
+  test.each<readonly [string, (long: string) => unknown]>([
+    ["a text", (long) => long],
+    ["a text beside a bigint", (long) => [1n, { long }]],
+    ["a key", (long) => ({ [long]: 1n })],
+    ["the key of a Map", (long) => new Map([[long, 1]])],
+    ["an item of a Set", (long) => new Set([long])],
+  ])("%s of 100 MB is refused by its length, unwritten", (_, valueWith) => {
+    const value = valueWith("x".repeat(100_000_000));
+    const stringify = vi.spyOn(JSON, "stringify");
+    try {
+      for (const write of [encodeValue, canonicalText])
+        expect(thrownBy(() => write(value))).toMatchObject({
+          code: "VALUE_TOO_LARGE",
+          details: { limit: 2_097_152 },
+        });
+      const written = stringify.mock.calls.map(([given]) => given as unknown);
+      expect(written.filter((given) => String(given).length > 100)).toEqual([]);
+    } finally {
+      stringify.mockRestore();
+    }
+  });
+
+  test("bytes of 100 MB are refused by their number, unwritten", () => {
+    const bytes = new Uint8Array(100_000_000);
+    const fill = vi.spyOn(Uint8Array.prototype, "fill");
+    try {
+      expect(thrownBy(() => encodeValue({ bytes }))).toMatchObject({
+        code: "VALUE_TOO_LARGE",
+        details: { limit: 2_097_152 },
+      });
+      expect(fill).not.toHaveBeenCalled();
+      expect(encodeValue(new Uint8Array(3))).toContain('"AAAA"');
+      expect(fill).toHaveBeenCalledOnce();
+    } finally {
+      fill.mockRestore();
+    }
   });
 
   test("parts shared over and over end as too large, not as a hang", () => {

@@ -39,8 +39,9 @@ class ValueWriter {
   write(value: unknown): void {
     switch (typeof value) {
       case "string":
+        return this.#string(value);
       case "boolean":
-        return this.#append(JSON.stringify(value));
+        return this.#append(String(value));
       case "number":
         return this.#number(value);
       case "bigint":
@@ -55,10 +56,24 @@ class ValueWriter {
   }
 
   #append(text: string): void {
+    this.#assertRoomFor(text.length);
     this.text += text;
-    if (this.text.length > this.#charactersMax) {
-      throw tooLarge(this.text.length, this.#charactersMax);
-    }
+  }
+
+  /** Asked before anything long is made into text: that alone would stop the whole process for a while. */
+  #assertRoomFor(characters: number): void {
+    const size = this.text.length + characters;
+    if (size > this.#charactersMax) throw tooLarge(size, this.#charactersMax);
+  }
+
+  #string(text: string, separator = ""): void {
+    this.#assertRoomFor(text.length + 2);
+    this.#append(separator + JSON.stringify(text));
+  }
+
+  #bytes(bytes: Uint8Array): void {
+    this.#assertRoomFor(Math.ceil(bytes.length / 3) * 4);
+    this.#tagged("bytes", `"${encodeBase64(bytes)}"`);
   }
 
   /** A tag around a text that is ready, or around what `body` writes. */
@@ -86,7 +101,7 @@ class ValueWriter {
       case "date":
         return this.#date(found.value);
       case "bytes":
-        return this.#tagged("bytes", `"${encodeBase64(found.value)}"`);
+        return this.#bytes(found.value);
       case "map":
         return this.#map(found.value);
       case "set":
@@ -132,7 +147,8 @@ class ValueWriter {
     if (this.#form === "canonical") keys.sort();
     let separator = "{";
     for (const key of keys) {
-      this.#append(`${separator}${JSON.stringify(key)}:`);
+      this.#string(key, separator);
+      this.#append(":");
       this.#inner(key, (object as Readonly<Record<string, unknown>>)[key]);
       separator = ",";
     }

@@ -9,6 +9,9 @@ const textBytesMax = 64 * 1024;
  *   `TEXT_INVALID` for one that no column takes.
  */
 export function assertFits(what: string, text: string): void {
+  // Every UTF-16 unit takes a byte at least, so what is far too long need not be read.
+  if (typeof text === "string" && text.length > textBytesMax)
+    throw textTooLarge(what, text.length, "at least ");
   if (!isStorable(text))
     throw new HoldfastError(
       "TEXT_INVALID",
@@ -20,9 +23,13 @@ export function assertFits(what: string, text: string): void {
   if (text.length * 3 <= textBytesMax) return;
   const size = new TextEncoder().encode(text).length;
   if (size <= textBytesMax) return;
-  throw new HoldfastError(
+  throw textTooLarge(what, size);
+}
+
+function textTooLarge(what: string, size: number, atLeast = ""): HoldfastError {
+  return new HoldfastError(
     "VALUE_TOO_LARGE",
-    `${what} takes ${size} bytes; the limit is ${textBytesMax}. Cut it, or store the bulk elsewhere and name the place.`,
+    `${what} takes ${atLeast}${size} bytes; the limit is ${textBytesMax}. Cut it, or store the bulk elsewhere and name the place.`,
     { size, limit: textBytesMax },
   );
 }
