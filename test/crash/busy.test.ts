@@ -48,9 +48,9 @@ describe("a lock held by another process", () => {
       expect(await noteHalves(database)).toBe("a1 a2");
     }));
 
-  test("past the budget also fails an open, which leaves nothing behind", () =>
+  test("past the budget also fails the open of a file that has yet to be set up, which leaves nothing behind", () =>
     withFolder(async (folder) => {
-      await (await folder.open()).close();
+      folder.shell(["CREATE TABLE app_user (id INTEGER)"]);
       await whileLocked(folder, "write", async () => {
         expect(await rejection(folder.open({ busyTimeout: 50 }))).toMatchObject(
           {
@@ -58,7 +58,41 @@ describe("a lock held by another process", () => {
           },
         );
       });
+      expect(folder.shell(["SELECT name FROM sqlite_schema"])).toEqual([
+        { name: "app_user" },
+      ]);
       await folder.open();
+    }));
+
+  test("does not hold up the open of a file that is set up; the first write waits for it, and can be repeated", () =>
+    withFolder(async (folder) => {
+      const setup = await folder.open();
+      await setup.write("tables", createNoteTable);
+      await setup.close();
+      await whileLocked(folder, "write", async () => {
+        const database = await folder.open({ busyTimeout: 50 });
+        expect(await noteCount(database)).toBe(0);
+        expect(
+          await rejection(database.write(addNote, { id: "a" })),
+        ).toMatchObject({ code: "DATABASE_BUSY", retryable: true });
+        await database.close();
+      });
+      const database = await folder.open();
+      await database.write(addNote, { id: "a" });
+      expect(await noteHalves(database)).toBe("a1 a2");
+    }));
+
+  test("lets the first write that waits for it go on once it is free", () =>
+    withFolder(async (folder) => {
+      const setup = await folder.open();
+      await setup.write("tables", createNoteTable);
+      await setup.close();
+      const holder = new Child("lock-holder.ts", [folder.file(), "write", 200]);
+      await holder.reported(1);
+      const database = await folder.open();
+      await database.write(addNote, { id: "a" });
+      expect(await holder.ended).toBe(0);
+      expect(await noteHalves(database)).toBe("a1 a2");
     }));
 
   test("can be given up by a signal or a timeout while it is waited for", () =>

@@ -68,12 +68,14 @@ export class LogThread {
       { execArgv: [], workerData: this.#source },
     );
     worker.on("message", (reply: ThreadReply) => this.#replied(reply));
-    worker.on("error", (error) => {
-      const dead = { failure: { message: error.message } };
-      this.#dead = dead;
-      while (this.#waiting.length > 0) this.#replied(dead);
-    });
+    worker.on("error", (error) => this.#ended(error.message));
+    worker.on("exit", () => this.#ended("the thread of the log has ended"));
     return worker;
+  }
+
+  #ended(message: string): void {
+    this.#dead ??= { failure: { message } };
+    while (this.#waiting.length > 0) this.#replied(this.#dead);
   }
 
   #replied(reply: ThreadReply): void {
