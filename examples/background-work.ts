@@ -9,7 +9,7 @@ import {
 } from "holdfast/stores";
 import type { WakePayload } from "holdfast/stores";
 
-const database = await openSqlite("./agent.db");
+const database = await openSqlite(":memory:");
 const registry = processes(database);
 const inbox = queue(database);
 const chat = await sessions(database).create("chat-7");

@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { HoldfastError } from "holdfast";
 import { openSqlite } from "holdfast/sqlite";
 import { awaitEvents, effects, sessions } from "holdfast/stores";
@@ -41,7 +44,9 @@ async function takeTurn(database: Database): Promise<string> {
 const mail = new Promise<string>((receive) =>
   Object.assign(mailbox, { receive }),
 );
-const database = await openSqlite("./trip.db");
+const folder = mkdtempSync(join(tmpdir(), "holdfast-example-"));
+const path = join(folder, "trip.db");
+const database = await openSqlite(path);
 await sessions(database).create("chat-7");
 const running = takeTurn(database);
 
@@ -55,7 +60,7 @@ console.log(await running, called);
 await database.close();
 
 // Did the process end before the turn was committed? The next one runs it again, and only reads.
-const reopened = await openSqlite("./trip.db");
+const reopened = await openSqlite(path);
 console.log(await takeTurn(reopened), called);
 
 // A key that is used for something else is refused, and the place that differs is named.
@@ -67,6 +72,7 @@ try {
   console.log(error.code, error.details["path"]);
 }
 await reopened.close();
+rmSync(folder, { recursive: true });
 
 // Output:
 // answer 1: accepted

@@ -5,7 +5,7 @@ import { manualClock } from "holdfast/testing";
 
 // The clock is ours here, so that days pass at once; leave it out for the real one.
 const clock = manualClock(Date.UTC(2026, 2, 26, 12));
-const database = await openSqlite("./triggers.db", { clock });
+const database = await openSqlite(":memory:", { clock });
 const rules = triggers(database);
 await sessions(database).create("chat-7");
 

@@ -8,23 +8,35 @@ import { compiled } from "./compile-children.ts";
 
 const root = join(import.meta.dirname, "..");
 
-/** Runs an example as a user would, in an empty folder. */
+/** Runs an example as a user would, from a folder. */
 function runExample(
   name: string,
+  folder: string,
   env: Record<string, string> = {},
   script: readonly string[] = [compiled(name, "examples")],
 ): string {
+  return execFileSync(process.execPath, script, {
+    cwd: folder,
+    encoding: "utf8",
+    env: { ...process.env, TMPDIR: folder, ...env },
+  });
+}
+
+/** An empty folder that is gone afterwards. */
+function inFolder(body: (folder: string) => void): void {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-example-"));
   try {
-    return execFileSync(process.execPath, script, {
-      cwd: folder,
-      encoding: "utf8",
-      env: { ...process.env, ...env },
-    });
+    body(folder);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
+
+/** What a run has left; tsx keeps what it compiled in the folder for temporary files. */
+const leftIn = (folder: string): readonly string[] =>
+  readdirSync(folder).filter(
+    (name) => !/^(tsx-|node-compile-cache)/.test(name),
+  );
 
 /** Starts the demo with a folder for temporary files of its own, and waits until its writers work. */
 async function startDemo(temporary: string) {
@@ -75,31 +87,50 @@ describe("examples", () => {
 
   test("there is one to run", () => expect(names).toContain("quickstart.ts"));
 
-  test.each(names)("%s prints what it promises", (name) => {
-    expect(runExample(name)).toBe(promisedOutput(name));
-  });
+  /** README's app: what it has written is there when it is run again. */
+  const keeping = "quickstart.ts";
 
-  test("one runs from its source, too", () => {
-    const name = "quickstart.ts";
-    const script = [
-      "--import",
-      import.meta.resolve("tsx"),
-      join(root, "examples", name),
-    ];
-    const env = { TSX_TSCONFIG_PATH: join(root, "tsconfig.json") };
-    expect(runExample(name, env, script)).toBe(promisedOutput(name));
-  });
+  test.each(names.filter((name) => name !== keeping))(
+    "%s prints what it promises as often as it is run, and leaves nothing",
+    (name) =>
+      inFolder((folder) => {
+        for (let times = 0; times < 2; times += 1)
+          expect(runExample(name, folder)).toBe(promisedOutput(name));
+        expect(leftIn(folder)).toEqual([]);
+      }),
+  );
 
-  test("the demo kills a writer, sees it die, and finds every acknowledged fact", () => {
-    const output = runExample("kernel-demo.ts", {
-      HOLDFAST_DEMO_FACTS: "2000",
-    });
-    expect(output).toMatch(/its death was proven [\d.]+ ms later/);
-    expect(output).toMatch(/acknowledged facts {9}[\d,]{5,}\n/);
-    expect(output).toContain("facts half there           0\n");
-    expect(output).toContain("damage found               none\n");
-    expect(output).toContain("Nothing acknowledged was lost.");
-  });
+  test("the first one prints what it promises, and goes on from there when it is run again", () =>
+    inFolder((folder) => {
+      expect(runExample(keeping, folder)).toBe(promisedOutput(keeping));
+      expect(runExample(keeping, folder)).toBe("{ cents: 1000 }\n");
+      expect(leftIn(folder)).toEqual(["bank.db"]);
+    }));
+
+  test("one runs from its source, too", () =>
+    inFolder((folder) => {
+      const script = [
+        "--import",
+        import.meta.resolve("tsx"),
+        join(root, "examples", keeping),
+      ];
+      const env = { TSX_TSCONFIG_PATH: join(root, "tsconfig.json") };
+      expect(runExample(keeping, folder, env, script)).toBe(
+        promisedOutput(keeping),
+      );
+    }));
+
+  test("the demo kills a writer, sees it die, finds every acknowledged fact, and leaves nothing", () =>
+    inFolder((folder) => {
+      const env = { HOLDFAST_DEMO_FACTS: "2000" };
+      const output = runExample("kernel-demo.ts", folder, env);
+      expect(output).toMatch(/its death was proven [\d.]+ ms later/);
+      expect(output).toMatch(/acknowledged facts {9}[\d,]{5,}\n/);
+      expect(output).toContain("facts half there           0\n");
+      expect(output).toContain("damage found               none\n");
+      expect(output).toContain("Nothing acknowledged was lost.");
+      expect(leftIn(folder)).toEqual([]);
+    }));
 
   test.each(["SIGINT", "SIGTERM"] as const)(
     "the demo that gets %s takes its writers and its files with it",

@@ -2,9 +2,12 @@ import type { DriverName } from "../../src/backends/sqlite/drivers.ts";
 import { openSqlite } from "../../src/sqlite.ts";
 
 /** Opens a file and prints the code of the error, for tests of permissions. */
-const [path = "", driver] = process.argv.slice(2);
+const [path = "", driver, access] = process.argv.slice(2);
 try {
-  const database = await openSqlite(path, { driver: driver as DriverName });
+  const database = await openSqlite(path, {
+    driver: driver as DriverName,
+    readOnly: access === "readOnly",
+  });
   await database.close();
   console.log("opened");
 } catch (error) {

@@ -48,7 +48,7 @@ describe("the folder of owners' locks", () => {
         chownSync(folder.path, 0, gid);
         chmodSync(folder.path, 0o770);
         const database = await folder.open();
-        expect(openAsNobody(folder.file(), gid)).toBe("opened\n");
+        expect(openAsNobody(folder.file(), { gid })).toBe("opened\n");
         expect(readdirSync(ownersOf(folder))).toEqual([
           `${database.owner}.lock`,
         ]);

@@ -1,6 +1,8 @@
 import { createRequire } from "node:module";
 import { HoldfastError } from "../../model/errors.ts";
 import type { SqlValue } from "../../sql/statement.ts";
+import { driverFlaw, refuseWrongNode } from "./driver-flaws.ts";
+import type { PackageInfo } from "./driver-flaws.ts";
 
 export type DriverName = "better-sqlite3" | "node:sqlite";
 
@@ -49,10 +51,8 @@ interface NodeSqlite {
   };
 }
 
-const require = createRequire(import.meta.url);
-
 const realLoaders: Readonly<Record<DriverName, () => Driver>> = {
-  "better-sqlite3": loadBetterSqlite3,
+  "better-sqlite3": () => loadBetterSqlite3(createRequire(import.meta.url)),
   "node:sqlite": loadNodeSqlite,
 };
 
@@ -65,26 +65,29 @@ export function loadDriver(
   loaders: Readonly<Record<DriverName, () => Driver>> = realLoaders,
 ): Driver {
   const reasons: string[] = [];
+  const remedies: string[] = [];
   const names: readonly DriverName[] =
     wanted === undefined ? ["better-sqlite3", "node:sqlite"] : [wanted];
   for (const name of names) {
     try {
       return loaders[name]();
     } catch (error) {
-      reasons.push(`${name}: ${firstLine(error)}`);
+      const { reason, remedy } = driverFlaw(name, error);
+      reasons.push(`${name}: ${reason}`);
+      remedies.push(remedy);
     }
   }
   throw new HoldfastError(
     "DRIVER_MISSING",
-    `No SQLite driver could be loaded (${reasons.join("; ")}). ` +
-      "Install one with `npm install better-sqlite3` (after changing the Node version: `npm rebuild better-sqlite3`), " +
-      "or use Node 22.13 or newer, which has node:sqlite built in.",
+    `No SQLite driver could be loaded (${reasons.join("; ")}). ${remedies.join(", or ")}.`,
     { reasons, node: process.version },
   );
 }
 
-function loadBetterSqlite3(): Driver {
+/** Loads it as seen from a module of ours, or from another place for tests. */
+export function loadBetterSqlite3(require: NodeJS.Require): Driver {
   const modulePath = require.resolve("better-sqlite3");
+  refuseWrongNode(require("better-sqlite3/package.json") as PackageInfo);
   const Database = require(modulePath) as BetterSqlite3;
   // The addon is loaded by the first connection: a mismatch shows only now.
   new Database(":memory:", options(false)).close();
@@ -102,7 +105,9 @@ function loadBetterSqlite3(): Driver {
 }
 
 function loadNodeSqlite(): Driver {
-  const { DatabaseSync } = require("node:sqlite") as NodeSqlite;
+  const { DatabaseSync } = createRequire(import.meta.url)(
+    "node:sqlite",
+  ) as NodeSqlite;
   return {
     name: "node:sqlite",
     modulePath: "node:sqlite",
@@ -143,9 +148,4 @@ function probeTransaction(raw: Pick<RawConnection, "exec">): boolean {
   }
   raw.exec("ROLLBACK");
   return false;
-}
-
-function firstLine(error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error);
-  return (message.split("\n")[0] ?? "").slice(0, 200);
 }

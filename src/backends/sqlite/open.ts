@@ -1,3 +1,4 @@
+import { accessSync, constants } from "node:fs";
 import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
 import { optionInvalid } from "../option-checks.ts";
 import { loadDriver } from "./drivers.ts";
@@ -40,12 +41,12 @@ export async function openSqliteWith(
       : await opening.file(seams);
   } catch (error) {
     await opening.undo();
-    throw openFailure(error, path);
+    throw openFailure(error, path, settings.readOnly);
   }
 }
 
 /** What a driver or the file system said, as one of ours. */
-function openFailure(error: unknown, path: string): unknown {
+function openFailure(error: unknown, path: string, readOnly: boolean): unknown {
   const isTelling =
     isHoldfastError(error) &&
     error.code !== "DATABASE_DAMAGED" &&
@@ -86,7 +87,9 @@ function openFailure(error: unknown, path: string): unknown {
     case "EROFS":
       return new HoldfastError(
         "DATABASE_NOT_WRITABLE",
-        `"${path}" cannot be opened for writing. Check the permissions of the file and its folder, or open it with { readOnly: true }.`,
+        readOnly
+          ? `"${path}" cannot be read. ${readOnlyRemedy(path)}`
+          : `"${path}" cannot be opened for writing. Check the permissions of the file and its folder, or open it with { readOnly: true }.`,
         { path },
         because,
       );
@@ -100,4 +103,20 @@ function openFailure(error: unknown, path: string): unknown {
             because,
           );
   }
+}
+
+/**
+ * Reading a file in write-ahead mode writes to its -shm. SQLite could be told
+ * that the file never changes, but then it would not see whoever changes it.
+ */
+function readOnlyRemedy(path: string): string {
+  try {
+    accessSync(path, constants.R_OK);
+  } catch {
+    return "Check the permissions of the file and its folder.";
+  }
+  return (
+    "It is in write-ahead mode, and its folder may not be written: SQLite needs readable -wal and -shm files beside it, or must be allowed to make them. " +
+    "Allow this user to write to the folder, or put a copy there that database.backup made, which needs neither."
+  );
 }

@@ -1,0 +1,79 @@
+/** Why a driver could not be loaded, and what helps: each state has its own remedy. */
+export interface DriverFlaw {
+  readonly reason: string;
+  readonly remedy: string;
+}
+
+const rebuild =
+  "Run `npm rebuild better-sqlite3` (with `--ignore-scripts=false` where npm is set to skip install scripts)";
+
+/** What we read of the package.json of a driver. */
+export interface PackageInfo {
+  readonly version?: string;
+  readonly engines?: { readonly node?: string };
+}
+
+/**
+ * A version that wants a newer Node crashes the process when it is loaded
+ * (better-sqlite3 13 does on Node 20), and not every package manager minds.
+ */
+export function refuseWrongNode(
+  { version, engines }: PackageInfo,
+  node: string = process.versions.node,
+): void {
+  const [, wanted] = /^>=\s*(\d+)/.exec(engines?.node ?? "") ?? [];
+  if (wanted === undefined || Number.parseInt(node, 10) >= Number(wanted))
+    return;
+  throw Object.assign(
+    new Error(
+      `version ${version} needs Node ${wanted} or newer, this is ${node}`,
+    ),
+    { code: "WRONG_NODE" },
+  );
+}
+
+export function driverFlaw(
+  driver: "better-sqlite3" | "node:sqlite",
+  error: unknown,
+): DriverFlaw {
+  const message = error instanceof Error ? error.message : String(error);
+  if (driver === "node:sqlite")
+    return {
+      reason: firstLine(message),
+      remedy: "use Node 22.13 or newer, which has node:sqlite built in",
+    };
+  const { code } = error as { readonly code?: unknown };
+  const versions = [...message.matchAll(/NODE_MODULE_VERSION (\d+)/g)];
+  if (code === "MODULE_NOT_FOUND" && /'better-sqlite3'/.test(message))
+    return {
+      reason: "not installed",
+      remedy: "Run `npm install better-sqlite3`",
+    };
+  if (code === "WRONG_NODE")
+    return {
+      reason: message,
+      remedy: "Run `npm install better-sqlite3@12`",
+    };
+  if (
+    /Could not locate the bindings file|\.node'/.test(message) &&
+    !versions[0]
+  )
+    return {
+      reason: "installed, but its addon was not built",
+      remedy: rebuild,
+    };
+  if (code !== "ERR_DLOPEN_FAILED")
+    return { reason: firstLine(message), remedy: rebuild };
+  const [built, here] = versions.map(([, version]) => version);
+  return {
+    reason:
+      built === undefined
+        ? `its addon cannot be loaded here, perhaps it was built for another system: ${firstLine(message)}`
+        : `its addon was built for another Node (NODE_MODULE_VERSION ${built}, this one has ${here})`,
+    remedy: rebuild,
+  };
+}
+
+function firstLine(message: string): string {
+  return (message.split("\n")[0] ?? "").slice(0, 200);
+}
