@@ -4,13 +4,13 @@ import path from "node:path";
 import { projectRoot } from "./project.ts";
 
 /**
- * Builds dist/ from nothing: compiles src/, then copies the entries of
+ * Builds dist/, or the folder that is named, from nothing: compiles src/, then copies the entries of
  * threads and processes with what they share. Those are plain JavaScript (some
  * with types beside them), so that the same file runs from src/ and from
  * dist/; the compiler leaves them alone.
  */
 const source = path.join(projectRoot, "src");
-const output = path.join(projectRoot, "dist");
+const output = path.resolve(process.argv[2] ?? path.join(projectRoot, "dist"));
 
 rmSync(output, { recursive: true, force: true });
 
@@ -18,7 +18,13 @@ const compiler = path.join(projectRoot, "node_modules/typescript/bin/tsc");
 try {
   execFileSync(
     process.execPath,
-    [compiler, "-p", path.join(projectRoot, "tsconfig.build.json")],
+    [
+      compiler,
+      "-p",
+      path.join(projectRoot, "tsconfig.build.json"),
+      "--outDir",
+      output,
+    ],
     { stdio: "inherit" },
   );
 } catch {

@@ -12,6 +12,7 @@ const longest = [
   "test/backends/sqlite-file-sessions.test.ts",
   "test/crash/neighbours.test.ts",
   "test/postgres/benchmarks.test.ts",
+  "test/postgres/readme.test.ts",
   "test/examples.test.ts",
   "test/crash/power-loss/kernel.test.ts",
   "test/backends/postgres-kernel.test.ts",

@@ -1,0 +1,157 @@
+import { execFileSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import postgres from "postgres";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { nodeWithSqlite } from "../../scripts/node-with-sqlite.ts";
+
+const root = path.join(import.meta.dirname, "../..");
+const readme = readFileSync(path.join(root, "README.md"), "utf8");
+const { name, version, files } = JSON.parse(
+  readFileSync(path.join(root, "package.json"), "utf8"),
+) as { name: string; version: string; files: readonly string[] };
+
+/**
+ * A newcomer's folder: the packed tarball is unpacked where npm would put it,
+ * and what it depends on is linked from our own node_modules, so that no test
+ * needs the registry. Everything else is as `npm install` leaves it.
+ */
+const home = mkdtempSync(path.join(tmpdir(), "holdfast-readme-"));
+const installed = path.join(home, "node_modules", name);
+
+beforeAll(() => {
+  const source = path.join(home, "source");
+  for (const file of ["package.json", "README.md", "LICENSE", ...files])
+    if (file !== "dist" && !file.startsWith("!"))
+      cpSync(path.join(root, file), path.join(source, file), {
+        recursive: true,
+      });
+  node(["--import", "tsx", "scripts/build.ts", path.join(source, "dist")], {
+    cwd: root,
+  });
+  execFileSync("npm", ["pack", "--offline", "--silent"], { cwd: source });
+  mkdirSync(installed, { recursive: true });
+  const tarball = path.join(source, `${name}-${version}.tgz`);
+  execFileSync("tar", ["-xzf", tarball, "-C", installed, "--strip=1"]);
+  rmSync(source, { recursive: true });
+  for (const other of ["croner", "better-sqlite3", "tsx"]) link(other);
+});
+
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+function link(other: string): void {
+  const place = path.join(home, "node_modules", other);
+  mkdirSync(path.dirname(place), { recursive: true });
+  symlinkSync(path.join(root, "node_modules", other), place, "junction");
+}
+
+function node(
+  args: readonly string[],
+  { cwd = home, binary = process.execPath } = {},
+): string {
+  return execFileSync(binary, args, { cwd, encoding: "utf8" });
+}
+
+/** README's first TypeScript block, word for word. */
+function snippet(): string {
+  const [, code] = /^```ts\n([^]*?)^```$/m.exec(readme) ?? [];
+  if (code === undefined) throw new Error("README.md has no example.");
+  return code;
+}
+
+/** The same as README says it is for Postgres. */
+function onPostgres(url: string): string {
+  return snippet()
+    .replace('{ openSqlite } from "holdfast/sqlite"', () => {
+      expect(readme).toContain('`openPostgres("postgres://…")`');
+      return '{ openPostgres } from "holdfast/postgres"';
+    })
+    .replace('openSqlite("./bank.db")', `openPostgres("${url}")`);
+}
+
+/** `npx tsx app.mts`, which is all that Node 20 can. */
+const withTsx = (): string => node(["node_modules/tsx/dist/cli.mjs", file]);
+/** `node app.mts` from Node 22.18 on. */
+const withNewerNode = (): string => node([file], { binary: nodeWithSqlite() });
+
+const file = /Saved as `([^`]+)`/.exec(readme)?.[1] ?? "";
+
+const ways = [
+  ["npx tsx app.mts", withTsx],
+  ["node app.mts", withNewerNode],
+] as const;
+
+describe("README's example, in an empty folder with the packed package", () => {
+  test("has the name and the commands that README says", () => {
+    expect(file).toBe("app.mts");
+    for (const [command] of ways) expect(readme).toContain(`\`${command}\``);
+    expect(readme).toContain(`/${name}-${version}.tgz`);
+  });
+
+  test.each(ways)("runs on SQLite with %s, once and again", (_, run) => {
+    writeFileSync(path.join(home, file), snippet());
+    try {
+      expect(run()).toBe("{ cents: 500 }\n");
+      expect(run()).toBe("{ cents: 1000 }\n");
+    } finally {
+      rmSync(path.join(home, "bank.db"));
+    }
+    expect(readdirSync(home).toSorted()).toEqual([file, "node_modules"]);
+  });
+
+  test.each(ways)("runs on Postgres with %s", async (_, run) => {
+    const place = new URL(process.env["HOLDFAST_TEST_POSTGRES_URL"] ?? "");
+    const admin = postgres(place.href, { max: 1 });
+    const own = `readme_${randomBytes(6).toString("hex")}`;
+    await admin.unsafe(`CREATE DATABASE ${own}`);
+    try {
+      place.pathname = own;
+      link("postgres");
+      writeFileSync(path.join(home, file), onPostgres(place.href));
+      expect(run()).toBe("{ cents: 500 }\n");
+    } finally {
+      rmSync(path.join(home, "node_modules/postgres"));
+      await admin.unsafe(`DROP DATABASE ${own} WITH (FORCE)`);
+      await admin.end();
+    }
+  });
+
+  test("type-checks with its declarations, strictly and without leaving any out", () => {
+    for (const other of ["@types/node", "undici-types", "postgres"])
+      link(other);
+    const declarations = readdirSync(path.join(installed, "dist"))
+      .filter((door) => door.endsWith(".d.ts"))
+      .map((door) => `node_modules/${name}/dist/${door}`);
+    writeFileSync(path.join(home, file), snippet());
+    const compiler = path.join(root, "node_modules/typescript/bin/tsc");
+    const options =
+      "--noEmit --strict --exactOptionalPropertyTypes --noUncheckedIndexedAccess --target es2022 --module nodenext --types node";
+    expect(node([compiler, ...options.split(" "), file, ...declarations])).toBe(
+      "",
+    );
+  });
+});
+
+test("README's links lead to files of the package", () => {
+  const links = [...readme.matchAll(/\]\(([^)#]+)/g)].map(
+    ([, target = ""]) => target,
+  );
+  expect(links).toContain("docs/errors.md");
+  for (const target of links)
+    expect([target, statSync(path.join(installed, target)).size > 0]).toEqual([
+      target,
+      true,
+    ]);
+});
