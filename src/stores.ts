@@ -322,6 +322,12 @@ export type {
 export type { LoadedAttachment } from "./stores/attachment/transfer.ts";
 export { maintenance } from "./stores/maintenance/index.ts";
 export type {
+  CheckedTable,
+  CheckReport,
+  MaintenanceCheckOptions,
+} from "./stores/maintenance/check.ts";
+export type { DamagedRow } from "./stores/table-check.ts";
+export type {
   Maintenance,
   MaintenanceEnvironment,
 } from "./stores/maintenance/index.ts";

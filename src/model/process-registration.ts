@@ -56,7 +56,7 @@ export function registrationIdentity(
   content: RegistrationContent,
 ): RegistrationIdentity {
   const { kind, label, definition } = content.identity;
-  const facts: Readonly<Record<RegistrationPart, unknown>> = {
+  const parts = partHashes(hash, {
     kind,
     label,
     definition,
@@ -68,13 +68,32 @@ export function registrationIdentity(
     causedBy: content.causedBy,
     wakeTarget: content.wakeTarget,
     execution: content.execution,
-  };
+  });
+  return { hash: hashOfParts(hash, content.id, parts), parts };
+}
+
+/** A hash for each part that is known and says something. */
+export function partHashes(
+  hash: HashValue,
+  facts: Readonly<Partial<Record<RegistrationPart, unknown>>>,
+): RegistrationPartHashes {
   const parts: Partial<Record<RegistrationPart, string>> = {};
-  for (const part of registrationParts)
+  for (const part of registrationParts) {
+    if (!Object.hasOwn(facts, part)) continue;
     // No input is something else than the input null.
     if (part === "input" || facts[part] !== null)
       parts[part] = hash(`process-${part}`, 1, facts[part]);
-  return { hash: hash("process", 1, [content.id, parts]), parts };
+  }
+  return parts;
+}
+
+/** The hash over all of them. */
+export function hashOfParts(
+  hash: HashValue,
+  id: string,
+  parts: RegistrationPartHashes,
+): string {
+  return hash("process", 1, [id, parts]);
 }
 
 /** The first part in which two registrations differ, if any. */

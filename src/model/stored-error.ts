@@ -39,6 +39,18 @@ export function storedError(
   }
 }
 
+/** A stored error as it would be without stacks. */
+export function withoutStacks(stored: StoredError): StoredError {
+  const { name, message, code, cause, errors } = stored;
+  return {
+    name,
+    message,
+    ...(code !== undefined && { code }),
+    ...(cause !== undefined && { cause: withoutStacks(cause) }),
+    ...(errors !== undefined && { errors: errors.map(withoutStacks) }),
+  };
+}
+
 /** True for errors of any realm, DOMException included. */
 export function isError(value: unknown): value is Error {
   return (

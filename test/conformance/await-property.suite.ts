@@ -6,6 +6,7 @@ import { AwaitWorld } from "./await-world.ts";
 import type { Step } from "./await-world.ts";
 import { withDatabase } from "./backend.ts";
 import type { Backend } from "./backend.ts";
+import { expectSound } from "./sound.ts";
 
 const one = fc.constant;
 const event = fc.nat({ max: 3 });
@@ -128,5 +129,6 @@ export function awaitPropertySuite(backend: Backend): void {
       );
       // The stories are among them, whatever the seed.
       expect(worlds).toBeGreaterThanOrEqual(stories.length);
+      await expectSound(database);
     }));
 }

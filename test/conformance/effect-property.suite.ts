@@ -5,6 +5,7 @@ import type { Backend } from "./backend.ts";
 import { inEffects } from "./effect-scene.ts";
 import { EffectWorld } from "./effect-world.ts";
 import type { Step } from "./effect-world.ts";
+import { expectSound } from "./sound.ts";
 
 /** One of them more than the others, so that somebody gets something done. */
 const who = fc.constantFrom(0, 0, 0, 1, 2);
@@ -121,6 +122,7 @@ export function effectPropertySuite(backend: Backend): void {
       );
       // The stories are among them, whatever the seed.
       expect(worlds).toBeGreaterThanOrEqual(stories.length);
+      await expectSound(fates.database);
     }),
   );
 }

@@ -49,6 +49,7 @@ export function inEffects(backend: Backend): InScene {
     const { place, database } = await opened;
     await database.write("empty", function* () {
       yield* run(sql`DELETE FROM holdfast_effect`);
+      yield* run(sql`DELETE FROM holdfast_process_session_end`);
       yield* run(sql`DELETE FROM holdfast_session`);
     });
     await createSession(database, "s");

@@ -6,6 +6,7 @@ import type { Backend } from "./backend.ts";
 import { example } from "./execution-example.ts";
 import { runAtOnce, runSequence, Tally } from "./execution-sequence.ts";
 import { eventKinds, stepNames, steps } from "./execution-steps.ts";
+import { expectSound } from "./sound.ts";
 
 /** Deep runs prove; short ones find what is broken for everybody. */
 const sequences = isDeep ? 1_000 : 30;
@@ -39,6 +40,7 @@ export function executionFoldSuite(backend: Backend): void {
         // So few sequences as in a short run cannot promise it.
         const promised = isDeep ? [...stepNames, ...eventKinds] : [];
         expect(tally.missing(promised)).toEqual([]);
+        await expectSound(database);
       }));
 
     test(`[E19] equals the fold of its log when ${groupSize} calls are made at a time`, () =>
@@ -51,6 +53,7 @@ export function executionFoldSuite(backend: Backend): void {
           { numRuns: isDeep ? 300 : 20, seed },
         );
         expect(tally.missing(["create", "append"])).toEqual([]);
+        await expectSound(database);
       }));
   });
 }

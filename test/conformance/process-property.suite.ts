@@ -19,6 +19,7 @@ import { isDeep, seed } from "../depth.ts";
 import type { Backend } from "./backend.ts";
 import { onProcesses } from "./process-setting.ts";
 import type { ProcessSetting } from "./process-setting.ts";
+import { expectSound } from "./sound.ts";
 
 /** What somebody does next to one of the processes. */
 interface Step {
@@ -114,7 +115,10 @@ export function processPropertySuite(backend: Backend): void {
       let lives = 0;
       await fc.assert(
         fc.asyncProperty(steps, async (sequence) => {
-          await onProcesses(backend, (setting) => lived(setting, sequence))();
+          await onProcesses(backend, async (setting) => {
+            await lived(setting, sequence);
+            await expectSound(setting.database);
+          })();
           lives += 1;
         }),
         { numRuns: runs, seed },

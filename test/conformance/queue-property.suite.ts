@@ -6,6 +6,7 @@ import type { Backend } from "./backend.ts";
 import { Fates } from "./leased-sessions.ts";
 import { World } from "./queue-world.ts";
 import type { Step } from "./queue-world.ts";
+import { expectSound } from "./sound.ts";
 
 /** One of them more than the others, so that somebody gets something done. */
 const who = fc.constantFrom(0, 0, 0, 1, 2);
@@ -192,5 +193,6 @@ export function queuePropertySuite(backend: Backend): void {
       );
       // The stories are among them, whatever the seed.
       expect(sessions).toBeGreaterThanOrEqual(stories.length);
+      await expectSound(database);
     }));
 }

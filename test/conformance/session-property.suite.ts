@@ -6,6 +6,7 @@ import { isDeep, seed } from "../depth.ts";
 import type { Backend } from "./backend.ts";
 import { holding, inScene } from "./session-scene.ts";
 import type { HeldSession, SessionScene } from "./session-scene.ts";
+import { expectSound } from "./sound.ts";
 
 /** One node of all sessions that show it. */
 interface Entry {
@@ -265,7 +266,9 @@ export function sessionPropertySuite(backend: Backend): void {
                 await world.take(step);
                 expect(await world.differences()).toEqual([]);
               }
+              await expectSound(scene.database);
               expect(await world.remains()).toEqual([]);
+              await expectSound(scene.database);
             })(),
           ),
           { seed, numRuns: isDeep ? 60 : 6 },

@@ -5,6 +5,7 @@ import { attachmentsSuite } from "./attachments.suite.ts";
 import { blobGraceSuite } from "./blob-grace.suite.ts";
 import { blobKeepsSuite } from "./blob-keeps.suite.ts";
 import { blobsSuite } from "./blobs.suite.ts";
+import { checkSuite } from "./check.suite.ts";
 import { borderSuite } from "./border.suite.ts";
 import { byteStoresSuite } from "./byte-stores.suite.ts";
 import { collectRunsSuite } from "./collect-runs.suite.ts";
@@ -70,6 +71,7 @@ export function sessionConformance(each: Backend): void {
     blobsSuite(backend);
     blobGraceSuite(backend);
     blobKeepsSuite(backend);
+    checkSuite(backend);
     artifactsSuite(backend);
     attachmentsSuite(backend);
     byteStoresSuite(backend);

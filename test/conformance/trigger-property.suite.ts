@@ -6,6 +6,7 @@ import type { Owner, Variant } from "./trigger-model.ts";
 import { inTriggers } from "./trigger-scene.ts";
 import { World } from "./trigger-world.ts";
 import type { Step } from "./trigger-world.ts";
+import { expectSound } from "./sound.ts";
 
 const owner = fc.constantFrom<Owner>("host", "s1", "s2");
 const key = fc.constantFrom("a", "b");
@@ -82,6 +83,7 @@ export function triggerPropertySuite(backend: Backend): void {
               await world.take({ do: "begin", session });
             for (const each of steps) await world.take(each);
             await world.compare();
+            await expectSound(at.mine.database);
             rounds += 1;
           })(),
       ),

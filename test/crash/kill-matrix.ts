@@ -1,6 +1,7 @@
 import { expect } from "vitest";
 import type { ManualClock } from "../../src/model/clock.ts";
 import type { Database } from "../../src/stores/database.ts";
+import { expectSound } from "../conformance/sound.ts";
 import { isDeep, seed, seededRandom } from "../depth.ts";
 import { Child } from "./child.ts";
 import { deeds } from "./deeds.ts";
@@ -54,6 +55,7 @@ export async function found(
       const child = await done(ground, place, deed, point);
       expect([await child.ended, point]).toEqual(["SIGKILL", point]);
       const scene = await ground.opened(place);
+      await expectSound(scene.database);
       seen.add(await look({ ...ground, ...scene, said: child.lines }));
       await scene.close();
     }

@@ -29,6 +29,15 @@ export function* missingBlobs(
   return hashes.filter((hash) => !there.has(hash));
 }
 
+/** Those of some hashes that a blob has. */
+export function* blobsThere(
+  hashes: readonly string[],
+): Tx<ReadonlySet<string>> {
+  if (hashes.length === 0) return new Set();
+  const missing = new Set(yield* missingBlobs(hashes));
+  return new Set(hashes.filter((hash) => !missing.has(hash)));
+}
+
 /** How many bytes a blob has. */
 export function* sizesOfBlobs(
   hashes: readonly string[],

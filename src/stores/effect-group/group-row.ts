@@ -29,7 +29,7 @@ export interface GroupRow {
 
 export const groupColumns: Statement = sql`key, scope_kind, scope, name, kind, opened_at`;
 
-interface MemberRow {
+export interface MemberRow {
   readonly effect_group: number;
   readonly ordinal: number;
   readonly kind: string;
@@ -40,6 +40,9 @@ interface MemberRow {
   readonly succeeded: number | null;
   readonly settled_at: number | null;
 }
+
+export const memberColumns: Statement = sql`
+  effect_group, ordinal, kind, name, attempts, place, attempt, succeeded, settled_at`;
 
 /** A group as it is recorded. */
 export interface GroupRecord {
@@ -72,12 +75,15 @@ export function* lockedGroup(key: number): Tx<GroupRow | undefined> {
 /** A group with its members. @throws HoldfastError `CORRUPT_ROW` */
 export function* withMembers(found: GroupRow): Tx<GroupRecord> {
   const members = yield* rows<MemberRow>(sql`
-    SELECT effect_group, ordinal, kind, name, attempts, place, attempt, succeeded, settled_at
-    FROM holdfast_effect_group_member WHERE effect_group = ${found.key} ORDER BY ordinal`);
-  return recordOf(found, members);
+    SELECT ${memberColumns} FROM holdfast_effect_group_member WHERE effect_group = ${found.key} ORDER BY ordinal`);
+  return groupOf(found, members);
 }
 
-function recordOf(found: GroupRow, members: readonly MemberRow[]): GroupRecord {
+/** A group of rows. @throws HoldfastError `CORRUPT_ROW` */
+export function groupOf(
+  found: GroupRow,
+  members: readonly MemberRow[],
+): GroupRecord {
   const { key, kind } = found;
   if (kind !== "race" && kind !== "all")
     throw corruptRow(groupTable, key, "is of a kind that there is not");

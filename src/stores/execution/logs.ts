@@ -21,6 +21,10 @@ const levels: Readonly<Record<LogLevel, true>> = {
   error: true,
 };
 
+export function isLogLevel(level: string): level is LogLevel {
+  return Object.hasOwn(levels, level);
+}
+
 /** A line about an execution, by its code or by the worker that runs it. */
 export interface NewLogLine {
   readonly at: number;
@@ -68,7 +72,7 @@ export const appendLogs: Operation<AppendLogs, void> = storeOperation(
 function assertLine({ at, level, message, run: runId }: NewLogLine): void {
   if (runId !== undefined) parseRunId(runId);
   checkedCount("at", at);
-  if (!Object.hasOwn(levels, level))
+  if (!isLogLevel(level))
     throw new HoldfastError(
       "OPTION_INVALID",
       `There is no log level ${excerpt(level)}. There are: ${Object.keys(levels).join(", ")}.`,

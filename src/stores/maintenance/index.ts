@@ -1,11 +1,14 @@
 import type { Clock } from "../../model/clock.ts";
 import { durationMs } from "../../model/durations.ts";
+import type { PayloadCodec } from "../../model/payload-codec.ts";
 import type { Duration } from "../../model/durations.ts";
 import { graceUnlessTold } from "../blob/environment.ts";
 import type { Database } from "../database.ts";
 import { givenDatabase, givenFunction, optionsOf } from "../given.ts";
 import { checkedCount } from "../execution/checks.ts";
 import { sourceKeyMemoryUnlessTold } from "../queue/purge.ts";
+import { checkDatabase } from "./check.ts";
+import type { CheckReport, MaintenanceCheckOptions } from "./check.ts";
 import { collect } from "./collect.ts";
 import type { MaintenanceCollectOptions, CollectReport } from "./collect.ts";
 import { measureSizes } from "./sizes.ts";
@@ -13,6 +16,8 @@ import type { SizeReport, MaintenanceSizesOptions } from "./sizes.ts";
 
 export interface MaintenanceEnvironment {
   readonly clock?: Clock;
+  /** The codec that the stores were given: `check` reads values with it. */
+  readonly payload?: PayloadCodec;
   /** Collect garbage after so many commits; never unless told. */
   readonly collectEvery?: number;
   /** For collections that say nothing else: 1 hour. */
@@ -42,6 +47,19 @@ export interface Maintenance {
    * collection at a time; a failed one says nothing about the commit.
    */
   afterCommit(): Promise<CollectReport | undefined>;
+  /**
+   * Reads every row of every table of Holdfast, in small snapshots beside other
+   * work: decodes it as reads do, computes stored hashes anew (inputs, results,
+   * envelopes, answers, blobs, attachments in the database …) and looks whether
+   * what rows refer to is there. It writes nothing, and damage is reported and
+   * never thrown. Whether the file itself is sound is for `check` of a SQLite
+   * database to say.
+   * @throws HoldfastError `ABORTED`, `OPTION_INVALID`
+   * @example
+   * const { damaged } = await maintenance(database, { payload }).check();
+   * for (const { table, key, reason } of damaged) console.error(table, key, reason);
+   */
+  check(options?: MaintenanceCheckOptions): Promise<CheckReport>;
   /** What blobs take, by kind, and attachments, of all sessions. For one of them: `sizes` of `sessions`. */
   sizes(options?: MaintenanceSizesOptions): Promise<SizeReport>;
 }
@@ -51,7 +69,12 @@ export function maintenance(
   environment?: MaintenanceEnvironment,
 ): Maintenance {
   givenDatabase(database);
-  const { onCollected, collectEvery = 0, ...given } = optionsOf(environment);
+  const {
+    onCollected,
+    payload,
+    collectEvery = 0,
+    ...given
+  } = optionsOf(environment);
   const {
     clock = database.clock,
     grace = graceUnlessTold,
@@ -86,6 +109,7 @@ export function maintenance(
         .catch(() => undefined);
       return collecting;
     },
+    check: async (options) => checkDatabase(database, payload, options),
     sizes: async (options) => measureSizes(database, optionsOf(options)),
   };
 }

@@ -18,6 +18,7 @@ import type { StoredProcessEvent } from "./event-row.ts";
 import { writeProcess } from "./process-row.ts";
 import type { ProcessRoot } from "./process-row.ts";
 import { processEnded, processEvent } from "./topics.ts";
+import { wakeBatchId } from "./wakes.ts";
 
 /** An event that may be appended: everything about it is decided. */
 export interface ProcessEventDraft {
@@ -111,7 +112,7 @@ function* delivered(
   const { payload, dedupeKey, target } = wake;
   const outcome = yield* unlessGone({
     session: { id: target.session, generation: target.generation },
-    id: `wake_${key}_${sequence}`,
+    id: wakeBatchId(key, sequence),
     source: { process: id, sequence },
     policy: wakePolicy,
     availableAt: 0,

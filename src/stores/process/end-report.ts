@@ -88,7 +88,8 @@ function readReport(text: string): SessionProcesses {
   return noProcesses;
 }
 
-function isReport(value: unknown): value is SessionProcesses {
+/** Whether a stored report is one. */
+export function isReport(value: unknown): value is SessionProcesses {
   if (typeof value !== "object" || value === null) return false;
   const { revoked, wakes, orphaned, preserved, hasMore } =
     value as Partial<SessionProcesses>;

@@ -15,7 +15,7 @@ import type {
   SessionScope,
 } from "../../model/process.ts";
 import type { SessionId } from "../../model/session-id.ts";
-import { lockRoot, textsOf } from "../../sql/dialect.ts";
+import { integersOf, lockRoot, textsOf } from "../../sql/dialect.ts";
 import { row, rows, run } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
@@ -136,6 +136,34 @@ export function* foundProcess(id: ProcessId): Tx<ProcessRoot> {
     yield* row<RootRow>(sql`
       SELECT ${rootColumns} FROM holdfast_process p WHERE p.id = ${id}`),
   );
+}
+
+/** A process as those know it who refer to it. */
+export interface ProcessMention {
+  readonly key: number;
+  readonly id: ProcessId;
+  readonly execution: number | null;
+  readonly pruned_at: number | null;
+}
+
+/** Processes by their keys, for those who refer to them. */
+export function* processesOfKeys(
+  keys: readonly number[],
+): Tx<ReadonlyMap<number, ProcessMention>> {
+  if (keys.length === 0) return new Map();
+  const found = yield* rows<ProcessMention>(sql`
+    SELECT key, id, execution, pruned_at FROM holdfast_process WHERE key IN ${integersOf(keys)}`);
+  return new Map(found.map((each) => [each.key, each]));
+}
+
+/** Those of some ids that there are. */
+export function* processIdsThere(
+  ids: readonly string[],
+): Tx<ReadonlySet<string>> {
+  if (ids.length === 0) return new Set();
+  const found = yield* rows<{ readonly id: string }>(sql`
+    SELECT id FROM holdfast_process WHERE id IN ${textsOf(ids)}`);
+  return new Set(found.map(({ id }) => id));
 }
 
 /** Holds for the id of a process that has not ended, as far as can be told: a row that makes no sense may belong to one that runs. */

@@ -139,7 +139,7 @@ function differingPart(found: ProcessRow, given: RegistrationIdentity): string {
 }
 
 /** Kept when the process is pruned. @throws HoldfastError `CORRUPT_ROW` */
-function partsOf(found: ProcessRow): RegistrationPartHashes {
+export function partsOf(found: ProcessRow): RegistrationPartHashes {
   try {
     return JSON.parse(found.parts) as RegistrationPartHashes;
   } catch {

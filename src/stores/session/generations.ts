@@ -1,4 +1,5 @@
 import type { SessionId } from "../../model/session-id.ts";
+import { textsOf } from "../../sql/dialect.ts";
 import { row, rows } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
@@ -16,4 +17,14 @@ export function* generationKeys(id: SessionId): Tx<readonly number[]> {
   const found = yield* rows<{ readonly key: number }>(sql`
     SELECT key FROM holdfast_session WHERE id = ${id}`);
   return found.map(({ key }) => key);
+}
+
+/** The generations there are of some ids, deleted ones too, as `id/generation`. */
+export function* generationsThere(
+  ids: readonly string[],
+): Tx<ReadonlySet<string>> {
+  if (ids.length === 0) return new Set();
+  const found = yield* rows<{ readonly id: string; generation: number }>(sql`
+    SELECT id, generation FROM holdfast_session WHERE id IN ${textsOf(ids)}`);
+  return new Set(found.map(({ id, generation }) => `${id}/${generation}`));
 }

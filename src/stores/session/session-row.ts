@@ -1,7 +1,7 @@
 import { HoldfastError } from "../../model/errors.ts";
 import type { SessionId } from "../../model/session-id.ts";
-import { keepRow, lockRoot } from "../../sql/dialect.ts";
-import { row } from "../../sql/operation.ts";
+import { integersOf, keepRow, lockRoot } from "../../sql/dialect.ts";
+import { row, rows } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Statement } from "../../sql/statement.ts";
@@ -86,6 +86,40 @@ export function* livingSession(ref: SessionRef): Tx<SessionRoot> {
 export function* sessionByKey(key: number): Tx<SessionRoot | undefined> {
   return yield* row<SessionRoot>(sql`
     SELECT ${rootColumns} FROM holdfast_session WHERE key = ${key}`);
+}
+
+/** A session as those know it who refer to it. */
+export interface SessionMention {
+  readonly key: number;
+  readonly id: SessionId;
+  readonly generation: number;
+  /** Not deleted, and not being imported. */
+  readonly isLiving: boolean;
+  /** It came from elsewhere, and its receipts with it. */
+  readonly isImported: boolean;
+}
+
+/** Sessions of any generation by their keys, for those who refer to them. */
+export function* sessionsOfKeys(
+  keys: readonly number[],
+): Tx<ReadonlyMap<number, SessionMention>> {
+  if (keys.length === 0) return new Map();
+  const found = yield* rows<
+    SessionRoot & { readonly deleted_at: number | null; origin: string | null }
+  >(sql`
+    SELECT key, id, generation, deleted_at, origin FROM holdfast_session WHERE key IN ${integersOf(keys)}`);
+  return new Map(
+    found.map(({ key, id, generation, deleted_at: deletedAt, origin }) => [
+      key,
+      {
+        key,
+        id,
+        generation,
+        isLiving: deletedAt === null,
+        isImported: origin !== null,
+      },
+    ]),
+  );
 }
 
 /** True in a WHERE when the session that a column names by its key is not deleted. */

@@ -1,0 +1,41 @@
+import type { Encoded } from "../../model/encoded.ts";
+import { isStoredError } from "../../model/restored-error.ts";
+import { sql } from "../../sql/statement.ts";
+import { inScopes } from "../session/table-checks.ts";
+import { byKey, tableCheck } from "../table-check.ts";
+import type { TableCheck } from "../table-check.ts";
+import { stateOf } from "./effect-row.ts";
+import type { EffectRow } from "./effect-row.ts";
+
+interface OwnedEffect extends EffectRow {
+  readonly session: number;
+  readonly kind: string;
+  readonly envelope: Encoded;
+}
+
+const effect = tableCheck<OwnedEffect>({
+  table: "holdfast_effect",
+  select: sql`
+    SELECT t.key, t.session, t.kind, t.envelope, t.hash, t.status, t.due_at, t.fence, t.process, t.token, t.claimed_at,
+      t.renewed_at, t.expires_at, t.settled_at, t.is_transient, t.outcome`,
+  from: sql`FROM holdfast_effect t`,
+  ...byKey,
+  weight: sql`length(t.envelope) + COALESCE(length(t.outcome), 0)`,
+  keyOf: ({ key }) => String(key),
+  judge(row, { decode, hash }) {
+    const state = stateOf(row);
+    const envelope = decode(row.envelope);
+    const { kind } = Object(envelope) as { readonly kind?: unknown };
+    if (kind !== row.kind) return "Its envelope is of another kind.";
+    if (hash("effect", 1, envelope) !== row.hash)
+      return "Its envelope has another hash.";
+    if (state.kind !== "settled") return undefined;
+    const value = decode(state.outcome.value);
+    return state.outcome.status === "failed" && !isStoredError(value)
+      ? "It failed with what is no error."
+      : undefined;
+  },
+  partners: inScopes,
+});
+
+export const effectChecks: readonly TableCheck[] = [effect];

@@ -1,0 +1,222 @@
+import { isHoldfastError } from "../../model/errors.ts";
+import type { Encoded } from "../../model/encoded.ts";
+import type { PayloadCodec } from "../../model/payload-codec.ts";
+import { valueCodec } from "../../model/value-codec.ts";
+import { storeOperation } from "../../sql/operation.ts";
+import type { Operation } from "../../sql/operation.ts";
+import { sql } from "../../sql/statement.ts";
+import { artifactChecks } from "../artifact/table-checks.ts";
+import { attachmentChecks } from "../attachment/table-checks.ts";
+import { awaitChecks } from "../await-event/table-checks.ts";
+import { blobChecks } from "../blob/table-checks.ts";
+import type { Database } from "../database.ts";
+import { effectGroupChecks } from "../effect-group/table-checks.ts";
+import { effectChecks } from "../effect/table-checks.ts";
+import { executionChecks } from "../execution/table-checks.ts";
+import { givenFunction, givenSignal, optionsOf } from "../given.ts";
+import { leaseChecks } from "../lease/table-checks.ts";
+import { ownerChecks } from "../owner/table-checks.ts";
+import { processChecks } from "../process/table-checks.ts";
+import { queueChecks } from "../queue/table-checks.ts";
+import { scheduleChecks } from "../schedule/table-checks.ts";
+import { sessionChecks } from "../session/table-checks.ts";
+import { checkedRowsPerSlice } from "../slices.ts";
+import { tableCheck } from "../table-check.ts";
+import type {
+  CheckTools,
+  CheckedSlice,
+  DamagedRow,
+  SliceLimits,
+  TableCheck,
+} from "../table-check.ts";
+import { triggerChecks } from "../trigger/table-checks.ts";
+
+export interface MaintenanceCheckOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Rows per snapshot; defaults to 500. */
+  readonly rowsPerSlice?: number;
+  /** Told after every slice, with the rows of that table read so far. */
+  readonly onProgress?: ((soFar: CheckedTable) => void) | undefined;
+}
+
+/** A table, and how many of its rows were read. */
+export interface CheckedTable {
+  readonly table: string;
+  readonly rows: number;
+}
+
+export interface CheckReport {
+  readonly tables: readonly CheckedTable[];
+  /** The first 1,000 damaged rows, in the order in which they were found. */
+  readonly damaged: readonly DamagedRow[];
+  /** How many more there are. */
+  readonly moreDamaged: number;
+  /** False when a table could not be read to its end: its file is damaged. `damaged` names the table, with an empty key. */
+  readonly isComplete: boolean;
+}
+
+const damagedMax = 1_000;
+
+/** Content per snapshot, in about bytes; a row that has more is read alone. */
+const bytesPerSlice = 1024 * 1024;
+
+const tick = tableCheck<{ readonly id: number }>({
+  table: "holdfast_tick",
+  select: sql`SELECT t.id, t.n`,
+  from: sql`FROM holdfast_tick t`,
+  order: sql`t.id`,
+  behind: ({ id }) => sql`t.id > ${id}`,
+  keyOf: ({ id }) => String(id),
+});
+
+/** Every table of ours. A new one is described beside its store and added here. */
+const allChecks: readonly TableCheck[] = [
+  ...executionChecks,
+  ...sessionChecks,
+  ...leaseChecks,
+  ...queueChecks,
+  ...blobChecks,
+  ...artifactChecks,
+  ...attachmentChecks,
+  ...processChecks,
+  ...effectChecks,
+  ...awaitChecks,
+  ...effectGroupChecks,
+  ...scheduleChecks,
+  ...triggerChecks,
+  ...ownerChecks,
+  tick,
+];
+
+interface CheckSlice extends SliceLimits {
+  readonly check: TableCheck;
+  readonly after: object | undefined;
+}
+
+const checkSlice: Operation<CheckSlice, CheckedSlice> = storeOperation(
+  "checkTableSlice",
+  {
+    key: (input: CheckSlice) => input.check.table,
+    *one({ check, after, rowsMax, bytesMax }) {
+      return yield* check.slice(after, { rowsMax, bytesMax });
+    },
+  },
+);
+
+/**
+ * Reads every row of every table of ours, decodes it as reads do, computes the
+ * stored hashes anew and looks whether what rows refer to is there. In many
+ * short snapshots; nothing is written.
+ */
+export async function checkDatabase(
+  database: Database,
+  payload: PayloadCodec | undefined,
+  given: MaintenanceCheckOptions | undefined,
+): Promise<CheckReport> {
+  const known = ["signal", "rowsPerSlice", "onProgress"] as const;
+  const { signal, rowsPerSlice, onProgress } = optionsOf(given, known);
+  givenSignal(signal);
+  givenFunction("onProgress", onProgress);
+  const rowsMax = checkedRowsPerSlice(rowsPerSlice);
+  const findings = new Findings();
+  const tools = toolsOf(database, payload);
+  const tables: CheckedTable[] = [];
+  for (const check of allChecks) {
+    let rows = 0;
+    for await (const slice of slicesOf(database, check, rowsMax, signal)) {
+      if (slice instanceof Error) findings.unreadable(check.table, slice);
+      else {
+        findings.add(slice.damaged(tools));
+        rows += slice.rows;
+        onProgress?.({ table: check.table, rows });
+      }
+    }
+    tables.push({ table: check.table, rows });
+  }
+  return { tables, ...findings.report };
+}
+
+/** The slices of a table. Where one cannot be read its rows are read one by one, and the first that cannot be ends it. */
+async function* slicesOf(
+  database: Database,
+  check: TableCheck,
+  rowsPerSlice: number,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<CheckedSlice | Error> {
+  let after: object | undefined;
+  let rowsMax = rowsPerSlice;
+  for (;;) {
+    const input = { check, after, rowsMax, bytesMax: bytesPerSlice };
+    const slice = await readSlice(database, input, signal);
+    await database.pause();
+    if (slice instanceof Error && rowsMax > 1) rowsMax = 1;
+    else {
+      yield slice;
+      if (slice instanceof Error || slice.last === undefined) return;
+      after = slice.last;
+    }
+  }
+}
+
+/** A slice, or why the database cannot read it. */
+async function readSlice(
+  database: Database,
+  input: CheckSlice,
+  signal: AbortSignal | undefined,
+): Promise<CheckedSlice | Error> {
+  try {
+    return await database.read(checkSlice, input, { signal });
+  } catch (error) {
+    if (isHoldfastError(error) && unreadableCodes.has(error.code)) return error;
+    throw error;
+  }
+}
+
+/** What a read fails with when the stored bytes are to blame. */
+const unreadableCodes: ReadonlySet<string> = new Set([
+  "CORRUPT_ROW",
+  "DATABASE_DAMAGED",
+]);
+
+class Findings {
+  readonly #damaged: DamagedRow[] = [];
+  #more = 0;
+  #isComplete = true;
+
+  add(found: readonly DamagedRow[]): void {
+    for (const row of found)
+      if (this.#damaged.length < damagedMax) this.#damaged.push(row);
+      else this.#more += 1;
+  }
+
+  unreadable(table: string, { message }: Error): void {
+    this.#isComplete = false;
+    this.add([{ table, key: "", reason: message }]);
+  }
+
+  get report(): Omit<CheckReport, "tables"> {
+    return {
+      damaged: this.#damaged,
+      moreDamaged: this.#more,
+      isComplete: this.#isComplete,
+    };
+  }
+}
+
+/** What is stored may be larger than the limits of today. */
+function toolsOf(
+  database: Database,
+  payload: PayloadCodec | undefined,
+): CheckTools {
+  const codec = valueCodec({
+    sha256Hex: database.sha256Hex,
+    limits: { charactersMax: Number.MAX_SAFE_INTEGER },
+    ...(payload && { payload }),
+  });
+  return {
+    decode: (stored: Encoded) => codec.decode(stored),
+    hash: (domain, version, value) => codec.hash(domain, version, value),
+    sha256Hex: database.sha256Hex,
+    bytes: database.bytes,
+  };
+}

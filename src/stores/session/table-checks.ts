@@ -1,0 +1,317 @@
+import { verifiedBlob } from "../../model/blob.ts";
+import type { StoredBlob } from "../../model/blob.ts";
+import type { Encoded } from "../../model/encoded.ts";
+import { parseSessionId } from "../../model/session-id.ts";
+import { integersOf, textsOf } from "../../sql/dialect.ts";
+import { rows } from "../../sql/operation.ts";
+import type { Tx } from "../../sql/operation.ts";
+import { sql } from "../../sql/statement.ts";
+import { blobsThere, readBlobs } from "../blob/read.ts";
+import { byKey, distinct, tableCheck } from "../table-check.ts";
+import type { CheckTools, JudgeRow, TableCheck } from "../table-check.ts";
+import { sessionsOfKeys } from "./session-row.ts";
+import type { SessionMention } from "./session-row.ts";
+import type { ComponentRow } from "./turn-components.ts";
+import type { FrameRow } from "./turn-frames.ts";
+
+interface OwnedRow {
+  readonly session: number;
+}
+
+/**
+ * Rows of a session, which must be there. One that is deleted or being imported
+ * loses or gets its rows in slices, so of those nothing else is asked.
+ */
+export function* inSessions<R extends OwnedRow>(
+  found: readonly R[],
+  judge: (
+    row: R,
+    session: SessionMention,
+    tools: CheckTools,
+  ) => string | undefined = () => undefined,
+): Tx<JudgeRow<R>> {
+  const sessions = yield* sessionsOfKeys(distinct(found, (row) => row.session));
+  return (row, tools) => {
+    const session = sessions.get(row.session);
+    if (session === undefined) return "Its session is missing.";
+    return session.isLiving ? judge(row, session, tools) : undefined;
+  };
+}
+
+/** The same for rows of scopes, of which some belong to no session. */
+export function* inScopes<R extends OwnedRow>(
+  found: readonly R[],
+): Tx<JudgeRow<R>> {
+  const owned = yield* inSessions(found.filter((row) => row.session !== 0));
+  return (row, tools) => (row.session === 0 ? undefined : owned(row, tools));
+}
+
+/** The sessions of some rows that are not deleted; 0, which stands for none, is among them. */
+export function* livingScopes(
+  found: readonly { readonly session: number | null }[],
+): Tx<ReadonlySet<number>> {
+  const sessions = yield* sessionsOfKeys(distinct(found, (row) => row.session));
+  const living = [...sessions.values()].filter(({ isLiving }) => isLiving);
+  return new Set([0, ...living.map(({ key }) => key)]);
+}
+
+interface SessionRow {
+  readonly key: number;
+  readonly id: string;
+  readonly deleted_at: number | null;
+  readonly forked_from: number | null;
+  readonly fork_node: number | null;
+  readonly leaf: number | null;
+  readonly config: Encoded | null;
+  readonly current_frame: string | null;
+  readonly first_user_message: Encoded | null;
+}
+
+const session = tableCheck<SessionRow>({
+  table: "holdfast_session",
+  select: sql`
+    SELECT t.key, t.id, t.deleted_at, t.forked_from, t.fork_node, t.leaf, t.config, t.current_frame, t.first_user_message`,
+  from: sql`FROM holdfast_session t`,
+  ...byKey,
+  weight: sql`COALESCE(length(t.config), 0) + COALESCE(length(t.first_user_message), 0)`,
+  keyOf: ({ key }) => String(key),
+  judge(row, { decode }) {
+    parseSessionId(row.id);
+    if (row.config !== null) decode(row.config);
+    if (row.first_user_message !== null) decode(row.first_user_message);
+    return undefined;
+  },
+  *partners(found) {
+    const living = found.filter((row) => row.deleted_at === null);
+    const nodes = yield* nodesThere([
+      ...distinct(living, ({ leaf }) => leaf),
+      ...distinct(living, (row) => row.fork_node),
+    ]);
+    const sources = yield* sessionsOfKeys(
+      distinct(living, (row) => row.forked_from),
+    );
+    const frames = yield* rows<{ session: number; id: string }>(sql`
+      SELECT f.session, f.id FROM holdfast_session s
+        JOIN holdfast_session_frame f ON f.session = s.key AND f.id = s.current_frame
+      WHERE s.key IN ${integersOf(living.map(({ key }) => key))}`);
+    const framed = new Set(frames.map((frame) => frame.session));
+    return (row) => {
+      if (row.deleted_at !== null) return undefined;
+      const { leaf, fork_node: forkNode, forked_from: source } = row;
+      if (leaf !== null && !nodes.has(leaf))
+        return "The node at which it goes on is missing.";
+      if (forkNode !== null && !nodes.has(forkNode))
+        return "The node at which it was forked is missing.";
+      if (source !== null && !sources.has(source))
+        return "The session from which it was forked is missing.";
+      return row.current_frame !== null && !framed.has(row.key)
+        ? "Its current frame is missing."
+        : undefined;
+    };
+  },
+});
+
+function* nodesThere(keys: readonly number[]): Tx<ReadonlySet<number>> {
+  if (keys.length === 0) return new Set();
+  const found = yield* rows<{ readonly key: number }>(sql`
+    SELECT key FROM holdfast_session_node WHERE key IN ${integersOf(keys)}`);
+  return new Set(found.map(({ key }) => key));
+}
+
+interface OwnedNode extends OwnedRow {
+  readonly key: number;
+  readonly parent: number | null;
+  readonly parent_depth: number | null;
+  readonly depth: number;
+  readonly turn: string;
+  readonly payload: Encoded | null;
+  /** 1 when its parent was removed from a session, which is no damage. */
+  readonly follows_removed: number;
+}
+
+const node = tableCheck<OwnedNode>({
+  table: "holdfast_session_node",
+  select: sql`
+    SELECT t.key, t.session, t.id, t.parent, p.depth AS parent_depth, t.depth, t.turn, t.payload,
+      CASE WHEN EXISTS (SELECT 1 FROM holdfast_session_tombstone m WHERE m.node = t.parent) THEN 1 ELSE 0 END AS follows_removed`,
+  from: sql`FROM holdfast_session_node t LEFT JOIN holdfast_session_node p ON p.key = t.parent`,
+  ...byKey,
+  weight: sql`COALESCE(length(t.payload), 0)`,
+  keyOf: ({ key }) => String(key),
+  judge(row, { decode }) {
+    if (row.payload === null) return "It has no payload.";
+    decode(row.payload);
+    const depth = row.parent === null ? 0 : (row.parent_depth ?? -1) + 1;
+    const isKnown = row.parent === null || row.parent_depth !== null;
+    return isKnown && depth !== row.depth
+      ? "Its depth is not that after its parent's."
+      : undefined;
+  },
+  *partners(found) {
+    const receipts = yield* receiptsOf(found);
+    return yield* inSessions(found, (row, { isImported }) => {
+      // What a fork shared came along without the receipts of its source.
+      if (!isImported && !receipts.has(receiptName(row)))
+        return "The turn that appended it has no receipt.";
+      const isLost = row.parent !== null && row.parent_depth === null;
+      return isLost && row.follows_removed === 0
+        ? "Its parent is missing, and nobody has removed it."
+        : undefined;
+    });
+  },
+});
+
+interface OfTurn extends OwnedRow {
+  readonly turn: string;
+}
+
+function receiptName({ session: owner, turn: name }: OfTurn): string {
+  return `${owner}/${name}`;
+}
+
+/** The receipts of the turns that wrote these rows. */
+function* receiptsOf(found: readonly OfTurn[]): Tx<ReadonlySet<string>> {
+  const receipts = yield* rows<OfTurn>(sql`
+    SELECT session, turn FROM holdfast_session_turn
+    WHERE session IN ${integersOf(distinct(found, (row) => row.session))}
+      AND turn IN ${textsOf(distinct(found, (row) => row.turn))}`);
+  return new Set(receipts.map(receiptName));
+}
+
+interface MarkRow extends OwnedRow {
+  readonly node: number;
+}
+
+const tombstone = tableCheck<MarkRow>({
+  table: "holdfast_session_tombstone",
+  select: sql`SELECT t.session, t.node`,
+  from: sql`FROM holdfast_session_tombstone t`,
+  order: sql`t.session, t.node`,
+  behind: (last) => sql`(t.session, t.node) > (${last.session}, ${last.node})`,
+  keyOf: (row) => `${row.session}/${row.node}`,
+  partners: (found) => inSessions(found),
+});
+
+interface OwnedFrame extends FrameRow, OwnedRow {}
+
+const frame = tableCheck<OwnedFrame>({
+  table: "holdfast_session_frame",
+  select: sql`SELECT t.session, t.id, t.ordinal, t.hash, t.payload, t.blob`,
+  from: sql`FROM holdfast_session_frame t`,
+  order: sql`t.session, t.id`,
+  behind: (last) => sql`(t.session, t.id) > (${last.session}, ${last.id})`,
+  weight: sql`length(t.payload)`,
+  keyOf: (row) => `${row.session}/${row.id}`,
+  judge: (row, { decode, hash }) =>
+    hash("session-frame", 1, decode(row.payload)) === row.hash
+      ? undefined
+      : "Its content has another hash.",
+  *partners(found) {
+    const there = yield* blobsThere(distinct(found, ({ blob }) => blob));
+    const owned = yield* inSessions(found);
+    return (row, tools) =>
+      owned(row, tools) ??
+      (row.blob !== null && !there.has(row.blob) ? noBlob : undefined);
+  },
+});
+
+const noBlob = "The blob that it refers to is missing.";
+
+interface OwnedComponent extends ComponentRow, OwnedRow {}
+
+/** Its hash is of the value in its blob, which is therefore read with it. */
+const component = tableCheck<OwnedComponent>({
+  table: "holdfast_session_component",
+  select: sql`SELECT t.session, t.name, t.version, t.revision, t.hash, t.blob`,
+  from: sql`FROM holdfast_session_component t LEFT JOIN holdfast_blob b ON b.hash = t.blob`,
+  order: sql`t.session, t.name`,
+  behind: (last) => sql`(t.session, t.name) > (${last.session}, ${last.name})`,
+  weight: sql`COALESCE(b.size, 0)`,
+  keyOf: (row) => `${row.session}/${row.name}`,
+  *partners(found) {
+    const stored = yield* readBlobs(distinct(found, ({ blob }) => blob));
+    const blobs = new Map(stored.map((blob) => [blob.hash, blob]));
+    const owned = yield* inSessions(found);
+    return (row, tools) => {
+      const blob = blobs.get(row.blob);
+      if (blob === undefined) return noBlob;
+      return owned(row, tools) ?? faultOfComponent(row, blob, tools);
+    };
+  },
+});
+
+function faultOfComponent(
+  { hash }: OwnedComponent,
+  blob: StoredBlob,
+  tools: CheckTools,
+): string | undefined {
+  const content = verifiedBlob(tools.bytes, blob);
+  const value = tools.decode(new TextDecoder().decode(content) as Encoded);
+  return tools.hash("session-value", 1, value) === hash
+    ? undefined
+    : "Its value has another hash.";
+}
+
+interface UsageRow extends OfTurn {
+  readonly key: number;
+}
+
+const usage = tableCheck<UsageRow>({
+  table: "holdfast_session_usage",
+  select: sql`
+    SELECT t.key, t.session, t.turn, t.ordinal, t.at, t.source, t.model, t.input_tokens, t.output_tokens,
+      t.cache_read_tokens, t.cache_write_tokens, t.reasoning_tokens`,
+  from: sql`FROM holdfast_session_usage t`,
+  ...byKey,
+  keyOf: ({ key }) => String(key),
+  *partners(found) {
+    const receipts = yield* receiptsOf(found);
+    return yield* inSessions(found, (row) =>
+      receipts.has(receiptName(row))
+        ? undefined
+        : "The turn that wrote it has no receipt.",
+    );
+  },
+});
+
+interface ReceiptRow extends OfTurn {
+  readonly hash: string;
+  readonly parts: string;
+  readonly result: string;
+}
+
+const turn = tableCheck<ReceiptRow>({
+  table: "holdfast_session_turn",
+  select: sql`SELECT t.session, t.turn, t.hash, t.parts, t.result, t.committed_at`,
+  from: sql`FROM holdfast_session_turn t`,
+  order: sql`t.session, t.turn`,
+  behind: (last) => sql`(t.session, t.turn) > (${last.session}, ${last.turn})`,
+  weight: sql`length(t.parts) + length(t.result)`,
+  keyOf: receiptName,
+  judge(row) {
+    const result: unknown = JSON.parse(row.result);
+    return typeof result === "object" && result !== null && "nodes" in result
+      ? undefined
+      : "It is no receipt.";
+  },
+  partners: (found) =>
+    inSessions(found, (row, { id, generation, isImported }, { hash }) => {
+      // Those that were imported name the session they were made in.
+      if (isImported) return undefined;
+      const parts: unknown = JSON.parse(row.parts);
+      return hash("session-turn", 1, [id, generation, row.turn, parts]) ===
+        row.hash
+        ? undefined
+        : "Its parts have another hash.";
+    }),
+});
+
+export const sessionChecks: readonly TableCheck[] = [
+  session,
+  node,
+  tombstone,
+  frame,
+  component,
+  usage,
+  turn,
+];
