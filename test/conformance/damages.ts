@@ -933,4 +933,11 @@ export const damages: readonly Damage[] = [
       'holdfast_owner odd: Expected an owner id such as "Own_#ARZ#NDEKTSV#RRFFQ#G#FAV", got "odd": the prefix is another one.',
     ],
   ],
+  [
+    "holdfast_app_migration",
+    "UPDATE holdfast_app_migration SET position = 1 WHERE app = 'shop'",
+    [
+      "holdfast_app_migration shop/#: Its app lacks migrations before the last.",
+    ],
+  ],
 ];

@@ -5,6 +5,7 @@ import { valueCodec } from "../../model/value-codec.ts";
 import { storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
+import { appMigrationChecks } from "../app-migration/table-checks.ts";
 import { artifactChecks } from "../artifact/table-checks.ts";
 import { attachmentChecks } from "../attachment/table-checks.ts";
 import { awaitChecks } from "../await-event/table-checks.ts";
@@ -85,6 +86,7 @@ const allChecks: readonly TableCheck[] = [
   ...scheduleChecks,
   ...triggerChecks,
   ...ownerChecks,
+  ...appMigrationChecks,
   tick,
 ];
 
