@@ -41,6 +41,7 @@ const origins: Readonly<Record<ErrorCode, ErrorOrigin>> = {
   DATABASE_DAMAGED: "store",
   DATABASE_BUSY: "store",
   DISK_FULL: "store",
+  DISK_FAILED: "store",
   BATCH_ROLLED_BACK: "store",
   TRANSACTION_CONFLICT: "store",
   CONNECTION_LOST: "store",

@@ -36,6 +36,7 @@ const retryability = {
   DATABASE_DAMAGED: "final",
   DATABASE_BUSY: "retryable",
   DISK_FULL: "retryable",
+  DISK_FAILED: "retryable",
   BATCH_ROLLED_BACK: "retryable",
   TRANSACTION_CONFLICT: "retryable",
   CONNECTION_LOST: "retryable",

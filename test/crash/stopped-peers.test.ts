@@ -1,4 +1,6 @@
+import { symlinkSync } from "node:fs";
 import { describe, expect, test } from "vitest";
+import { rejection } from "../conformance/backend.ts";
 import { addNote, noteCount } from "../conformance/notes.ts";
 import { Child } from "./child.ts";
 import { withFile } from "./neighbours.ts";
@@ -27,6 +29,50 @@ describe("a peer that is stopped", () => {
       }
     }),
   );
+
+  test("while it holds the write lock is named, with what to do, by those who give up; then they go on", () =>
+    withFile(async (folder) => {
+      const database = await folder.open({ busyTimeout: "100 ms" });
+      const holder = new Child("lock-holder.ts", [
+        folder.file(),
+        "write",
+        60_000,
+      ]);
+      await holder.reported(1);
+      const { pid } = holder.process;
+      const refused = async (): Promise<object> =>
+        rejection(database.write(addNote, { id: "in vain" }));
+      try {
+        const running = await refused();
+        holder.process.kill("SIGSTOP");
+        const stopped = await refused();
+        symlinkSync(folder.file(), folder.file("link.db"));
+        const opened = rejection(
+          folder.open({ busyTimeout: 50 }, {}, "link.db"),
+        );
+        for (const error of [running, stopped, await opened])
+          expect(error).toMatchObject({
+            code: "DATABASE_BUSY",
+            retryable: true,
+          });
+        // Only Linux tells who holds a lock.
+        if (process.platform !== "linux") return;
+        expect(running).toMatchObject({
+          message: expect.stringContaining(`Process ${pid} (`),
+          details: { budgetMs: 100, holder: { pid, isStopped: false } },
+        });
+        for (const error of [stopped, await opened])
+          expect(error).toMatchObject({
+            message: expect.stringContaining(`kill -CONT ${pid}`),
+            details: { holder: { pid, isStopped: true } },
+          });
+      } finally {
+        holder.process.kill("SIGCONT");
+        holder.kill();
+        await holder.ended;
+      }
+      await database.write(addNote, { id: "afterwards" });
+    }));
 
   test("before we join is alive, in nobody's way, and told what it missed when it goes on", () =>
     withFile(async (folder, start) => {

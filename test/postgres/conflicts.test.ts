@@ -212,6 +212,7 @@ describe("statements the server refuses", () => {
       () => raise("53100"),
       { code: "DISK_FULL", retryable: true },
     ],
+    ["a failing disk", () => raise("58030"), { code: "DISK_FAILED" }],
     ["damaged data", () => raise("XX001"), { code: "DATABASE_DAMAGED" }],
   ];
 

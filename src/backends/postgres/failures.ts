@@ -53,6 +53,13 @@ export function statementFailure(
         "The server's disk is full; nothing of this call was stored. Free some space and try again.",
         { sqlstate },
       );
+    case "58030":
+      return new HoldfastError(
+        "DISK_FAILED",
+        "The server's disk reported an error; nothing of this call was stored. Try again. " +
+          "If it lasts, look into the server's log and at the health of its disk.",
+        { sqlstate },
+      );
     case "25006":
       return readOnly(access);
     case "42501":

@@ -148,7 +148,12 @@ function rollBackQuietly(connection: Connection): void {
   }
 }
 
-const tellingCodes = new Set(["DISK_FULL", "SCHEMA_NEWER", "DATABASE_DAMAGED"]);
+const tellingCodes = new Set([
+  "DISK_FULL",
+  "DISK_FAILED",
+  "SCHEMA_NEWER",
+  "DATABASE_DAMAGED",
+]);
 
 function lostBatch(connection: Connection, error: unknown): HoldfastError {
   const cause =

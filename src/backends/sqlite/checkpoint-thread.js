@@ -11,7 +11,7 @@ import {
 import { createRequire } from "node:module";
 import { parentPort, workerData } from "node:worker_threads";
 import { findCut } from "./log-file.js";
-import { logReaders } from "./log-readers.js";
+import { logReaders } from "./log-holders.js";
 
 /** The same copy of SQLite as the writer's: file locks are shared only within one. */
 function openConnection({ driver, modulePath, path, busyMs }) {

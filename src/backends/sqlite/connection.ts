@@ -11,6 +11,7 @@ import type {
 } from "../../sql/statement.ts";
 import type { RawConnection, RawStatement } from "./drivers.ts";
 import { sqliteCode, statementFailure } from "./failures.ts";
+import type { IndexName } from "./failures.ts";
 import type { HoldfastError } from "../../model/errors.ts";
 
 /**
@@ -20,6 +21,8 @@ import type { HoldfastError } from "../../model/errors.ts";
  */
 export class Connection {
   readonly #raw: RawConnection;
+  /** Named when its disk fails; in memory there is none. */
+  readonly #path: string | undefined;
   readonly #prepared = new Map<Template | string, RawStatement>();
   /** Bytes bound since the last reset: what a batch is sliced by. */
   boundBytes = 0;
@@ -31,8 +34,9 @@ export class Connection {
   /** What the connection is used for just now; in memory it takes turns. */
   access: "read" | "write";
 
-  constructor(raw: RawConnection, access: "read" | "write") {
+  constructor(raw: RawConnection, access: "read" | "write", path?: string) {
     this.#raw = raw;
+    this.#path = path;
     this.access = access;
   }
 
@@ -105,9 +109,9 @@ export class Connection {
   }
 
   failure(error: unknown): HoldfastError {
-    return statementFailure(error, this.access, (table, columns) =>
-      this.#indexName(table, columns),
-    );
+    const indexName: IndexName = (table, columns) =>
+      this.#indexName(table, columns);
+    return statementFailure(error, this.access, indexName, this.#path);
   }
 
   close(): void {

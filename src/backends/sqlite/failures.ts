@@ -44,6 +44,7 @@ export function statementFailure(
   error: unknown,
   access: "read" | "write",
   indexName: IndexName,
+  path?: string,
 ): HoldfastError {
   if (isHoldfastError(error)) return error;
   const message = error instanceof Error ? error.message : String(error);
@@ -53,6 +54,8 @@ export function statementFailure(
       return constraintFailure(message, indexName, because);
     case "FULL":
       return diskFull(because);
+    case "IOERR":
+      return diskFailed(error, path);
     case "READONLY":
       return access === "read"
         ? new HoldfastError(
@@ -106,6 +109,22 @@ function diskFull(options?: { readonly cause: unknown }): HoldfastError {
     "The disk (or the database's size limit) is full; nothing of this call was stored. Free some space and try again.",
     {},
     options,
+  );
+}
+
+/** The disk, or what stands for one, refused to read or write; SQLite says at what, as in SQLITE_IOERR_WRITE. */
+export function diskFailed(error: unknown, path?: string): HoldfastError {
+  const { code, errcode, message } = error as Partial<
+    Record<"code" | "errcode" | "message", unknown>
+  >;
+  const reason = String(errcode ?? code ?? message);
+  const file = path === undefined ? "the database" : `"${path}"`;
+  return new HoldfastError(
+    "DISK_FAILED",
+    `The disk reported an error while SQLite used the files of ${file} (${reason}); nothing of this call was stored. ` +
+      "Try again. If it lasts, look at the system's log (dmesg) and at the disk's health, mounts and quotas, and move the database to a sound disk or restore a backup.",
+    { path, reason },
+    { cause: error },
   );
 }
 

@@ -192,8 +192,8 @@ export class LogFlusher implements Flusher {
     const reason = (error as Partial<Error>).message ?? String(error);
     this.#failure ??= new HoldfastError(
       "FLUSH_FAILED",
-      `The write-ahead log could not be flushed (${reason}), so what was read or written last may not survive a crash. Check the disk, then close and reopen the database.`,
-      { reason },
+      `The write-ahead log of "${this.#log.database}" could not be flushed (${reason}), so what was read or written last may not survive a crash. Check the disk, then close and reopen the database.`,
+      { reason, path: this.#log.database },
     );
     return this.#failure;
   }

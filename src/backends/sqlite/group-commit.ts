@@ -9,6 +9,7 @@ import { nextRetryMs } from "./busy.ts";
 import { CallQueue } from "./call.ts";
 import type { Call } from "./call.ts";
 import type { Connection } from "./connection.ts";
+import { databaseBusy } from "./database-busy.ts";
 import type { Flusher } from "./flusher.ts";
 
 type Committed = Extract<BatchResult, { kind: "committed" }>;
@@ -16,6 +17,8 @@ type Committed = Extract<BatchResult, { kind: "committed" }>;
 export interface GroupCommitOptions {
   readonly limits: BatchLimits;
   readonly busyBudgetMs: number;
+  /** The file whose lock others may hold, if it is one. */
+  readonly path: string;
   readonly queueCallsMax: number;
   /** What the first call of all waits for; run again by the next one if it fails. */
   readonly prepare: (() => Promise<void>) | undefined;
@@ -338,13 +341,13 @@ export class GroupCommit {
     const nowMs = monotonicMs();
     this.#busySinceMs ??= nowMs;
     this.#meters.busyRetries += 1;
-    const { busyBudgetMs } = this.#options;
+    const { busyBudgetMs, path } = this.#options;
     const busySinceMs = this.#busySinceMs;
     const outOfPatience = this.#queue.takeWhere(
       (call) => nowMs - Math.max(call.sinceMs, busySinceMs) >= busyBudgetMs,
     );
     for (const call of outOfPatience)
-      settleFailed(call, databaseBusy(busyBudgetMs));
+      settleFailed(call, databaseBusy(busyBudgetMs, path));
     const willBeTold = this.#options.onBusy();
     this.#retryMs = nextRetryMs(this.#retryMs, willBeTold);
     const retry = (): void => {
@@ -379,15 +382,6 @@ export class GroupCommit {
 /** Whether it does not pass by itself. */
 function isLasting({ code }: HoldfastError): boolean {
   return code === "SCHEMA_NEWER" || code === "DATABASE_DAMAGED";
-}
-
-export function databaseBusy(budgetMs: number): HoldfastError {
-  return new HoldfastError(
-    "DATABASE_BUSY",
-    `Another process held the database's lock for ${budgetMs} ms; nothing was done. ` +
-      "Try again, and look for a process with a long transaction on this file.",
-    { budgetMs },
-  );
 }
 
 function settleFailed(call: Call, error: HoldfastError): void {

@@ -2,7 +2,7 @@ import { accessSync, constants } from "node:fs";
 import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
 import { optionInvalid } from "../option-checks.ts";
 import { loadDriver } from "./drivers.ts";
-import { sqliteCode } from "./failures.ts";
+import { diskFailed, sqliteCode } from "./failures.ts";
 import { Opening } from "./opening.ts";
 import { settingsOf } from "./options.ts";
 import type { SqliteOptions, SqliteSeams } from "./options.ts";
@@ -80,6 +80,9 @@ function openFailure(error: unknown, path: string, readOnly: boolean): unknown {
         { path },
         because,
       );
+    case "IOERR":
+    case "EIO":
+      return diskFailed(reason, path);
     case "READONLY":
     case "CANTOPEN":
     case "EACCES":

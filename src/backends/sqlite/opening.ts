@@ -29,7 +29,8 @@ import type { Driver } from "./drivers.ts";
 import { prepareFile, registerFile } from "./file.ts";
 import { LogFlusher, noFlusher } from "./flusher.ts";
 import type { Flusher } from "./flusher.ts";
-import { GroupCommit, databaseBusy } from "./group-commit.ts";
+import { databaseBusy } from "./database-busy.ts";
+import { GroupCommit } from "./group-commit.ts";
 import type { GroupCommitOptions } from "./group-commit.ts";
 import { HeavyReads } from "./heavy/heavy-reads.ts";
 import { logCutShort } from "./log-cut-short.ts";
@@ -236,7 +237,7 @@ export class Opening {
   ): Promise<void> {
     const { busyBudgetMs, clock } = this.#settings;
     if (!(await checkpointer.makeLogSound(busyBudgetMs)))
-      throw databaseBusy(busyBudgetMs);
+      throw databaseBusy(busyBudgetMs, this.#path);
     const registration = {
       owner: this.#owner,
       host: hostname(),
@@ -296,6 +297,7 @@ export class Opening {
       const connection = new Connection(
         this.#driver.open(path, { readOnly }),
         readOnly ? "read" : "write",
+        path,
       );
       try {
         connection.set(pragmas);
@@ -320,6 +322,7 @@ export class Opening {
     return new GroupCommit(writer, flusher, this.#meters, {
       limits,
       busyBudgetMs,
+      path: this.#path,
       queueCallsMax,
       beforeBatch: schemaGuard(writer),
       ...told,
@@ -352,7 +355,7 @@ export class Opening {
       action,
       busyBudgetMs,
       () => (this.#meters.busyRetries += 1),
-      () => databaseBusy(busyBudgetMs),
+      () => databaseBusy(busyBudgetMs, this.#path),
     );
   }
 

@@ -6,9 +6,10 @@ import type { Tx } from "../../sql/operation.ts";
 import type { SqlValue } from "../../sql/statement.ts";
 import { retryWhileBusy } from "./busy.ts";
 import type { Connection } from "./connection.ts";
+import { databaseBusy } from "./database-busy.ts";
 import { Busy, TransactionEnded, drive } from "./drive.ts";
+import { sqliteCode } from "./failures.ts";
 import type { FlushWitness, Flusher } from "./flusher.ts";
-import { databaseBusy } from "./group-commit.ts";
 
 export interface ReaderOptions {
   /** In memory there is one connection: reads run between batches and may not write. */
@@ -65,7 +66,9 @@ export class Reader implements FlushWitness<SqlValue | undefined> {
       if ("error" in snapshot) throw snapshot.error;
       return snapshot.value;
     } catch (error) {
-      return tracedFailure(error);
+      // Beside statements the driver is also asked for the snapshot's version.
+      const isRaw = sqliteCode(error) !== undefined;
+      return tracedFailure(isRaw ? this.#connection.failure(error) : error);
     }
   }
 

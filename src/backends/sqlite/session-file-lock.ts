@@ -3,7 +3,7 @@ import { basename, dirname } from "node:path";
 import { monotonicMs, sleep } from "../../host/timers.ts";
 import { nextRetryMs, retryWhileBusy } from "./busy.ts";
 import type { Driver } from "./drivers.ts";
-import { databaseBusy } from "./group-commit.ts";
+import { databaseBusy } from "./database-busy.ts";
 import { holdLockFile } from "./lock-file.js";
 
 export interface LockOptions {
