@@ -4,7 +4,7 @@ import type { Dialect } from "./dialect.ts";
 import { migrations as embedded } from "./migrations.generated.ts";
 import { row, rows, run } from "./operation.ts";
 import type { Tx } from "./operation.ts";
-import { spelled, sql } from "./statement.ts";
+import { postgresScript, spelled, sql } from "./statement.ts";
 
 /** One step of the schema, spelled for both databases. Forward only. */
 export interface Migration {
@@ -45,15 +45,35 @@ export function* migrate(context: MigrationContext): Tx<readonly number[]> {
   const applied = yield* verify(context, tables, known);
   if (tables.length === 0) yield* createMigrationTable();
   const pending = known.slice(applied.length);
-  for (const migration of pending) {
-    for (const statement of statementsOf(migration[context.dialect]))
-      yield* run(spelled({ sqlite: statement, postgres: statement }));
-    const schemaHash = context.hash(yield* fingerprint());
-    yield* run(sql`
-      INSERT INTO holdfast_migration (number, name, checksum, schema_hash, applied_at)
-      VALUES (${migration.number}, ${migration.name}, ${migration.checksum[context.dialect]}, ${schemaHash}, ${context.now})`);
-  }
+  for (const migration of pending) yield* apply(migration, context.dialect);
+  yield* record(pending, context);
   return pending.map((migration) => migration.number);
+}
+
+/** A server is away, so there a migration goes as one text. */
+function* apply(migration: Migration, dialect: Dialect): Tx<void> {
+  if (dialect === "postgres")
+    return void (yield* run(postgresScript(migration.postgres)));
+  for (const statement of statementsOf(migration.sqlite))
+    yield* run(spelled({ sqlite: statement, postgres: statement }));
+}
+
+/** Those applied together have one fingerprint, that of the last: nobody has seen what was between them. */
+function* record(
+  pending: readonly Migration[],
+  { dialect, hash, now }: MigrationContext,
+): Tx<void> {
+  if (pending.length === 0) return;
+  const schemaHash = hash(yield* fingerprint());
+  const values = pending
+    .map(
+      ({ number, name, checksum }) =>
+        sql`(${number}, ${name}, ${checksum[dialect]}, ${schemaHash}, ${now})`,
+    )
+    .reduce((all, each) => sql`${all}, ${each}`);
+  yield* run(sql`
+    INSERT INTO holdfast_migration (number, name, checksum, schema_hash, applied_at)
+    VALUES ${values}`);
 }
 
 /**

@@ -25,6 +25,8 @@ export class Template {
   readonly pieces: readonly Piece[];
   readonly sqlite: string;
   readonly postgres: string;
+  /** Several statements in one text: only migrations on Postgres are. */
+  readonly isScript: boolean;
   /** True where the number of changed rows means something. */
   readonly counts: boolean;
   /** A conservative reading of the verb: anything but a plain query counts as a write. */
@@ -36,8 +38,9 @@ export class Template {
   /** True when a violated constraint proves it: an app's table may keep half of a statement (ON CONFLICT FAIL). */
   readonly tracelessWhenRefused: boolean;
 
-  constructor(pieces: readonly Piece[]) {
+  constructor(pieces: readonly Piece[], isScript = false) {
     this.pieces = pieces;
+    this.isScript = isScript;
     // better-sqlite3 takes `?1` for a name, so SQLite gets bare marks.
     this.sqlite = pieces
       .map((piece) => piece.sqlite)
@@ -48,7 +51,7 @@ export class Template {
       .join("")
       .trim();
     const text = bare(this.sqlite);
-    refuseSeveral(text);
+    if (!isScript) refuseSeveral(text);
     refuseControl(text);
     this.counts = /^(INSERT|UPDATE|DELETE|WITH)\b/i.test(text);
     this.writes = !/^(SELECT|VALUES)\b/i.test(text);
@@ -135,6 +138,11 @@ function afterNested({ nested }: Shape, template: Template): Shape {
 /** Text that each database spells its own way; only sql/dialect.ts calls this. */
 export function spelled(piece: Piece): Statement {
   return new Statement(new Template([piece]), []);
+}
+
+/** Several statements without parameters, sent to Postgres as they are and in one go. */
+export function postgresScript(text: string): Statement {
+  return new Statement(new Template([sameEverywhere(text)], true), []);
 }
 
 function isStatement(value: Parameter | Statement): value is Statement {

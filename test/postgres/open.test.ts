@@ -11,6 +11,7 @@ import { sql } from "../../src/sql/statement.ts";
 import type { Database } from "../../src/stores/database.ts";
 import { rejection } from "../conformance/backend.ts";
 import { serverUrl, urlWith, withNewPlace } from "./place.ts";
+import { questionsDuring } from "./round-trips.ts";
 import { migrationNumbers, ownTableNames } from "../fixtures/schema.ts";
 
 const password = "s3cret-Pa55word";
@@ -55,6 +56,21 @@ describe("opening", () => {
         [...ownTableNames, "holdfast_migration"].toSorted(),
       );
     }));
+
+  test.each([{ prepare: true }, { prepare: false }])(
+    "an existing schema is opened with five questions at most, a new one with few (%o)",
+    (options) =>
+      withNewPlace(async (place) => {
+        const opening = async (url: string): Promise<void> => {
+          await place.open(options, url);
+        };
+        // Without a clock of its own, so the server's is measured too.
+        const made = await questionsDuring(place.url, opening);
+        expect(made).toBeLessThanOrEqual(17 + migrationNumbers.length);
+        const found = await questionsDuring(place.url, opening);
+        expect(found).toBeLessThanOrEqual(5);
+      }),
+  );
 
   test("a user who may not use the schema is told so, and nothing is made elsewhere", () =>
     withNewPlace(async (place) => {

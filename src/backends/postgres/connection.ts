@@ -80,8 +80,13 @@ export class Connection {
         connection.#wire.failed,
       ]);
       connection.#wire.settle();
-      if (target.texts.wish !== undefined)
-        await connection.command(target.texts.wish).catch(() => undefined);
+      const { wish } = target.texts;
+      // Nobody waits for the answer: what comes next is on its way meanwhile.
+      if (wish !== undefined)
+        connection
+          .#session(constant(wish))
+          .simple()
+          .catch(() => undefined);
       return connection;
     } catch (error) {
       connection.discard();
@@ -116,6 +121,10 @@ export class Connection {
     try {
       parameters.forEach((value, index) => checkParameter(value, index + 1));
       if (this.#lost) throw connectionLost();
+      if (template.isScript) {
+        await this.#session(asLiteral([template.postgres])).simple();
+        return { rows: [], count: 0 };
+      }
       const result = await this.#session(
         this.#templates.literalOf(template),
         ...parameters.map(bound),
@@ -160,6 +169,11 @@ export class Connection {
   /** Session control outside transactions, e.g. LISTEN. */
   async command(text: string): Promise<void> {
     await this.#control(text);
+  }
+
+  /** The rows of a text of ours without parameters: with them, a statement that is new to the session takes two round trips. */
+  async ask(text: string): Promise<readonly object[]> {
+    return this.#control(text);
   }
 
   /** Says goodbye and waits until the server has let go. */

@@ -1,7 +1,6 @@
 import { systemEntropy } from "../../host/entropy.ts";
 import { sha256Hex } from "../../host/hash.ts";
 import { keepAlive } from "../../host/timers.ts";
-import { sql } from "../../sql/statement.ts";
 import type { Database, Durability } from "../../stores/database.ts";
 import { Connection } from "./connection.ts";
 import type { Target } from "./connection.ts";
@@ -10,7 +9,7 @@ import { checkUrl, loadDriver } from "./driver.ts";
 import { settingsOf } from "./options.ts";
 import type { PostgresOptions, Settings } from "./options.ts";
 import { TemplateTexts } from "./qualified.ts";
-import { prepareSchema } from "./schema.ts";
+import { lookAtSchema, prepareSchema } from "./schema.ts";
 import { ServerClock } from "./server-clock.ts";
 import { sessionTexts } from "./session-texts.ts";
 
@@ -51,18 +50,27 @@ async function openAt(url: string, settings: Settings): Promise<Database> {
   }
 }
 
+/** Of the time; each is a round trip, and more are taken once the database is open. */
+const samplesWhileOpening = 2;
+
+/** A schema that is there and current costs four round trips after the greeting, and a fifth that nobody waits for. */
 async function openOn(
   connection: Connection,
   target: Target,
   settings: Settings,
 ): Promise<Database> {
-  const durability = await durabilityOf(connection, settings);
+  const found = await lookAtSchema(connection, settings.schema);
+  const durability = durabilityOf(
+    settings,
+    found === undefined ? await fsyncOf(connection) : found.fsync,
+  );
   const serverClock =
     settings.clock === undefined ? new ServerClock(settings.warn) : undefined;
-  await serverClock?.measure(connection);
+  await serverClock?.measure(connection, samplesWhileOpening);
   const clock = settings.clock ?? serverClock;
   if (clock === undefined) throw new Error("There is always a clock.");
-  await prepareSchema(connection, settings.schema, clock.now());
+  if (found?.isCurrent !== true)
+    await prepareSchema(connection, settings.schema, clock.now());
   return new PostgresDatabase({
     open: (events, signal) => Connection.open(target, events, signal),
     connection,
@@ -75,16 +83,19 @@ async function openOn(
   });
 }
 
-/** What an acknowledgement is worth is for the server to say. */
-async function durabilityOf(
-  connection: Connection,
-  { durability, warn }: Settings,
-): Promise<Durability> {
-  const { rows } = await connection.query(
-    sql`SELECT current_setting('fsync', true) AS fsync`,
+async function fsyncOf(connection: Connection): Promise<string | null> {
+  const [found] = await connection.ask(
+    "SELECT current_setting('fsync', true) AS fsync",
   );
-  const [found] = rows as readonly { readonly fsync: string | null }[];
-  if (durability === "normal" || found?.fsync !== "off") return durability;
+  return (found as { readonly fsync: string | null }).fsync;
+}
+
+/** What an acknowledgement is worth is for the server to say. */
+function durabilityOf(
+  { durability, warn }: Settings,
+  fsync: string | null,
+): Durability {
+  if (durability === "normal" || fsync !== "off") return durability;
   warn({
     code: "FSYNC_OFF",
     message:

@@ -3,10 +3,65 @@ import { HoldfastError } from "../../model/errors.ts";
 import { migrate, schemaNewer, schemaNumber } from "../../sql/migrations.ts";
 import { row, run } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
+import { migrations } from "../../sql/migrations.generated.ts";
+import { ownColumns } from "../../sql/dialect.ts";
 import { spelled, sql } from "../../sql/statement.ts";
+import type { Statement } from "../../sql/statement.ts";
 import type { Connection } from "./connection.ts";
 import { lockMsMax } from "./session-texts.ts";
 import { transact } from "./transaction.ts";
+
+/** What one look at a database tells that was opened before. */
+export interface Found {
+  /** The tables are exactly those of this version, so there is nothing to lock and nothing to do. */
+  readonly isCurrent: boolean;
+  readonly fsync: string | null;
+}
+
+/** In one round trip; undefined when our tables are not there or may not be read. */
+export async function lookAtSchema(
+  connection: Connection,
+  schema: string,
+): Promise<Found | undefined> {
+  try {
+    const [row] = await connection.ask(lookText(schema));
+    const { fsync, facts, applied } = row as LookRow;
+    return { isCurrent: isCurrent(applied, facts), fsync };
+  } catch (error) {
+    if (connection.isLost) throw error;
+    return undefined;
+  }
+}
+
+interface LookRow {
+  readonly fsync: string | null;
+  readonly facts: string | null;
+  readonly applied: string | null;
+}
+
+function lookText(schema: string): string {
+  const facts = ownColumns.template.postgres.replaceAll(
+    "current_schema()",
+    `'${schema}'`,
+  );
+  return `SELECT current_setting('fsync', true) AS fsync,
+    array_to_string(ARRAY(${facts}), E'\\n') AS facts,
+    (SELECT string_agg(number || ' ' || checksum || ' ' || schema_hash, E'\\n' ORDER BY number)
+      FROM "${schema}".holdfast_migration) AS applied`;
+}
+
+/** What differs is for the transaction that holds the lock to judge. */
+function isCurrent(applied: string | null, facts: string | null): boolean {
+  const lines = applied?.split("\n") ?? [];
+  const schemaHash = sha256Hex(facts ?? "");
+  return (
+    lines.length === migrations.length &&
+    migrations.every(({ number, checksum }, index) =>
+      lines[index]?.startsWith(`${number} ${checksum.postgres} `),
+    ) &&
+    lines.at(-1)?.endsWith(` ${schemaHash}`) === true
+  );
+}
 
 /** Makes the schema and brings its tables up to date, or refuses them, in one transaction. */
 export async function prepareSchema(
@@ -43,15 +98,13 @@ export async function newerSchema(
 function* prepared(schema: string, now: number): Tx<readonly number[]> {
   yield* lockSchema(schema);
   // Asked first, because IF NOT EXISTS wants the right to create even then.
-  const existing = yield* row(
-    sql`SELECT 1 AS one FROM pg_namespace WHERE nspname = ${schema}`,
+  // Migrations name tables and indexes without a schema: until this
+  // transaction ends, and no longer, the search path is ours and not the app's.
+  const found = yield* row<{ readonly schemas: number }>(
+    said(`SELECT (SELECT count(*) FROM pg_namespace WHERE nspname = '${schema}') AS schemas,
+      set_config('search_path', '"${schema}"', true)`),
   );
-  const creation = `CREATE SCHEMA "${schema}"`;
-  if (existing === undefined)
-    yield* run(spelled({ sqlite: creation, postgres: creation }));
-  // Migrations name tables and indexes without a schema. Until this
-  // transaction ends, and no longer: the search path is the app's.
-  yield* row(sql`SELECT set_config('search_path', ${`"${schema}"`}, true)`);
+  if (found?.schemas === 0) yield* run(said(`CREATE SCHEMA "${schema}"`));
   const current = yield* row<{ readonly name: string | null }>(
     sql`SELECT current_schema() AS name`,
   );
@@ -66,18 +119,21 @@ function* prepared(schema: string, now: number): Tx<readonly number[]> {
  * waiting for many of them is no sign of trouble.
  */
 function* lockSchema(schema: string): Tx<void> {
-  const [first, second] = lockNumbers(schema);
-  yield* row(sql`
-    SELECT set_config('lock_timeout', '60000', true),
-      pg_advisory_xact_lock(${first}::int4, ${second}::int4)`);
+  yield* row(
+    said(`SELECT set_config('lock_timeout', '60000', true),
+      pg_advisory_xact_lock(${lockNumbers(schema).join(", ")})`),
+  );
 }
 
 /** The same for an app, whose statements then wait for locks no longer than usual. */
 export function* lockedForSetUp(schema: string): Tx<void> {
   yield* lockSchema(schema);
-  yield* row(
-    sql`SELECT set_config('lock_timeout', ${String(lockMsMax)}, true)`,
-  );
+  yield* row(said(`SELECT set_config('lock_timeout', '${lockMsMax}', true)`));
+}
+
+/** Composed of checked names, without parameters: see `Connection.ask`. */
+function said(text: string): Statement {
+  return spelled({ sqlite: text, postgres: text });
 }
 
 /** An advisory lock is named by two 32-bit numbers; all of the database share them. */
