@@ -199,5 +199,5 @@ function checkpointOf(step: number, values: object): object {
 function bytesIn(folder: string): number {
   return readdirSync(folder)
     .map((file) => statSync(join(folder, file)).size)
-    .reduce((sum, size) => sum + size, 0);
+    .reduce((sum, bytes) => sum + bytes, 0);
 }

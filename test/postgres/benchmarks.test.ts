@@ -39,9 +39,7 @@ describe("the benchmarks", () => {
     const names = documented();
     expect(names).toContain("processes.death");
     const reports = await tinyRounds(...names);
-    expect(reports.map(({ bench }) => bench).toSorted()).toEqual(
-      names.toSorted(),
-    );
+    expect(new Set(reports.map(({ bench }) => bench))).toEqual(new Set(names));
     for (const { bench, value, skipped } of reports) {
       if (bench === "sessions.langgraph" && skipped !== undefined)
         expect(skipped).toContain("npm ci --prefix bench");
