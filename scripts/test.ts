@@ -28,6 +28,7 @@ const sqliteSuites = [
   "test/backends/sqlite-memory-triggers.test.ts",
   "test/backends/sqlite-file-kernel.test.ts",
   "test/sqlite/batches.test.ts",
+  "test/sqlite/cut-files.test.ts",
   "test/sqlite/due-plans.test.ts",
   "test/sqlite/execution-plans.test.ts",
   "test/sqlite/export-rows.test.ts",

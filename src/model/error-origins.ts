@@ -39,6 +39,7 @@ const origins: Readonly<Record<ErrorCode, ErrorOrigin>> = {
   READ_TOO_LONG: "store",
   CORRUPT_ROW: "store",
   DATABASE_DAMAGED: "store",
+  DATABASE_MOVED: "store",
   DATABASE_BUSY: "store",
   DISK_FULL: "store",
   DISK_FAILED: "store",

@@ -34,6 +34,7 @@ const retryability = {
   READ_TOO_LONG: "final",
   CORRUPT_ROW: "final",
   DATABASE_DAMAGED: "final",
+  DATABASE_MOVED: "final",
   DATABASE_BUSY: "retryable",
   DISK_FULL: "retryable",
   DISK_FAILED: "retryable",

@@ -1,8 +1,11 @@
 import {
   closeSync,
   copyFileSync,
+  existsSync,
   openSync,
   readFileSync,
+  renameSync,
+  unlinkSync,
   writeFileSync,
   writeSync,
 } from "node:fs";
@@ -10,7 +13,8 @@ import { describe, expect, test } from "vitest";
 import type { Progress } from "../../src/backends/sqlite/heavy/heavy-call.ts";
 import { rejection } from "../conformance/backend.ts";
 import { addNote, noteCount } from "../conformance/notes.ts";
-import { fill, heavyReads, withHeavyReads } from "./heavy.ts";
+import type { HeavyReads } from "../../src/backends/sqlite/heavy/heavy-reads.ts";
+import { collected, fill, heavyReads, withHeavyReads } from "./heavy.ts";
 import { withFolder } from "./place.ts";
 import type { Folder } from "./place.ts";
 
@@ -234,6 +238,35 @@ describe("sizes", () => {
       },
       { dbstat: false },
     ));
+});
+
+describe("a file that is replaced while it is open", () => {
+  const everyCall: [
+    string,
+    (heavy: HeavyReads, to: string) => Promise<unknown>,
+  ][] = [
+    ["a quick check", (heavy) => heavy.check()],
+    ["a full check", (heavy) => heavy.check({ full: true })],
+    ["sizes", (heavy) => heavy.sizes()],
+    ["an export", (heavy) => collected(heavy.rows("app_note"))],
+    ["a backup", (heavy, to) => heavy.backup(to)],
+  ];
+
+  test.each(everyCall)("is not what %s looks at", (_, call) =>
+    withHeavyReads(async ({ heavy, folder }) => {
+      folder.shell(["CREATE TABLE app_note (id TEXT)"], "other.db");
+      renameSync(folder.file(), folder.file("moved.db"));
+      renameSync(folder.file("other.db"), folder.file());
+      const error = await rejection(call(heavy, folder.file("backup.db")));
+      expect(error).toMatchObject({ code: "DATABASE_MOVED", retryable: false });
+      expect(error.message).toContain("Close the database");
+      expect(existsSync(folder.file("backup.db"))).toBe(false);
+      unlinkSync(folder.file());
+      expect(
+        await rejection(call(heavy, folder.file("backup.db"))),
+      ).toMatchObject({ code: "DATABASE_MOVED" });
+    }),
+  );
 });
 
 describe("the thread of heavy reads", () => {

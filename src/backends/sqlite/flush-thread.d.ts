@@ -4,10 +4,10 @@ export interface FlushFaults {
   failAfter?: number;
 }
 
+import type { WatchedFiles } from "./cut-files.js";
+
 /** The open log, and the database file it belongs to. */
-export interface OpenLog {
-  readonly fd: number;
-  readonly database: string;
+export interface OpenLog extends WatchedFiles {
   readonly dev: bigint;
   readonly ino: bigint;
 }

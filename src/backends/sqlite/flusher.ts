@@ -4,6 +4,7 @@ import { monotonicMs } from "../../host/timers.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import type { Meters } from "../meters.ts";
 import { databaseClosed } from "../refusals.ts";
+import { noteDatabase, noteLog, watchedSizes } from "./cut-files.js";
 import { flushLog } from "./flush-thread.js";
 import type { FlushFaults, OpenLog } from "./flush-thread.js";
 
@@ -87,8 +88,10 @@ export class LogFlusher implements Flusher {
     this.#tuning = tuning;
     // For writing where possible: Windows flushes only what may be written.
     const fd = openSync(`${database}-wal`, tuning.readOnly ? "r" : "r+");
-    const { dev, ino } = statSync(database, { bigint: true });
-    this.#log = { fd, database, dev, ino };
+    const { dev, ino, size } = statSync(database, { bigint: true });
+    this.#log = { fd, database, dev, ino, seen: watchedSizes() };
+    noteLog(this.#log, fstatSync(fd).size);
+    noteDatabase(this.#log, Number(size));
   }
 
   get inlineCallsMax(): number {

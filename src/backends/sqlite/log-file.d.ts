@@ -18,6 +18,9 @@ export interface LogCut {
 }
 
 export function readLogHeader(fd: number): LogHeader | undefined;
+export function readGeneration(
+  fd: number,
+): { readonly frameBytes: number; readonly generation: bigint } | undefined;
 export function findCut(fd: number): LogCut | undefined;
 export function loggedPages(fd: number): {
   readonly pages: ReadonlySet<number>;

@@ -28,6 +28,21 @@ export function readLogHeader(fd) {
   };
 }
 
+const scratch = Buffer.alloc(24);
+
+/**
+ * What tells one generation of the log from another, without proof: it is
+ * asked for at every flush. The first salt counts them.
+ */
+export function readGeneration(fd) {
+  if (readSync(fd, scratch, 0, 24, 0) < 24) return undefined;
+  if ((scratch.readUInt32BE(0) & ~1) >>> 0 !== magic) return undefined;
+  return {
+    frameBytes: scratch.readUInt32BE(8) + frameHeaderBytes,
+    generation: BigInt(scratch.readUInt32BE(16)),
+  };
+}
+
 /**
  * Where the log was cut short: SQLite reads it up to the first frame whose
  * checksum is wrong, and takes what lies behind for what it is after a crash,
@@ -88,9 +103,8 @@ export function loggedPages(fd) {
 
 /** The number of the page whose frame ends at `end`; 0 where there is a hole. */
 export function pageEndingAt(fd, end, frameBytes) {
-  const bytes = Buffer.alloc(4);
-  readSync(fd, bytes, 0, 4, end - frameBytes);
-  return bytes.readUInt32BE(0);
+  const read = readSync(fd, scratch, 0, 4, end - frameBytes);
+  return read < 4 ? 0 : scratch.readUInt32BE(0);
 }
 
 function* framesOf(fd, { frameBytes }) {

@@ -6,7 +6,7 @@ import { HoldfastError } from "../../../model/errors.ts";
 import { excerpt } from "../../../model/excerpt.ts";
 import type { Driver } from "../drivers.ts";
 import { makeFolder } from "../file.ts";
-import type { HeavyCall } from "./heavy-call.ts";
+import type { HeavyCall, OpenFile } from "./heavy-call.ts";
 import { backupFailure, targetExists } from "./heavy-failures.ts";
 import { inKillableProcess } from "./killable-process.ts";
 import { holdLockFile } from "../lock-file.js";
@@ -21,11 +21,11 @@ const pollMs = 50;
 /** Copies the database to a new file; see `SqliteDatabase.backup` for the promise. */
 export async function backUp(
   driver: Driver,
-  path: string,
+  file: OpenFile,
   to: string,
   { signal, onProgress }: HeavyCall,
 ): Promise<BackupResult> {
-  const target = await prepareTarget(to, path);
+  const target = await prepareTarget(to, file.path);
   const random = Buffer.from(systemEntropy.bytes(8)).toString("hex");
   const temporary = `${target}.tmp-${random}`;
   const lockPath = `${target}.tmp-lock`;
@@ -38,7 +38,7 @@ export async function backUp(
       driver,
       {
         job: "backup",
-        source: { path, target, temporary, lockPath },
+        source: { ...file, target, temporary, lockPath },
         hear(message) {
           if (message.kind === "estimate") growth.start(message.bytes);
           if (message.kind === "written") growth.end(message.bytes);

@@ -1,6 +1,6 @@
 import type { Driver } from "../drivers.ts";
 import { isHoldfastError } from "../../../model/errors.ts";
-import type { HeavyCall } from "./heavy-call.ts";
+import type { HeavyCall, OpenFile } from "./heavy-call.ts";
 import { heavyFailure } from "./heavy-failures.ts";
 import type { HeavyRequests } from "./heavy-requests.ts";
 import { inKillableProcess } from "./killable-process.ts";
@@ -55,13 +55,13 @@ export async function quickCheck(
  */
 export async function fullCheck(
   driver: Driver,
-  path: string,
+  file: OpenFile,
   { signal, onProgress }: HeavyCall,
 ): Promise<CheckReport> {
   try {
     const found = await inKillableProcess<Omit<CheckReport, "ok">>(driver, {
       job: "check",
-      source: { path },
+      source: { ...file },
       hear(message) {
         if (message.kind !== "progress") return;
         onProgress({ done: message.done, total: message.total });

@@ -16,3 +16,10 @@ export interface HeavyCall {
   readonly signal: AbortSignal;
   readonly onProgress: (progress: Progress) => void;
 }
+
+/** The file that is open: where it was, and which one it is. */
+export interface OpenFile {
+  readonly path: string;
+  /** Device and inode, as `identityOf` tells them. */
+  readonly identity: string;
+}

@@ -1,5 +1,5 @@
 // Plain JavaScript, shared by the thread and the process of heavy reads.
-import { closeSync, fdatasyncSync, openSync } from "node:fs";
+import { closeSync, fdatasyncSync, openSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 
 /** How long a statement waits for a lock; nobody's event loop waits with it. */
@@ -16,9 +16,30 @@ export function openWith({ driver, modulePath }, path, readOnly) {
     : new loaded.DatabaseSync(path, { readOnly });
 }
 
+/** Which file a path leads to; undefined when there is none. */
+export function identityOf(path) {
+  const found = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return found && `${found.dev}:${found.ino}`;
+}
+
+/** A path may lead to another file by now, whose state says nothing about ours. */
+function refuseOther({ path, identity }) {
+  if (identityOf(path) === identity) return;
+  throw Object.assign(new Error("the file is no longer at its path"), {
+    code: "DATABASE_MOVED",
+  });
+}
+
 /** The same driver as the writer's; it reads and never changes the file. */
 export function openReadOnly(source) {
+  refuseOther(source);
   const connection = openWith(source, source.path, true);
+  try {
+    refuseOther(source);
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
   for (const pragma of [
     `busy_timeout = ${busyMs}`,
     "mmap_size = 0",

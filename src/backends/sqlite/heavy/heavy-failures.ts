@@ -22,6 +22,13 @@ export function heavyFailure(failure: Failure): HoldfastError {
       {},
       { cause: error },
     );
+  if (failure.code === "DATABASE_MOVED")
+    return new HoldfastError(
+      "DATABASE_MOVED",
+      "The database file was moved, removed or replaced while it was open, so its path leads to nothing or to another file, which was not looked at. Close the database, see what happened to the file, and open it again.",
+      {},
+      { cause: error },
+    );
   if (isBusy(error)) return databaseBusy(busyBudgetMs);
   return statementFailure(error, "read", (table) => table);
 }
@@ -38,8 +45,12 @@ export function backupFailure(failure: Failure, to: string): HoldfastError {
       { path: to },
       because,
     );
-  if (sqlite === "CORRUPT" || sqlite === "NOTADB" || sqlite === "BUSY")
-    return heavyFailure(failure);
+  const isOfSource =
+    failure.code === "DATABASE_MOVED" ||
+    sqlite === "CORRUPT" ||
+    sqlite === "NOTADB" ||
+    sqlite === "BUSY";
+  if (isOfSource) return heavyFailure(failure);
   const reason =
     typeof failure.code === "string" && sqlite === undefined
       ? failure.code

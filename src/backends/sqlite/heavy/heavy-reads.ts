@@ -9,7 +9,8 @@ import type { CheckReport } from "./check.ts";
 import type { Driver } from "../drivers.ts";
 import { checkKey, checkTable, readRows } from "./export-rows.ts";
 import type { RowKey, RowPage } from "./export-rows.ts";
-import type { HeavyCall, HeavyOptions } from "./heavy-call.ts";
+import type { HeavyCall, HeavyOptions, OpenFile } from "./heavy-call.ts";
+import { identityOf } from "./heavy-connection.js";
 import { HeavyRequests } from "./heavy-requests.ts";
 import { measureSizes } from "./sizes.ts";
 import type { StoredSize } from "./sizes.ts";
@@ -51,7 +52,7 @@ const pageBytesMax = 1_048_576;
  */
 export class HeavyReads {
   readonly #driver: Driver;
-  readonly #path: string;
+  readonly #file: OpenFile;
   readonly #maxSnapshotMs: number;
   readonly #dbstat: boolean;
   readonly #requests: HeavyRequests;
@@ -62,13 +63,14 @@ export class HeavyReads {
 
   constructor(parts: HeavyReadsParts) {
     this.#driver = parts.driver;
-    this.#path = parts.path;
+    const { path } = parts;
+    this.#file = { path, identity: identityOf(path) ?? "" };
     this.#maxSnapshotMs = wholeNumber(
       "maxSnapshotMs",
       parts.maxSnapshotMs ?? snapshotMs,
     );
     this.#dbstat = parts.dbstat ?? true;
-    this.#requests = new HeavyRequests(parts.driver, parts.path);
+    this.#requests = new HeavyRequests(parts.driver, this.#file);
   }
 
   /** See `SqliteDatabase.check`. */
@@ -76,7 +78,7 @@ export class HeavyReads {
     refuseUnknown(options, ["full", "signal", "timeout", "onProgress"]);
     return this.#call("check", options, (call) =>
       options.full === true
-        ? this.#inLane(call, () => fullCheck(this.#driver, this.#path, call))
+        ? this.#inLane(call, () => fullCheck(this.#driver, this.#file, call))
         : quickCheck(this.#requests, call),
     );
   }
@@ -85,7 +87,7 @@ export class HeavyReads {
   backup(to: string, options: HeavyOptions = {}): Promise<BackupResult> {
     refuseUnknown(options, ["signal", "timeout", "onProgress"]);
     return this.#call("backup", options, (call) =>
-      this.#inLane(call, () => backUp(this.#driver, this.#path, to, call)),
+      this.#inLane(call, () => backUp(this.#driver, this.#file, to, call)),
     );
   }
 

@@ -1,6 +1,7 @@
 import { Worker } from "node:worker_threads";
 import { later } from "../../../host/timers.ts";
 import type { Driver } from "../drivers.ts";
+import type { OpenFile } from "./heavy-call.ts";
 import { heavyFailure, readerEnded } from "./heavy-failures.ts";
 import type { Failure } from "./heavy-failures.ts";
 
@@ -34,8 +35,9 @@ export class HeavyRequests {
   #worker: Worker | undefined;
   #cancelIdle: (() => void) | undefined;
 
-  constructor(driver: Driver, path: string) {
-    this.#source = { driver: driver.name, modulePath: driver.modulePath, path };
+  constructor(driver: Driver, file: OpenFile) {
+    const { name, modulePath } = driver;
+    this.#source = { driver: name, modulePath, ...file };
   }
 
   ask<T>(job: string, request: object, signal: AbortSignal): Promise<T> {

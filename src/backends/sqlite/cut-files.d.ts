@@ -1,0 +1,10 @@
+/** The open log, its database file, and what was last seen of both. */
+export interface WatchedFiles {
+  readonly fd: number;
+  readonly database: string;
+  readonly seen: BigUint64Array<SharedArrayBuffer>;
+}
+
+export function watchedSizes(): BigUint64Array<SharedArrayBuffer>;
+export function noteLog(files: WatchedFiles, sizeAtFirst: number): boolean;
+export function noteDatabase(files: WatchedFiles, sizeAtFirst: number): boolean;

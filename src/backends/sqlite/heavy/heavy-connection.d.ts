@@ -1,0 +1,1 @@
+export function identityOf(path: string): string | undefined;

@@ -1,0 +1,97 @@
+import { statSync, truncateSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { run } from "../../src/sql/operation.ts";
+import { sql } from "../../src/sql/statement.ts";
+import type { SqliteDatabase } from "../../src/sqlite.ts";
+import { rejection } from "../conformance/backend.ts";
+import { addNote, createNoteTable, noteCount } from "../conformance/notes.ts";
+import { withFolder } from "./place.ts";
+import type { Folder } from "./place.ts";
+
+const body = "x".repeat(1_000);
+
+async function filled(folder: Folder, count: number): Promise<SqliteDatabase> {
+  const database = await folder.open();
+  await database.write("tables", createNoteTable);
+  for (let index = 0; index < count; index += 1)
+    await database.write(addNote, { id: `before-${index}`, body });
+  return database;
+}
+
+/** Nothing is acknowledged any more, and everybody is told why. */
+async function expectStopped(
+  database: SqliteDatabase,
+  reason: string,
+): Promise<void> {
+  const settled = await Promise.allSettled(
+    ["a", "b"].map((id) => database.write(addNote, { id, body })),
+  );
+  for (const result of settled)
+    expect(result).toMatchObject({
+      status: "rejected",
+      reason: { code: "OUTCOME_UNKNOWN", retryable: true },
+    });
+  const stopped = await rejection(database.write(addNote, { id: "c" }));
+  expect(stopped).toMatchObject({ code: "WRITES_STOPPED" });
+  expect((stopped.cause as Error).message).toContain(reason);
+}
+
+describe("a log that is cut off while it is open", () => {
+  test.each<[string, (bytes: number) => number]>([
+    ["in the middle", (bytes) => Math.floor(bytes / 2)],
+    ["by its last frame", (bytes) => bytes - 4_120],
+    ["whole", () => 0],
+  ])(
+    "stops writes when it is cut off %s, and leaves a database that opens",
+    (_, left) =>
+      withFolder(async (folder) => {
+        const database = await filled(folder, 20);
+        const log = `${folder.file()}-wal`;
+        truncateSync(log, left(statSync(log).size));
+        await expectStopped(database, "log was cut off");
+        await database.close();
+        // What SQLite would have made of it: "file is not a database".
+        expect(folder.shell(["PRAGMA integrity_check"])).toEqual([
+          { integrity_check: "ok" },
+        ]);
+        await (await folder.open()).close();
+      }),
+  );
+
+  test("is not confused with one that others empty or restart", () =>
+    withFolder(async (folder) => {
+      const database = await filled(folder, 20);
+      for (const mode of ["TRUNCATE", "RESTART", "PASSIVE"]) {
+        folder.shell([`PRAGMA wal_checkpoint(${mode})`]);
+        await database.write(addNote, { id: `after ${mode} 1`, body });
+        folder.shell(["UPDATE app_note SET body = 'short' WHERE half = 1"]);
+        await database.write(addNote, { id: `after ${mode} 2` });
+        expect(await noteCount(database)).toBeGreaterThan(40);
+      }
+    }));
+});
+
+describe("a database file that is cut off while it is open", () => {
+  test("stops writes", () =>
+    withFolder(async (folder) => {
+      const database = await filled(folder, 200);
+      folder.shell(["PRAGMA wal_checkpoint(TRUNCATE)"]);
+      await database.write(addNote, { id: "now it is seen", body });
+      truncateSync(folder.file(), statSync(folder.file()).size - 40_960);
+      await expectStopped(database, "database file was cut off");
+      await database.close();
+    }));
+
+  test("is not confused with one that a checkpoint makes smaller", () =>
+    withFolder(async (folder) => {
+      const database = await filled(folder, 200);
+      folder.shell(["PRAGMA wal_checkpoint(TRUNCATE)"]);
+      await database.write("empty", () => run(sql`DELETE FROM app_note`));
+      const before = statSync(folder.file()).size;
+      folder.shell(["VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"]);
+      expect(statSync(folder.file()).size).toBeLessThan(before);
+      for (let index = 0; index < 50; index += 1)
+        await database.write(addNote, { id: `after-${index}`, body });
+      expect(await noteCount(database)).toBe(100);
+    }));
+});
