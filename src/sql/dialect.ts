@@ -8,7 +8,21 @@ import type { Statement } from "./statement.ts";
 
 export type Dialect = "sqlite" | "postgres";
 
-/** Locks a root row until the transaction ends. SQLite has one writer, so every row is locked already. NO KEY, so that a child's foreign-key insert does not wait. */
+/**
+ * Locks the rows of a SELECT until the transaction ends, so that what was read
+ * is still so when it writes; others that would change them wait. SQLite has
+ * one writer, so every row is locked already. NO KEY, so that a child's
+ * foreign-key insert does not wait.
+ *
+ * Under `readCommitted` it is what keeps a read and the write after it
+ * together; in a serializable call it saves re-runs. Whoever locks several
+ * rows does so in one order everywhere, by ascending id for example, so that
+ * no two wait for each other.
+ *
+ * @example
+ * const found = yield* row<{ cents: number }>(
+ *   sql`SELECT cents FROM account WHERE id = ${id} ${lockRow}`);
+ */
 export const lockRow: Statement = spelled({
   sqlite: "",
   postgres: "FOR NO KEY UPDATE",

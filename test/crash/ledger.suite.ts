@@ -47,7 +47,7 @@ export function ledgerSuite(
           }),
           { numRuns: isDeep ? 100 : 8, seed },
         );
-        await ended(workers);
+        expect(await ended(workers)).toEqual([0, 0]);
       }));
 
     test("lose none of 200 increments", () =>
@@ -62,7 +62,7 @@ export function ledgerSuite(
         }));
         await Promise.all(workers.map((worker) => doneBy(worker, work)));
         expect((await stored(database)).cents.get(1)).toBe(startCents + 200);
-        await ended(workers);
+        expect(await ended(workers)).toEqual([0, 0]);
       }));
   });
 }
@@ -108,11 +108,9 @@ async function doneBy(
   return JSON.parse(worker.lines[lines] ?? "[]") as readonly boolean[];
 }
 
-async function ended(workers: readonly Child[]): Promise<void> {
-  for (const worker of workers) {
-    worker.tell("end");
-    expect(await worker.ended).toBe(0);
-  }
+function ended(workers: readonly Child[]): Promise<readonly unknown[]> {
+  for (const worker of workers) worker.tell("end");
+  return Promise.all(workers.map((worker) => worker.ended));
 }
 
 interface Entry {
