@@ -95,7 +95,7 @@ async function startServer(
     postgresFlags: [
       "--listen_addresses=127.0.0.1",
       "--unix_socket_directories=",
-      "--max_connections=200",
+      `--max_connections=${process.argv[2] ?? 200}`,
       "--max_wal_size=256MB",
     ],
     onLog: (message) => log.push(message),

@@ -7,6 +7,7 @@ import { Place } from "./place.ts";
 /** A server for tests that make the whole of it fail, so that no other test is hurt. */
 export async function withOwnServer(
   body: (place: Place) => Promise<void>,
+  { connectionsMax = 200 }: { readonly connectionsMax?: number } = {},
 ): Promise<void> {
   const server = spawn(
     process.execPath,
@@ -14,6 +15,7 @@ export async function withOwnServer(
       "--import",
       "tsx",
       fileURLToPath(new URL("embedded-server.ts", import.meta.url)),
+      String(connectionsMax),
     ],
     { stdio: ["pipe", "pipe", "inherit"] },
   );

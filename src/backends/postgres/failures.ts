@@ -88,7 +88,8 @@ export function connectFailure(error: unknown): HoldfastError {
         "The server has no database of that name. Check the URL, or create it with CREATE DATABASE.",
         { sqlstate },
       );
-    // Too many connections, starting up, shutting down: it may answer soon.
+    if (sqlstate === "53300") return noConnectionLeft(sqlstate);
+    // Starting up, shutting down: it may answer soon.
     if (/^(08|53|57P)/.test(sqlstate)) return unreachable(sqlstate);
     return statementFailed(error);
   }
@@ -124,6 +125,15 @@ function unreachable(reason: string): HoldfastError {
     "DATABASE_UNREACHABLE",
     `The server does not accept a connection (${reason}). Check that it runs and that host and port of the URL are right.`,
     { reason },
+  );
+}
+
+function noConnectionLeft(sqlstate: string): HoldfastError {
+  return new HoldfastError(
+    "DATABASE_UNREACHABLE",
+    `The server has no connection left for this user (SQLSTATE ${sqlstate}). Try again when others have closed theirs. ` +
+      "If it recurs, open with a smaller poolSize, raise max_connections or the limit of the role, or put a pooler before the server.",
+    { reason: sqlstate },
   );
 }
 
