@@ -3,8 +3,42 @@ import type { ManualClock } from "../../src/model/clock.ts";
 import { isHoldfastError } from "../../src/model/errors.ts";
 import type { Tx } from "../../src/sql/operation.ts";
 import type { Database } from "../../src/stores/database.ts";
+import { leases, sessions } from "../../src/stores.ts";
+import type { Lease } from "../../src/stores.ts";
 import { Barrier } from "./barrier.ts";
 import { withPlace } from "./place.ts";
+
+/**
+ * Bodies of the app's own are serializable: they see the database as it was
+ * when they began. What they compose of ours must not believe that: either the
+ * body is run again, or it gets the answer that a new snapshot would give.
+ */
+
+export const again = 2;
+export const once = 1;
+
+/** A new session, and the lease of it. */
+export async function heldSession(
+  database: Database,
+  id: string,
+): Promise<Lease> {
+  await sessions(database).create(id);
+  return leaseOf(database, id, "alice");
+}
+
+export async function leaseOf(
+  database: Database,
+  id: string,
+  owner: string,
+): Promise<Lease> {
+  const outcome = await leases(database).acquire(
+    id,
+    { owner, incarnation: owner },
+    { ttl: "10s" },
+  );
+  if (outcome.kind !== "acquired") throw new Error("The lease is not free.");
+  return outcome.lease;
+}
 
 /** A database whose next body is kept waiting with the snapshot that it has. */
 export interface Stale {

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { rejection } from "../conformance/backend.ts";
 import { addNote } from "../conformance/notes.ts";
 import { loadDriver } from "../../src/backends/sqlite/drivers.ts";
+import { identityOf } from "../../src/backends/sqlite/heavy/heavy-connection.js";
 import { HeavyRequests } from "../../src/backends/sqlite/heavy/heavy-requests.ts";
 import { driverName, withFolder } from "./place.ts";
 import { isDeep } from "../depth.ts";
@@ -229,7 +230,11 @@ describe("an export of a table", () => {
 test("a question that cannot be sent to the thread is refused alone", () =>
   withFolder(async (folder) => {
     await folder.open();
-    const requests = new HeavyRequests(loadDriver(driverName), folder.file());
+    const file = folder.file();
+    const requests = new HeavyRequests(loadDriver(driverName), {
+      path: file,
+      identity: identityOf(file) ?? "",
+    });
     const { signal } = new AbortController();
     try {
       const answers = await Promise.allSettled([

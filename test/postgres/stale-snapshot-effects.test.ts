@@ -1,0 +1,144 @@
+import { describe, expect, test } from "vitest";
+import {
+  awaitEvents,
+  blobs,
+  effects,
+  keepBlob,
+  maintenance,
+  openAwaitEvent,
+  sessions,
+} from "../../src/stores.ts";
+import { addNote, createNoteTable, noteHalves } from "../conformance/notes.ts";
+import { again, pastRival, withStale } from "./stale-snapshot.ts";
+import type { Outcome, Stale } from "./stale-snapshot.ts";
+
+describe("an effect done and recorded with an old snapshot", () => {
+  const scope = { kind: "turn", session: "s", id: "t" } as const;
+  const ask = { kind: "llm", input: 1 } as const;
+
+  /** Does an effect in one transaction with its record, which begins before the rival. */
+  function transacted(
+    { database, barrier }: Stale,
+    rival: () => Promise<unknown>,
+  ): Promise<Outcome> {
+    return pastRival(barrier, rival, (stopOnce) =>
+      effects(database).transact(scope, "k", ask, function* () {
+        yield* stopOnce();
+        yield* addNote({ id: "n" });
+        return "ours";
+      }),
+    );
+  }
+
+  test(
+    "is what was recorded since, and leaves nothing of its own",
+    withStale(async (stale) => {
+      const { database } = stale;
+      await database.write("table", createNoteTable);
+      await sessions(database).create("s");
+      const rival = () =>
+        effects(database).execute(scope, "k", ask, () => "theirs");
+      expect(await transacted(stale, rival)).toEqual({
+        runs: again,
+        value: "theirs",
+      });
+      expect(await noteHalves(database)).toBe("");
+    }),
+  );
+
+  test(
+    "is refused when the session was deleted since",
+    withStale(async (stale) => {
+      const { database } = stale;
+      await database.write("table", createNoteTable);
+      await sessions(database).create("s");
+      expect(
+        await transacted(stale, () => sessions(database).delete("s")),
+      ).toMatchObject({ runs: again, code: "SESSION_NOT_FOUND" });
+      expect(await noteHalves(database)).toBe("");
+    }),
+  );
+});
+
+describe("a blob kept with an old snapshot", () => {
+  test(
+    "is not there when it was collected since",
+    withStale(async ({ database, clock, after }) => {
+      const store = blobs(database);
+      const { hash } = await store.put(new Uint8Array([1]));
+      const input = store.keeping(hash, "invoice-7");
+      const rival = async (): Promise<void> => {
+        clock.advance(86_400_000);
+        await maintenance(database).collect();
+      };
+      expect(await after(rival, () => keepBlob(input))).toMatchObject({
+        runs: again,
+        code: "BLOB_NOT_FOUND",
+      });
+    }),
+  );
+
+  test(
+    "is kept once when it was kept since",
+    withStale(async ({ database, after }) => {
+      const store = blobs(database);
+      const { hash } = await store.put(new Uint8Array([1]));
+      const input = store.keeping(hash, "invoice-7");
+      expect(
+        await after(
+          () => store.keep(hash, "invoice-7"),
+          () => keepBlob(input),
+        ),
+      ).toMatchObject({ runs: again, value: false });
+    }),
+  );
+});
+
+describe("an await-event opened with an old snapshot", () => {
+  const scope = { kind: "turn", session: "s", id: "t" } as const;
+
+  test(
+    "is the one that was opened since",
+    withStale(async ({ database, after }) => {
+      await sessions(database).create("s");
+      const store = awaitEvents(database);
+      const input = store.opening(scope, "approval");
+      expect(
+        await after(
+          () => store.open(scope, "approval"),
+          () => openAwaitEvent(input),
+        ),
+      ).toMatchObject({ runs: again, value: { existed: true } });
+    }),
+  );
+
+  test(
+    "is refused when it was revoked since",
+    withStale(async ({ database, after }) => {
+      await sessions(database).create("s");
+      const store = awaitEvents(database);
+      await store.open(scope, "approval");
+      const input = store.opening(scope, "approval");
+      expect(
+        await after(
+          () => store.revoke(scope, "approval"),
+          () => openAwaitEvent(input),
+        ),
+      ).toMatchObject({ runs: again, code: "AWAIT_EVENT_REVOKED" });
+    }),
+  );
+
+  test(
+    "is refused when the session was deleted since",
+    withStale(async ({ database, after }) => {
+      await sessions(database).create("s");
+      const input = awaitEvents(database).opening(scope, "approval");
+      expect(
+        await after(
+          () => sessions(database).delete("s"),
+          () => openAwaitEvent(input),
+        ),
+      ).toMatchObject({ runs: again, code: "SESSION_NOT_FOUND" });
+    }),
+  );
+});
