@@ -60,6 +60,7 @@ const requiredSuites = [
   "test/crash/execution-wake.test.ts",
   "test/crash/hearing.test.ts",
   "test/crash/neighbours.test.ts",
+  "test/crash/open-often.test.ts",
   "test/crash/power-loss/opening.test.ts",
   "test/crash/stopped-peers.test.ts",
   "test/crash/churn.test.ts",

@@ -1,4 +1,7 @@
 // What opening, closing and backing up leave on a disk that loses its power, names included, and who flushes for them.
+import { run } from "../../../src/sql/operation.ts";
+import { sql } from "../../../src/sql/statement.ts";
+import { openSqlite } from "../../../src/sqlite.ts";
 import { compiled } from "../../compile-children.ts";
 import { describe, expect, test } from "vitest";
 import { isDeep, seed, seededRandom } from "../../depth.ts";
@@ -136,6 +139,43 @@ describe.runIf(process.platform === "linux")(
             (files.get("")?.length ?? 0) === 0;
           expect(isLogAlone).toBe(false);
         }
+      removeRecording(recording);
+    });
+
+    test("a file whose making was cut short by a kill or a power cut is opened and made whole", async () => {
+      const recording = await record("begin");
+      const firstFact = recording.records.findIndex(
+        ({ kind }) => kind === "mark",
+      );
+      const random = seededRandom(seed);
+      const step = isDeep ? 1 : Math.ceil(firstFact / 6);
+      const crashPoints = Array.from(
+        { length: Math.ceil(firstFact / step) },
+        (_, index) => 1 + index * step,
+      );
+      const problems: string[] = [];
+      for (const mode of crashModes)
+        for (const image of crashImages(recording, {
+          crashPoints,
+          mode,
+          random,
+        }))
+          problems.push(
+            ...(await withImage(image, async (path) => {
+              const warnings: string[] = [];
+              const database = await openSqlite(path, {
+                driver: "better-sqlite3",
+                onWarning: ({ code }) => warnings.push(code),
+              });
+              await database.write("table", () =>
+                run(sql`CREATE TABLE app_later (id INTEGER)`),
+              );
+              await database.close();
+              // Only a disk that has reordered writes can look damaged.
+              return mode === "kept" || mode === "dropped" ? warnings : [];
+            })),
+          );
+      expect(problems).toEqual([]);
       removeRecording(recording);
     });
 

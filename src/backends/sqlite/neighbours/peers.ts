@@ -168,7 +168,11 @@ export class Peers {
       if (this.#server === undefined) resolve();
       else this.#server.close(() => resolve());
     });
-    await Promise.race([closed, sleep(farewellMs)]);
+    const left = new AbortController();
+    const patience = sleep(farewellMs, left.signal).catch(() => undefined);
+    await Promise.race([closed, patience]);
+    // The timer would keep the process alive for no reason.
+    left.abort();
     // A peer that was stopped does not read its farewell.
     for (const socket of this.#sockets) socket.close();
     await closed;
