@@ -42,6 +42,12 @@ interface BetterSqlite3 {
   ): RawConnection;
 }
 
+/** What we use of a `require`. */
+interface Requires {
+  (name: string): unknown;
+  resolve(name: string): string;
+}
+
 interface NodeSqlite {
   readonly DatabaseSync: new (
     path: string,
@@ -85,7 +91,7 @@ export function loadDriver(
 }
 
 /** Loads it as seen from a module of ours, or from another place for tests. */
-export function loadBetterSqlite3(require: NodeJS.Require): Driver {
+export function loadBetterSqlite3(require: Requires): Driver {
   const modulePath = require.resolve("better-sqlite3");
   refuseWrongNode(require("better-sqlite3/package.json") as PackageInfo);
   const Database = require(modulePath) as BetterSqlite3;
