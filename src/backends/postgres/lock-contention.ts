@@ -58,7 +58,8 @@ export class LockContention {
       code: "LOCK_CONTENTION",
       message:
         `"${name}" keeps being run again because rows that it wants are locked by others; beside it ran ${beside}, as far as this process knows. ` +
-        "It works, but slowly. Let all of them lock their rows first and in one order, by ascending id for example: SELECT … WHERE id = … ${lockRow}.",
+        "It works, but slowly. Let all of them lock their rows first and in one order, by ascending id for example: SELECT … WHERE id = … ${lockRow}. " +
+        "If they do, the rows are popular, or the server is slow.",
     });
   }
 }
