@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { run } from "../../src/sql/operation.ts";
+import { rows, run } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import { rejection } from "../conformance/backend.ts";
 import { withFolder } from "../sqlite/place.ts";
-import { expectSetUpOnce } from "./set-up-at-once.ts";
+import { setUpAtOnce, setUpOnce } from "./set-up-at-once.ts";
 
 const first = {
   name: "0001",
@@ -16,9 +16,13 @@ const second = {
 
 describe("setting up on a file", () => {
   test("processes that open a new file at once apply each migration once", () =>
-    withFolder((folder) =>
-      expectSetUpOnce(folder.file(), () => folder.open()),
-    ));
+    withFolder(async (folder) => {
+      expect(await setUpAtOnce(folder.file())).toEqual(setUpOnce);
+      const database = await folder.open();
+      expect(
+        await database.read("goods", () => rows(sql`SELECT * FROM app_goods`)),
+      ).toEqual([{ id: "hat", n: 1 }]);
+    }));
 
   test("a read-only database that is set up is fine, and one that is not is told", () =>
     withFolder(async (folder) => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { run } from "../../src/sql/operation.ts";
+import { rows, run } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import { expectSetUpOnce } from "../crash/set-up-at-once.ts";
+import { setUpAtOnce, setUpOnce } from "../crash/set-up-at-once.ts";
 import { until, withNewPlace, withPlace } from "./place.ts";
 import { makeAppSchema } from "./spare-schemas.ts";
 
@@ -9,7 +9,12 @@ describe("setting up in a schema", () => {
   test("processes that open a new schema at once apply each migration once", () =>
     withNewPlace(async (place) => {
       await makeAppSchema(place.schema);
-      await expectSetUpOnce(`${place.url}#${place.schema}`, () => place.open());
+      const told = `${place.url}#${place.schema}`;
+      expect(await setUpAtOnce(told)).toEqual(setUpOnce);
+      const database = await place.open();
+      expect(
+        await database.read("goods", () => rows(sql`SELECT * FROM app_goods`)),
+      ).toEqual([{ id: "hat", n: 1 }]);
     }));
 
   test("waits for another that is at it for as long as that takes", () =>

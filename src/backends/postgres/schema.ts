@@ -24,8 +24,8 @@ export async function lookAtSchema(
   schema: string,
 ): Promise<Found | undefined> {
   try {
-    const [row] = await connection.ask(lookText(schema));
-    const { fsync, facts, applied } = row as LookRow;
+    const [found] = await connection.ask(lookText(schema));
+    const { fsync, facts, applied } = found as LookRow;
     return { isCurrent: isCurrent(applied, facts), fsync };
   } catch (error) {
     if (connection.isLost) throw error;
