@@ -86,7 +86,7 @@ export function monotonicMs(): number {
   return performance.now();
 }
 
-function start(ms: number, keepAlive: boolean, run: () => void): () => void {
+function start(ms: number, isRef: boolean, run: () => void): () => void {
   let timeout: NodeJS.Timeout;
   const wait = (leftMs: number): void => {
     const stepMs = Math.min(leftMs, timeoutMsMax);
@@ -94,7 +94,7 @@ function start(ms: number, keepAlive: boolean, run: () => void): () => void {
       if (leftMs > stepMs) wait(leftMs - stepMs);
       else run();
     }, stepMs);
-    if (!keepAlive) timeout.unref();
+    if (!isRef) timeout.unref();
   };
   wait(ms);
   return () => clearTimeout(timeout);

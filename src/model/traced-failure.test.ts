@@ -58,7 +58,6 @@ describe("a failure that is told to a caller", () => {
     expect(second.stack).toContain("secondCaller");
     expect(second.stack).not.toContain("firstCaller");
     expect(second).not.toBe(first);
-    expect({ ...second }).toEqual({ ...first });
     expect(second).toMatchObject({
       name: "HoldfastError",
       code: "DATABASE_BUSY",
@@ -77,9 +76,23 @@ describe("a failure that is told to a caller", () => {
     expect(await caught(firstCaller("a text"))).toBe("a text");
     const error = failure();
     const made = error.stack;
-    const told = await new Promise((resolve) => failing(error).catch(resolve));
+    const told = await new Promise((resolve) => {
+      failing(error).catch(resolve);
+    });
     expect(told).toBe(error);
     expect(error.stack).toBe(made);
+  });
+
+  test("may be frozen, or of a class that somebody made", async () => {
+    const frozen = Object.freeze(failure());
+    const { stack } = frozen;
+    expect(await caught(firstCaller(frozen))).toBe(frozen);
+    expect(frozen.stack).toBe(stack);
+    class OwnError extends HoldfastError {}
+    const own = new OwnError("ABORTED", "Mine.");
+    expect(await caught(firstCaller(own))).toBe(own);
+    expect(own.stack).toContain("firstCaller");
+    expect(await caught(secondCaller(own))).toBe(own);
   });
 
   test("of a promise that was settled before troubles nobody", async () => {
@@ -88,7 +101,7 @@ describe("a failure that is told to a caller", () => {
     try {
       const settled = new Promise<number>((resolve) => {
         resolve(1);
-        resolve(tracedFailure(failure()) as never);
+        resolve(tracedFailure(failure()));
       });
       expect(await settled).toBe(1);
       await new Promise((resolve) => setImmediate(resolve));

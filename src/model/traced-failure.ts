@@ -16,8 +16,8 @@ const madeAt = new WeakMap<HoldfastError, StackText>();
  * V8 finds async functions that wait by following promises from the one that
  * is being settled, so nothing is paid for it before something fails.
  */
-export function tracedFailure(error: unknown): Promise<never> {
-  const failing: Promise<never> = traced(error, () => {
+export function tracedFailure(failure: unknown): Promise<never> {
+  const failing: Promise<never> = traced(failure, () => {
     // A promise that was settled before takes no notice of this one, and then
     // nobody would. A second follower also hides those who await the first.
     failing.catch(() => undefined);
@@ -25,7 +25,7 @@ export function tracedFailure(error: unknown): Promise<never> {
   return failing;
 }
 
-async function traced(error: unknown, onSeen: () => void): Promise<never> {
+async function traced(failure: unknown, onSeen: () => void): Promise<never> {
   // A promise that is resolved with this one follows it only after a turn of
   // the microtask queue, and nobody could be seen before that.
   await Promise.resolve();
@@ -33,9 +33,9 @@ async function traced(error: unknown, onSeen: () => void): Promise<never> {
   const here = {};
   Error.captureStackTrace?.(here, traced);
   onSeen();
-  throw isHoldfastError(error) && "stack" in here
-    ? withCallers(error, here as { readonly stack: unknown })
-    : error;
+  throw isHoldfastError(failure) && "stack" in here
+    ? withCallers(failure, here)
+    : failure;
 }
 
 function withCallers(
@@ -48,9 +48,12 @@ function withCallers(
   const told = known === undefined ? error : copyOf(error);
   madeAt.set(told, made);
   let text: unknown;
-  Object.defineProperty(told, "stack", {
+  // Changes nothing of one that was frozen.
+  Reflect.defineProperty(told, "stack", {
     get: () => (text ??= joined(made(), here.stack)),
-    set: (value: unknown) => (text = value),
+    set: (value: unknown) => {
+      text = value;
+    },
     configurable: true,
   });
   return told;
@@ -59,7 +62,7 @@ function withCallers(
 /** Node 20 writes it at once, later versions when it is read. */
 function stackOf(error: HoldfastError): StackText {
   const stack = Object.getOwnPropertyDescriptor(error, "stack");
-  return () =>
+  return (): unknown =>
     stack?.get === undefined ? stack?.value : stack.get.call(error);
 }
 
@@ -79,7 +82,9 @@ function isCaller(line: string, own: string): boolean {
   );
 }
 
+/** Somebody's own class could have more to it, and stays the one object that it is. */
 function copyOf(error: HoldfastError): HoldfastError {
+  if (Object.getPrototypeOf(error) !== HoldfastError.prototype) return error;
   const { code, message, details } = error;
   const cause = "cause" in error ? { cause: error.cause } : undefined;
   return new HoldfastError(code, message, details, cause);

@@ -174,6 +174,11 @@ export interface Database {
    * runs, so a row that many callers change at once is better read with
    * `lockRow` under `{ isolation: "readCommitted" }`.
    *
+   * On SQLite its statements run on the calling thread: a slow one pauses
+   * everything else in the process until it is done. Flushes, checkpoints and
+   * the locks of other processes do not. Keep statements short by an index and
+   * by slices, with `pause()` in between.
+   *
    * @throws HoldfastError `ISOLATION_MISMATCH` when what it composes needs
    *   another isolation, `TRANSACTION_CONFLICT` or `DATABASE_BUSY` when others
    *   got in its way for 15 seconds, `CONSTRAINT_VIOLATED`, `OUTCOME_UNKNOWN` …
@@ -199,6 +204,12 @@ export interface Database {
 
   /**
    * Runs a read in one snapshot and resolves once that snapshot is durable.
+   *
+   * On SQLite its statements run on the calling thread, as those of `write`:
+   * a slow SELECT pauses the process, and nothing can interrupt it. Read long
+   * lists in pages, each a read of its own; whole tables with `exportRows`,
+   * damage with `check` and sizes with `sizes`, which run off the event loop.
+   * On Postgres the server does the work.
    * @example
    * const all = await database.read("all", () => rows(sql`SELECT id FROM account`));
    */

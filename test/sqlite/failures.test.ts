@@ -161,32 +161,6 @@ describe("a failing flush", () => {
       await repeatAndLook(folder);
     }));
 
-  test("gives each of the calls that it ends an error of its own, with the caller's line", () =>
-    withFolder(async (folder) => {
-      const database = await folder.open({}, failing(1));
-      await database.write("tables", createNoteTable);
-      async function firstCaller(): Promise<void> {
-        await database.write(addNote, { id: "a" });
-      }
-      async function secondCaller(): Promise<void> {
-        await database.write(addNote, { id: "b" });
-      }
-      const [first, second] = await Promise.all([
-        rejection(firstCaller()),
-        rejection(secondCaller()),
-      ]);
-      for (const error of [first, second])
-        expect(error).toMatchObject({ code: "OUTCOME_UNKNOWN" });
-      expect(first.stack).toMatch(/firstCaller.*failures\.test\.ts/);
-      expect(first.stack).not.toContain("secondCaller");
-      expect(second.stack).toMatch(/secondCaller.*failures\.test\.ts/);
-      expect(second.stack).not.toContain("firstCaller");
-      expect(second.cause).toBe(first.cause);
-      const stopped = await rejection(secondCaller());
-      expect(stopped).toMatchObject({ code: "WRITES_STOPPED" });
-      expect(stopped.stack).toMatch(/secondCaller.*failures\.test\.ts/);
-    }));
-
   test("rejects the calls that wait behind it", () =>
     withFolder(async (folder) => {
       const database = await folder.open(
