@@ -36,6 +36,7 @@ const sqliteSuites = [
   "test/sqlite/heavy-reads.test.ts",
   "test/sqlite/open.test.ts",
   "test/sqlite/owners.test.ts",
+  "test/sqlite/read-only.test.ts",
   "test/sqlite/settling.test.ts",
   "test/sqlite/traces.test.ts",
   "test/crash/busy.test.ts",
@@ -81,8 +82,10 @@ const requiredSuites = [
   "test/backends/postgres-effects.test.ts",
   "test/backends/postgres-awaits.test.ts",
   "test/backends/postgres-triggers.test.ts",
+  "test/postgres/benchmarks.test.ts",
   "test/postgres/effect-races.test.ts",
   "test/postgres/kills.test.ts",
+  "test/postgres/readme.test.ts",
 ];
 
 const reports = mkdtempSync(path.join(tmpdir(), "holdfast-test-"));

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { addNote, createNoteTable } from "../conformance/notes.ts";
 import { mayBeNobody, openAsNobody } from "./nobody.ts";
@@ -62,3 +62,14 @@ describe.runIf(mayBeNobody)(
       }));
   },
 );
+
+test("reading a copy that database.backup made leaves nothing beside it", () =>
+  withFolder(async (folder) => {
+    const database = await folder.open({}, {}, "source.db");
+    await database.backup(folder.file());
+    const copy = await folder.open({ readOnly: true });
+    expect(
+      readdirSync(folder.path).filter((name) => name.startsWith("app.db")),
+    ).toEqual(["app.db"]);
+    await copy.close();
+  }));
