@@ -323,7 +323,7 @@ export type { LoadedAttachment } from "./stores/attachment/transfer.ts";
 export { maintenance } from "./stores/maintenance/index.ts";
 export type {
   CheckedTable,
-  CheckReport,
+  MaintenanceCheckReport,
   MaintenanceCheckOptions,
 } from "./stores/maintenance/check.ts";
 export type { DamagedRow } from "./stores/table-check.ts";

@@ -84,6 +84,7 @@ export function tableCheck<R extends object>(
       const where =
         after === undefined ? sql`` : sql`WHERE ${behind(after as R)}`;
       const limit = yield* rowsWithin(description, where, limits);
+      if (limit === 0) return { rows: 0, last: undefined, damaged: () => [] };
       const found = yield* rows<R>(sql`
         ${select} ${from} ${where} ORDER BY ${order} LIMIT ${limit}`);
       const judges = [description.judge];
@@ -103,7 +104,7 @@ export function tableCheck<R extends object>(
   };
 }
 
-/** As many rows as fit, but one at least. */
+/** As many rows as fit, but one at least if there is one. */
 function* rowsWithin<R extends object>(
   { weight, from, order }: TableDescription<R>,
   where: Statement,
@@ -112,6 +113,7 @@ function* rowsWithin<R extends object>(
   if (weight === undefined) return rowsMax;
   const weights = yield* rows<{ readonly weight: number }>(sql`
     SELECT ${weight} AS weight ${from} ${where} ORDER BY ${order} LIMIT ${rowsMax}`);
+  if (weights.length === 0) return 0;
   let bytes = 0;
   for (const [index, { weight: own }] of weights.entries()) {
     bytes += own;

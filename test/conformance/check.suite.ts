@@ -8,7 +8,7 @@ import {
   processes,
   sessions,
 } from "../../src/stores.ts";
-import type { CheckedTable, CheckReport } from "../../src/stores.ts";
+import type { CheckedTable, MaintenanceCheckReport } from "../../src/stores.ts";
 import type { PayloadCodec } from "../../src/model/payload-codec.ts";
 import type { Database } from "../../src/stores/database.ts";
 import { isDeep, seed } from "../depth.ts";
@@ -182,10 +182,10 @@ function codecTests(backend: Backend): void {
     }));
 }
 
-/** All in memory; elsewhere, where each takes longer, every fourth in a short round. */
+/** All in memory; elsewhere, where each takes longer, every twelfth in a short round. */
 function chosen(backend: Backend): readonly Damage[] {
   const isShort = backend.survives && !isDeep;
-  return damages.filter((_, index) => !isShort || (index + seed) % 4 === 0);
+  return damages.filter((_, index) => !isShort || (index + seed) % 12 === 0);
 }
 
 async function withEveryRow(
@@ -208,7 +208,7 @@ async function withEveryRow(
 }
 
 /** "table key: reason", with what differs between runs left out. */
-function found({ damaged }: CheckReport): readonly string[] {
+function found({ damaged }: MaintenanceCheckReport): readonly string[] {
   return damaged.map(({ table, key, reason }) =>
     `${table} ${key}: ${reason.split(". ")[0]}`
       .replaceAll(/[0-9a-f]{24,}/g, "hash")

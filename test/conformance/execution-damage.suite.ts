@@ -4,6 +4,7 @@ import { run } from "../../src/sql/operation.ts";
 import type { Statement } from "../../src/sql/statement.ts";
 import { sql } from "../../src/sql/statement.ts";
 import { executions } from "../../src/stores/execution/index.ts";
+import { rejection } from "./backend.ts";
 import type { Backend } from "./backend.ts";
 import { step } from "./execution-events.ts";
 import {
@@ -165,6 +166,70 @@ export function executionDamageSuite(backend: Backend): void {
         });
         expect(await dump(setting)).toEqual(before);
         expect((await lock("one")).locked).toHaveLength(2);
+      }),
+    );
+
+    test(
+      "is not run with another input than it was given, which its hash tells",
+      onExecutions(backend, async (setting) => {
+        const { store } = setting;
+        for (const id of ["a", "b"])
+          await store.create({ id, function: "f", input: { cents: 500 } });
+        await edit(
+          setting,
+          sql`UPDATE holdfast_execution_event SET payload = '{"cents":501}' WHERE ${ofA}`,
+        );
+        const before = await dump(setting);
+        expect(await rejection(store.lock("a", 1, byAnn))).toMatchObject({
+          code: "CORRUPT_ROW",
+          details: { table: "holdfast_execution_event", key: "a" },
+        });
+        expect(await dump(setting)).toEqual(before);
+        expect(
+          await store.lockPending({ ...byAnn, functions: ["f"], limit: 9 }),
+        ).toMatchObject({
+          locked: [{ id: "b", input: { cents: 500 } }],
+          damaged: [{ table: "holdfast_execution_event", key: "a" }],
+        });
+      }),
+    );
+
+    test(
+      "is not run with another input than it was continued with",
+      onExecutions(backend, async (setting) => {
+        const { store } = setting;
+        await store.create({ id: "a", function: "f", input: 1 });
+        await store.lock("a", 1, byAnn);
+        await store.append("a", 2, [{ kind: "continued", input: 2 }], {
+          fence: byAnn.holder,
+        });
+        await edit(
+          setting,
+          sql`UPDATE holdfast_execution_event SET payload = '3' WHERE kind = 'continued'`,
+        );
+        expect(await rejection(store.lock("a", 3, byAnn))).toMatchObject({
+          code: "CORRUPT_ROW",
+        });
+        await edit(
+          setting,
+          sql`UPDATE holdfast_execution_event SET payload = '2' WHERE kind = 'continued'`,
+        );
+        const { input, created } = await store.lock("a", 3, byAnn);
+        expect([input, created.input]).toEqual([2, 1]);
+      }),
+    );
+
+    test(
+      "is not taken for one because its input is larger than may be stored today",
+      onExecutions(backend, async (setting) => {
+        const { store, database, clock } = setting;
+        const input = "x".repeat(100);
+        await store.create({ id: "a", function: "f", input });
+        const today = executions(database, {
+          clock,
+          valueLimits: { charactersMax: 10 },
+        });
+        expect((await today.lock("a", 1, byAnn)).input).toBe(input);
       }),
     );
 

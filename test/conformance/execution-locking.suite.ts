@@ -46,6 +46,9 @@ export function executionLockingSuite(backend: Backend): void {
             function: "f",
             nextVersion: 2,
             input: { n: 1 },
+            // The SHA-256 of holdfast:execution:1:{"n":1}, from another program.
+            inputHash:
+              "a7cbdc126bd7a68bc5f75d07447e0edeb9febb893e4ad3a62721d63bb7705ec1",
             created: expect.objectContaining({ input: { n: 1 } }) as unknown,
             leaseUntil: T0 + 1_000,
             holder: { ...ann, owner: database.owner },

@@ -27,6 +27,8 @@ export interface Surroundings {
   readonly entropy: Entropy;
   readonly ids: IdSource;
   readonly codec: ExecutionCodec;
+  /** The hash that a value was stored with, also of one that is larger than may be stored today. */
+  readonly hashOf: (value: unknown) => string;
   readonly endings: Endings;
   /** A number below 1. */
   readonly random: () => number;
@@ -63,11 +65,16 @@ export function surroundings(
     database,
     given.payload === undefined ? {} : { payload: given.payload },
   );
+  const hashing = executionCodec(database, {
+    ...given,
+    valueLimits: { charactersMax: Number.MAX_SAFE_INTEGER },
+  });
   return {
     database,
     clock,
     entropy,
     codec,
+    hashOf: hashing.hash,
     ids: idSource({ clock, entropy }),
     endings: {
       timedOut: own.finished({ kind: "timedOut" }),

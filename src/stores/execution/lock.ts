@@ -51,6 +51,8 @@ export interface LockedExecution {
   readonly function: FunctionName;
   readonly nextVersion: number;
   readonly input: Encoded;
+  /** What the input was hashed to when it was given. */
+  readonly inputHash: string;
   readonly created: Created;
   readonly leaseUntil: number;
   readonly holder: Holder;
@@ -226,6 +228,7 @@ export function* loadLocked(
     function: record.function,
     nextVersion: version + 1,
     input: start.input,
+    inputHash: start.inputHash,
     created,
     leaseUntil,
     holder,

@@ -27,6 +27,7 @@ import type { CreateOutcome } from "./create.ts";
 import type { Damaged } from "./damaged.ts";
 import type { Surroundings } from "./environment.ts";
 import { appendEvents } from "./append.ts";
+import { corruptRow } from "../../model/corrupt-row.ts";
 import type { AppendOutcome } from "./append.ts";
 import { createAndLock, extendLock, lockExecution } from "./lock.ts";
 import type { Extended, LockedExecution, LockTerms } from "./lock.ts";
@@ -39,6 +40,7 @@ export interface Locked extends Omit<
   "input" | "created" | "history" | "responses"
 > {
   readonly input: unknown;
+  /** Its input is the very same value, unless the execution was continued with another. */
   readonly created: Created<unknown>;
   readonly history: readonly LoggedEvent<unknown>[];
   readonly responses: readonly LoggedResponse<unknown>[];
@@ -272,13 +274,33 @@ function readOf(read: ReadonlyMap<number, Locked>, key: number): Locked {
   return locked;
 }
 
-function readLocked({ codec }: Surroundings, locked: LockedExecution): Locked {
-  const created = codec.readEvent({ version: 0, at: 0, event: locked.created })
-    .event as Created<unknown>;
+/**
+ * With the input verified: whoever runs an execution must not do so with
+ * another input than it was given. That takes 2 µs, of which half is saved by
+ * reading it once, and a lock takes 40 µs at least.
+ *
+ * @throws HoldfastError `CORRUPT_ROW`
+ */
+function readLocked(
+  { codec, hashOf }: Surroundings,
+  locked: LockedExecution,
+): Locked {
+  const { created, input: stored } = locked;
+  const input = codec.readValue(stored);
+  if (hashOf(input) !== locked.inputHash)
+    throw corruptRow(
+      "holdfast_execution_event",
+      locked.id,
+      "holds an input that has another hash",
+    );
+  const isFirst = created.input === stored;
   return {
     ...locked,
-    created,
-    input: codec.readValue(locked.input),
+    created: {
+      ...created,
+      input: isFirst ? input : codec.readValue(created.input),
+    },
+    input,
     history: locked.history.map((logged) => codec.readEvent(logged)),
     responses: locked.responses.map((logged) => codec.readResponse(logged)),
   };

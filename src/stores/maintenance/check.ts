@@ -46,7 +46,7 @@ export interface CheckedTable {
   readonly rows: number;
 }
 
-export interface CheckReport {
+export interface MaintenanceCheckReport {
   readonly tables: readonly CheckedTable[];
   /** The first 1,000 damaged rows, in the order in which they were found. */
   readonly damaged: readonly DamagedRow[];
@@ -114,7 +114,7 @@ export async function checkDatabase(
   database: Database,
   payload: PayloadCodec | undefined,
   given: MaintenanceCheckOptions | undefined,
-): Promise<CheckReport> {
+): Promise<MaintenanceCheckReport> {
   const known = ["signal", "rowsPerSlice", "onProgress"] as const;
   const { signal, rowsPerSlice, onProgress } = optionsOf(given, known);
   givenSignal(signal);
@@ -196,7 +196,7 @@ class Findings {
     this.add([{ table, key: "", reason: message }]);
   }
 
-  get report(): Omit<CheckReport, "tables"> {
+  get report(): Omit<MaintenanceCheckReport, "tables"> {
     return {
       damaged: this.#damaged,
       moreDamaged: this.#more,

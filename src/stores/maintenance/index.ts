@@ -8,7 +8,7 @@ import { givenDatabase, givenFunction, optionsOf } from "../given.ts";
 import { checkedCount } from "../execution/checks.ts";
 import { sourceKeyMemoryUnlessTold } from "../queue/purge.ts";
 import { checkDatabase } from "./check.ts";
-import type { CheckReport, MaintenanceCheckOptions } from "./check.ts";
+import type { MaintenanceCheckReport, MaintenanceCheckOptions } from "./check.ts";
 import { collect } from "./collect.ts";
 import type { MaintenanceCollectOptions, CollectReport } from "./collect.ts";
 import { measureSizes } from "./sizes.ts";
@@ -59,7 +59,7 @@ export interface Maintenance {
    * const { damaged } = await maintenance(database, { payload }).check();
    * for (const { table, key, reason } of damaged) console.error(table, key, reason);
    */
-  check(options?: MaintenanceCheckOptions): Promise<CheckReport>;
+  check(options?: MaintenanceCheckOptions): Promise<MaintenanceCheckReport>;
   /** What blobs take, by kind, and attachments, of all sessions. For one of them: `sizes` of `sessions`. */
   sizes(options?: MaintenanceSizesOptions): Promise<SizeReport>;
 }

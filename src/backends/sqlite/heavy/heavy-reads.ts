@@ -16,7 +16,11 @@ import { measureSizes } from "./sizes.ts";
 import type { StoredSize } from "./sizes.ts";
 
 export interface CheckOptions extends HeavyOptions {
-  /** The whole file and the references between our tables, in one long snapshot. */
+  /**
+   * The whole file and the references that SQLite itself knows, in one long
+   * snapshot. Whether values can be read, agree with their hashes and have what
+   * they refer to is for `maintenance(database).check()` to say.
+   */
   readonly full?: boolean;
 }
 
