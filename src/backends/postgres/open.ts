@@ -53,7 +53,7 @@ async function openAt(url: string, settings: Settings): Promise<Database> {
 /** Of the time; each is a round trip, and more are taken once the database is open. */
 const samplesWhileOpening = 2;
 
-/** A schema that is there and current costs four round trips after the greeting, and a fifth that nobody waits for. */
+/** After logging in, a schema that is there and current costs four round trips (settings, this look, the time twice) and a fifth that nobody waits for. */
 async function openOn(
   connection: Connection,
   target: Target,
