@@ -99,10 +99,12 @@ function keepingTests(scene: InScene): void {
       const store = blobs(database);
       await putOrphans(database, "abc");
       for (const owner of ["", "x".repeat(513), "a\0b", "\uD800"])
-        for (const call of [store.keep, store.release])
-          expect(await rejection(call(hashes.abc, owner))).toMatchObject({
-            code: "NAME_INVALID",
-          });
+        for (const name of ["keep", "release"] as const)
+          expect(await rejection(store[name](hashes.abc, owner))).toMatchObject(
+            {
+              code: "NAME_INVALID",
+            },
+          );
       const odd = `${"x".repeat(500)}'; "ß🦊%_`;
       expect(await store.keep(hashes.abc, odd)).toBe(true);
       expect(await store.keeps({ owner: odd })).toMatchObject({

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { manualClock } from "../../src/model/clock.ts";
 import { run } from "../../src/sql/operation.ts";
@@ -15,8 +16,6 @@ import { isDeep, seed } from "../depth.ts";
 import { ownTableNames } from "../fixtures/schema.ts";
 import { rejection, withPlace } from "./backend.ts";
 import type { Backend } from "./backend.ts";
-import { damages } from "./damages.ts";
-import type { Damage } from "./damages.ts";
 import { writeEveryRow } from "./every-row.ts";
 
 export function checkSuite(backend: Backend): void {
@@ -36,7 +35,7 @@ export function checkSuite(backend: Backend): void {
 
     test("finds each damaged value, hash and reference, and names its row", () =>
       withEveryRow(backend, async (database) => {
-        for (const [table, statement, findings] of chosen(backend)) {
+        for (const { table, statement, findings } of chosen(backend)) {
           await save(database, table);
           await shell(database, statement);
           const report = await maintenance(database).check();
@@ -162,9 +161,9 @@ function codecTests(backend: Backend): void {
       const clock = manualClock(1_000_000);
       const database = await place.open({ clock });
       const payload: PayloadCodec = {
-        name: "mirror",
-        encode: (text) => [...text].toReversed().join(""),
-        decode: (stored) => [...stored].toReversed().join(""),
+        name: "seal",
+        encode: (text) => `sealed ${text}`,
+        decode: (stored) => stored.replace(/^sealed /, ""),
         hash: (text) => database.sha256Hex(`a key:${text}`),
       };
       await writeEveryRow(database, clock, payload);
@@ -181,6 +180,34 @@ function codecTests(backend: Backend): void {
       );
     }));
 }
+
+/** What is done by a database shell, and what a check finds then: table, key and reason. */
+interface Damage {
+  readonly table: string;
+  readonly statement: string;
+  readonly findings: readonly string[];
+}
+
+/**
+ * Each is done alone to a database with rows of every kind, and undone.
+ * Numbers in keys are written as #, hashes as hash.
+ */
+const damages: readonly Damage[] = readFileSync(
+  new URL("../fixtures/damages.txt", import.meta.url),
+  "utf8",
+)
+  .trimEnd()
+  .split("\n\n")
+  .map((block) => {
+    const [statement = "", ...findings] = block.split("\n");
+    const [, table = ""] =
+      /^(?:UPDATE|DELETE FROM) (\w+)/.exec(statement) ?? [];
+    return {
+      table,
+      statement,
+      findings: findings.map((line) => line.trim()),
+    };
+  });
 
 /** All in memory; elsewhere, where each takes longer, every twelfth in a short round. */
 function chosen(backend: Backend): readonly Damage[] {

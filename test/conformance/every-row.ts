@@ -1,4 +1,7 @@
 import { childId } from "../../src/model/execution-id.ts";
+import type { ExecutionId } from "../../src/model/execution-id.ts";
+import { parseFunctionName } from "../../src/model/function-name.ts";
+import type { GivenEvent } from "../../src/model/given-event.ts";
 import { delayId } from "../../src/model/delay-id.ts";
 import type { ManualClock } from "../../src/model/clock.ts";
 import { idSource } from "../../src/model/id-source.ts";
@@ -75,54 +78,15 @@ async function writeExecutions(
     tags: ["blue"],
     concurrencyKey: "k",
   });
-  const { locked } = await log.lockPending({
-    ...terms,
-    functions: [{ name: "shop/order", concurrencyMax: 5 }],
-  });
-  const [order] = locked;
+  const served = [{ name: "shop/order", concurrencyMax: 5 }];
+  const [order] = (await log.lockPending({ ...terms, functions: served }))
+    .locked;
   if (order === undefined) throw new Error("Nothing is due.");
-  const set = namedJoinSet("set");
-  const child = childId(order.id, set, 1);
-  const at = { call: 1, seen: 0 };
-  const [soon, later] = [1, 2].map((index) => delayId(order.id, set, index));
-  if (soon === undefined || later === undefined) throw new Error("No delays.");
+  const { child, events } = requests(order.id, clock.now());
   const { nextVersion } = await log.append(
     order.id,
     order.nextVersion,
-    [
-      { kind: "joinSetCreated", joinSet: set, ...at },
-      {
-        kind: "childRequested",
-        joinSet: set,
-        child,
-        function: order.function,
-        ...at,
-      },
-      {
-        kind: "delayRequested",
-        joinSet: set,
-        delay: soon,
-        expiresAt: clock.now() + 1,
-        startAt: { in: 1 },
-        ...at,
-      },
-      {
-        kind: "delayRequested",
-        joinSet: set,
-        delay: later,
-        expiresAt: clock.now() + 1e9,
-        startAt: { in: 1e9 },
-        ...at,
-      },
-      {
-        kind: "stepFinished",
-        name: "step",
-        input: 1,
-        outcome: "completed",
-        value: { n: 2 },
-        ...at,
-      },
-    ],
+    events,
     {
       fence: holder,
       children: [{ id: child, function: "shop/pay", input: { cents: 500 } }],
@@ -139,10 +103,46 @@ async function writeExecutions(
   await log.finish(pay.id, pay.nextVersion, result, { fence: holder });
   await log.log("order", [{ level: "info", message: "hello", data: [1] }]);
   await log.addBacktraces("order", [{ from: 0, to: 1, stack: "at a.ts:1" }]);
-  await log.append(order.id, nextVersion, [
-    { kind: "patched", patch: "p", ...at },
-  ]);
+  await log.append(order.id, nextVersion, [{ kind: "patched", patch: "p" }]);
   await log.fork("order", nextVersion - 1, { id: "copy" });
+}
+
+/** A child, a delay that ends soon and one that does not, and a step. */
+function requests(
+  id: ExecutionId,
+  now: number,
+): { readonly child: ExecutionId; readonly events: readonly GivenEvent[] } {
+  const joinSet = namedJoinSet("set");
+  const child = childId(id, joinSet, 1);
+  const delays = [1, 1e9].map((ms, index): GivenEvent => ({
+    kind: "delayRequested",
+    joinSet,
+    delay: delayId(id, joinSet, index + 1),
+    expiresAt: now + ms,
+    startAt: { in: ms },
+  }));
+  const childRequested: GivenEvent = {
+    kind: "childRequested",
+    joinSet,
+    child,
+    function: parseFunctionName("shop/pay"),
+  };
+  const stepFinished: GivenEvent = {
+    kind: "stepFinished",
+    name: "step",
+    input: 1,
+    outcome: "completed",
+    value: { n: 2 },
+  };
+  return {
+    child,
+    events: [
+      { kind: "joinSetCreated", joinSet },
+      childRequested,
+      ...delays,
+      stepFinished,
+    ],
+  };
 }
 
 async function writeSession(

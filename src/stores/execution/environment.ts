@@ -74,7 +74,7 @@ export function surroundings(
     clock,
     entropy,
     codec,
-    hashOf: hashing.hash,
+    hashOf: (value) => hashing.hash(value),
     ids: idSource({ clock, entropy }),
     endings: {
       timedOut: own.finished({ kind: "timedOut" }),

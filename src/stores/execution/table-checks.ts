@@ -319,7 +319,7 @@ interface ExecutionRef {
 }
 
 /** Executions by their keys, for those who refer to them. */
-export function* executionsOfKeys(
+function* executionsOfKeys(
   keys: readonly number[],
 ): Tx<ReadonlyMap<number, ExecutionRef>> {
   if (keys.length === 0) return new Map();

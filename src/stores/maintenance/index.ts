@@ -8,7 +8,10 @@ import { givenDatabase, givenFunction, optionsOf } from "../given.ts";
 import { checkedCount } from "../execution/checks.ts";
 import { sourceKeyMemoryUnlessTold } from "../queue/purge.ts";
 import { checkDatabase } from "./check.ts";
-import type { MaintenanceCheckReport, MaintenanceCheckOptions } from "./check.ts";
+import type {
+  MaintenanceCheckReport,
+  MaintenanceCheckOptions,
+} from "./check.ts";
 import { collect } from "./collect.ts";
 import type { MaintenanceCollectOptions, CollectReport } from "./collect.ts";
 import { measureSizes } from "./sizes.ts";
