@@ -1,6 +1,13 @@
 import { HoldfastError } from "holdfast";
 import { openSqlite } from "holdfast/sqlite";
-import { operation, rollbackWith, row, run, sql } from "holdfast/stores";
+import {
+  integer,
+  operation,
+  rollbackWith,
+  row,
+  run,
+  sql,
+} from "holdfast/stores";
 
 interface Move {
   readonly from: string;
@@ -33,7 +40,7 @@ const transfer = operation("transfer", {
 
 const database = await openSqlite(":memory:");
 await database.write("set up", function* () {
-  yield* run(sql`CREATE TABLE account (id TEXT PRIMARY KEY, cents INTEGER)`);
+  yield* run(sql`CREATE TABLE account (id TEXT PRIMARY KEY, cents ${integer})`);
   yield* run(
     sql`INSERT INTO account (id, cents) VALUES ('ada', 500), ('bob', 0)`,
   );

@@ -1,5 +1,5 @@
 import { openSqlite } from "holdfast/sqlite";
-import { operation, row, run, sql } from "holdfast/stores";
+import { integer, operation, row, run, sql } from "holdfast/stores";
 
 const deposit = operation("deposit", {
   key: (input: { id: string; cents: number }) => input.id,
@@ -14,14 +14,17 @@ const deposit = operation("deposit", {
 });
 
 const database = await openSqlite("./bank.db");
-await database.write("set up", function* () {
-  yield* run(
-    sql`CREATE TABLE IF NOT EXISTS account (id TEXT PRIMARY KEY, cents INTEGER)`,
-  );
-  yield* run(
-    sql`INSERT INTO account (id, cents) VALUES ('ada', 0) ON CONFLICT DO NOTHING`,
-  );
-});
+await database.setUp("bank", [
+  {
+    name: "0001 accounts",
+    *up() {
+      yield* run(
+        sql`CREATE TABLE account (id TEXT PRIMARY KEY, cents ${integer})`,
+      );
+      yield* run(sql`INSERT INTO account (id, cents) VALUES ('ada', 0)`);
+    },
+  },
+]);
 console.log(await database.write(deposit, { id: "ada", cents: 500 }));
 await database.close();
 
