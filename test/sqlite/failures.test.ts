@@ -29,7 +29,7 @@ describe("when SQLite ends the transaction by itself", () => {
         folder.shell([
           "CREATE TRIGGER app_note_bomb BEFORE INSERT ON app_note WHEN NEW.id = 'bomb' BEGIN SELECT RAISE(ROLLBACK, 'boom'); END",
         ]);
-        await body(await folder.open());
+        await body(await folder.open(unhurried));
       });
 
   test(
