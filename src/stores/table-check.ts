@@ -147,6 +147,20 @@ export function distinct<R, V extends string | number>(
   return [...new Set(found.flatMap((row) => valueOf(row) ?? []))];
 }
 
+/** Rows by the number of what they belong to, in their order. */
+export function groupedBy<R>(
+  found: readonly R[],
+  ownerOf: (row: R) => number,
+): (owner: number) => readonly R[] {
+  const groups = new Map<number, R[]>();
+  for (const row of found) {
+    const group = groups.get(ownerOf(row));
+    if (group === undefined) groups.set(ownerOf(row), [row]);
+    else group.push(row);
+  }
+  return (owner) => groups.get(owner) ?? [];
+}
+
 /** For tables whose rows have a number of their own. */
 export const byKey: {
   readonly order: Statement;

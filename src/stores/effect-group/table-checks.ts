@@ -2,7 +2,7 @@ import { integersOf } from "../../sql/dialect.ts";
 import { rows } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { inScopes } from "../session/table-checks.ts";
-import { byKey, tableCheck } from "../table-check.ts";
+import { byKey, groupedBy, tableCheck } from "../table-check.ts";
 import type { TableCheck } from "../table-check.ts";
 import { groupOf, groupTable, memberColumns } from "./group-row.ts";
 import type { GroupRow, MemberRow } from "./group-row.ts";
@@ -22,8 +22,9 @@ const group = tableCheck<OwnedGroup>({
     const members = yield* rows<MemberRow>(sql`
       SELECT ${memberColumns} FROM holdfast_effect_group_member
       WHERE effect_group IN ${integersOf(found.map(({ key }) => key))} ORDER BY effect_group, ordinal`);
+    const membersOf = groupedBy(members, (each) => each.effect_group);
     return (row, tools) => {
-      const own = members.filter((each) => each.effect_group === row.key);
+      const own = membersOf(row.key);
       const reason = owned(row, tools);
       if (reason !== undefined) return reason;
       // Removed before their group, slice by slice, when its scope is forgotten.

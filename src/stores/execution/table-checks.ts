@@ -18,7 +18,7 @@ import { rows } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { processesOfKeys } from "../process/process-row.ts";
-import { byKey, distinct, tableCheck } from "../table-check.ts";
+import { byKey, distinct, groupedBy, tableCheck } from "../table-check.ts";
 import type { CheckTools, TableCheck } from "../table-check.ts";
 import { undamaged } from "./damaged.ts";
 import { faultyField } from "./event-fields.ts";
@@ -67,15 +67,15 @@ const execution = tableCheck<ExecutionRow>({
     const processes = yield* processesOfKeys(
       distinct(found, ({ process }) => process),
     );
+    const firstOf = groupedBy(first, (each) => each.execution);
+    const lastOf = groupedBy(last, (each) => each.execution);
+    const answersOf = groupedBy(responses, (each) => each.execution);
     return (row) => {
       if (removed(row.id)) return undefined;
-      const created = first.find((event) => event.execution === row.key);
-      const own = last.filter((event) => event.execution === row.key);
-      const answers = responses.filter((each) => each.execution === row.key);
       return (
-        faultOfStart(row, created) ??
-        faultOfEnd(row, own) ??
-        faultOfAnswers(row, answers) ??
+        faultOfStart(row, firstOf(row.key)[0]) ??
+        faultOfEnd(row, lastOf(row.key)) ??
+        faultOfAnswers(row, answersOf(row.key)) ??
         faultOfParent(row, parents) ??
         (row.process !== null &&
         processes.get(row.process)?.execution !== row.key

@@ -9,7 +9,7 @@ import { leaseStateOf } from "../lease/lease-row.ts";
 import type { LeaseRow } from "../lease/lease-row.ts";
 import { generationsThere } from "../session/generations.ts";
 import { inSessions } from "../session/table-checks.ts";
-import { distinct, tableCheck } from "../table-check.ts";
+import { distinct, groupedBy, tableCheck } from "../table-check.ts";
 import type { CheckTools, TableCheck } from "../table-check.ts";
 import { isReport } from "./end-report.ts";
 import { eventColumns, eventOf } from "./event-row.ts";
@@ -36,11 +36,8 @@ const process = tableCheck<ProcessRow>({
       SELECT e.process, e.sequence, e.hash FROM holdfast_process p JOIN holdfast_process_event e ON e.process = p.key
         AND (e.sequence = 0 OR e.sequence >= p.sequence OR e.sequence = p.ended_sequence OR e.sequence = p.external_sequence)
       WHERE p.key IN ${integersOf(found.map(({ key }) => key))} ORDER BY e.process, e.sequence`);
-    return (row) =>
-      faultOfLog(
-        row,
-        events.filter((event) => event.process === row.key),
-      );
+    const eventsOf = groupedBy(events, (each) => each.process);
+    return (row) => faultOfLog(row, eventsOf(row.key));
   },
 });
 
