@@ -43,7 +43,7 @@ describe.runIf(process.platform === "linux")("a file", () => {
       };
       console.log(`${rounds} opens: ${JSON.stringify(grown)}`);
       expect(grown.heapBytes).toBeLessThan(8 * 1_048_576);
-      expect(grown.residentBytes).toBeLessThan(256 * 1_048_576);
+      expect(grown.residentBytes).toBeLessThan(384 * 1_048_576);
       const database = await folder.open();
       expect(await noteCount(database)).toBe(2 * (2 + rounds / writesEvery));
     }));
