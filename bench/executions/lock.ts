@@ -1,5 +1,7 @@
 import { join } from "node:path";
+import { sha256Hex } from "../../src/host/hash.ts";
 import { openSqlite } from "../../src/sqlite.ts";
+import { executionCodec } from "../../src/stores/execution/environment.ts";
 import { executions } from "../../src/stores/execution/index.ts";
 import type { Executions } from "../../src/stores/execution/index.ts";
 import { holder } from "../../test/fixtures/execution-world.ts";
@@ -13,10 +15,13 @@ const many = size(1_000_000, 1_000);
 const atOnce = 10;
 const rounds = size(80, 2);
 
+/** A lock reads the input and compares its hash. */
+const { inputHash } = executionCodec({ sha256Hex }).input(null);
+
 const createdBody = JSON.stringify({
   role: "workflow",
   function: "bench/steps",
-  inputHash: "hash",
+  inputHash,
   scheduledAt: 0,
   deadlineAt: null,
   concurrencyKey: null,

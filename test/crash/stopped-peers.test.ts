@@ -46,11 +46,11 @@ describe("a peer that is stopped", () => {
         const running = await refused();
         holder.process.kill("SIGSTOP");
         const stopped = await refused();
+        // An open waits for no lock; the first write after it does.
         symlinkSync(folder.file(), folder.file("link.db"));
-        const opened = rejection(
-          folder.open({ busyTimeout: 50 }, {}, "link.db"),
-        );
-        for (const error of [running, stopped, await opened])
+        const late = await folder.open({ busyTimeout: 50 }, {}, "link.db");
+        const first = await rejection(late.write(addNote, { id: "first" }));
+        for (const error of [running, stopped, first])
           expect(error).toMatchObject({
             code: "DATABASE_BUSY",
             retryable: true,
@@ -61,7 +61,7 @@ describe("a peer that is stopped", () => {
           message: expect.stringContaining(`Process ${pid} (`),
           details: { budgetMs: 100, holder: { pid, isStopped: false } },
         });
-        for (const error of [stopped, await opened])
+        for (const error of [stopped, first])
           expect(error).toMatchObject({
             message: expect.stringContaining(`kill -CONT ${pid}`),
             details: { holder: { pid, isStopped: true } },

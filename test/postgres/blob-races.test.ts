@@ -163,14 +163,18 @@ describe("keeping a blob for an owner of the app", () => {
     scene(async (around) => {
       const { database, barrier } = around;
       await blobs(database).put(bytesOf("abc"));
-      const removing = database.write("remove", function* () {
-        const removed = yield* removeUnused({
-          hashes: [hashes.abc],
-          putUntil: 1_000,
-        });
-        yield* barrier.stop();
-        return removed.blobs;
-      });
+      const removing = database.write(
+        "remove",
+        function* () {
+          const removed = yield* removeUnused({
+            hashes: [hashes.abc],
+            putUntil: 1_000,
+          });
+          yield* barrier.stop();
+          return removed.blobs;
+        },
+        { isolation: "readCommitted" },
+      );
       await barrier.stopped(1);
       const keeping = rejection(blobs(database).keep(hashes.abc, "a"));
       await blocked(around);

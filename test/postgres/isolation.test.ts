@@ -38,7 +38,7 @@ const forms = { key: () => "k", one: setting };
 /** Lets a statement fail in ways that cannot be staged. */
 async function createRaise(place: Place): Promise<void> {
   await place.shell().unsafe(`
-    CREATE FUNCTION app_raise(sqlstate TEXT) RETURNS VOID LANGUAGE plpgsql
+    CREATE FUNCTION ${place.appSchema}.app_raise(sqlstate TEXT) RETURNS VOID LANGUAGE plpgsql
     AS $$ BEGIN RAISE EXCEPTION 'secret' USING ERRCODE = sqlstate; END $$`);
 }
 
