@@ -1,3 +1,4 @@
+import { size } from "../sizes.ts";
 import { join } from "node:path";
 import { openPostgres } from "../../src/postgres.ts";
 import { openSqlite } from "../../src/sqlite.ts";
@@ -5,7 +6,7 @@ import type { Database } from "../../src/stores/database.ts";
 import startServer from "../../test/global-setup.ts";
 import { cpuMeter, inScratch, median, rounded } from "../scratch.ts";
 
-const rounds = 15;
+const rounds = size(15, 1);
 
 interface Opened {
   readonly ms: number;

@@ -108,7 +108,7 @@ function following(clock: Clock): Time {
 /** False when the test has closed it, or left something that cannot be emptied. */
 async function isEmptied(database: Database): Promise<boolean> {
   try {
-    await database.write("empty", empty);
+    await database.write("empty", empty, { isolation: "readCommitted" });
     return true;
   } catch {
     return false;
