@@ -115,7 +115,7 @@ describe("a backup under load", () => {
 });
 
 describe("a killed backup", () => {
-  const rounds = isDeep ? 30 : 3;
+  const rounds = isDeep ? 30 : 2;
 
   /** Runs a backup in a group of processes of its own and kills all of them. */
   async function killed(folder: Folder, lines: number): Promise<string> {

@@ -32,10 +32,13 @@ export class Syntax {
       : [];
   }
 
-  /** This node and all below it. */
+  /** This node and all below it. A list of what is left, since generators inside generators cost their depth for each node. */
   *all(): Generator<Syntax, void> {
-    yield this;
-    for (const child of this.below()) yield* child.all();
+    const left: Syntax[] = [this];
+    for (let node = left.pop(); node !== undefined; node = left.pop()) {
+      yield node;
+      left.push(...[...node.below()].toReversed());
+    }
   }
 
   /** The nodes one step below. */

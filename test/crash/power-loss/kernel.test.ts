@@ -12,7 +12,7 @@ import type { Connection, SurveyResult } from "./verify.ts";
 
 const script = compiled("crash/power-loss/kernel-process.ts");
 const notes = isDeep ? 120 : 40;
-const crashPoints = isDeep ? 300 : 15;
+const crashPoints = isDeep ? 300 : 8;
 const timeoutMs = isDeep ? 600_000 : 60_000;
 
 type Durability = "full" | "normal";

@@ -18,7 +18,7 @@ import {
 } from "./workload.ts";
 
 const crashPointCount = Number(
-  process.env["HOLDFAST_TEST_ROUNDS"] ?? (isDeep ? 550 : 20),
+  process.env["HOLDFAST_TEST_ROUNDS"] ?? (isDeep ? 550 : 10),
 );
 const timeoutMs = isDeep ? 600_000 : 60_000;
 
