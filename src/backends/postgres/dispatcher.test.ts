@@ -154,3 +154,57 @@ describe("writes that were stopped", () => {
     await dispatcher.idle();
   });
 });
+
+describe("calls that got in each other's way before the server went away", () => {
+  test("leave nothing behind that keeps later calls of their name waiting", async () => {
+    let server: "crowded" | "away" | "back" = "crowded";
+    let conflictsLeft = 6;
+    const made = (): Connection => {
+      const conflict = new HoldfastError("TRANSACTION_CONFLICT", "no");
+      const lost = new HoldfastError("CONNECTION_LOST", "no");
+      const fails = (failure: HoldfastError): Promise<never> => {
+        Object.assign(session, { isLost: failure === lost, failure });
+        return Promise.reject(failure);
+      };
+      const session = Object.assign(
+        connection(() => (server === "away" ? fails(lost) : Promise.resolve())),
+        {
+          commit(): Promise<number> {
+            if (server === "away") return fails(lost);
+            if (server === "back" && conflictsLeft === 0)
+              return Promise.resolve(1);
+            conflictsLeft -= Number(server === "back");
+            return fails(conflict);
+          },
+        },
+      );
+      return session;
+    };
+    const dispatcher = new Dispatcher({
+      open: () =>
+        server === "away"
+          ? Promise.reject(new HoldfastError("DATABASE_ACCESS_DENIED", "no"))
+          : Promise.resolve(made()),
+      poolSize: 4,
+      queueCallsMax: 100,
+      setFormLanes: 2,
+      meters: new Meters(),
+      warn: () => undefined,
+      beforeCommit: undefined,
+      onCommitted: () => undefined,
+    });
+    const some = (ids: readonly string[]) =>
+      ids.map((id) => submit(dispatcher, alone, id).told);
+    const early = some(["a", "b", "c", "d"]);
+    await vi.advanceTimersByTimeAsync(500);
+    expect(early).toEqual([[], [], [], []]);
+    server = "away";
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(early.flat()).toHaveLength(4);
+    server = "back";
+    const late = some(["e", "f", "g"]);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(late).toEqual([["e"], ["f"], ["g"]]);
+    await dispatcher.idle();
+  });
+});

@@ -323,12 +323,15 @@ export class Dispatcher {
   }
 
   #rejectWaiting(error: HoldfastError): void {
+    // First who waits at a gate: nobody is left then to whom it could be handed.
+    for (const call of this.#gates.drain()) this.#reject(call, error);
     for (const call of this.#queue.drain()) {
       call.stopWaiting?.();
       if (call.firstTakenMs !== undefined) this.#running -= 1;
       call.reject(error);
+      // It may have held a gate, which would stay shut for good.
+      this.#gates.leave(call);
     }
-    for (const call of this.#gates.drain()) this.#reject(call, error);
     this.#notice();
   }
 
