@@ -210,7 +210,6 @@ export type {
   ReadLease,
   ReleaseHeld,
 } from "./stores/lease/renew.ts";
-export { assertFence, releaseLease } from "./stores/lease/fence.ts";
 export type {
   LeaseFence,
   LeaseHolder,
@@ -242,10 +241,7 @@ export type {
 } from "./stores/queue/claim.ts";
 export { cancelBatch } from "./stores/queue/cancel.ts";
 export type { CancelBatch } from "./stores/queue/cancel.ts";
-export {
-  completeClaims,
-  completeWithoutCommit,
-} from "./stores/queue/complete.ts";
+export { completeWithoutCommit } from "./stores/queue/complete.ts";
 export type { CompleteWithoutCommit } from "./stores/queue/complete.ts";
 export { enqueueBatch } from "./stores/queue/enqueue.ts";
 export type { EnqueueBatch, EnqueueOutcome } from "./stores/queue/enqueue.ts";
@@ -388,7 +384,7 @@ export { deleteSession } from "./stores/session/delete.ts";
 export type { DeleteSession, DeletedSession } from "./stores/session/delete.ts";
 export { forkSession } from "./stores/session/fork.ts";
 export type { ForkSession } from "./stores/session/fork.ts";
-export { livingSession, lockedSession } from "./stores/session/session-row.ts";
+export { lockedSession } from "./stores/session/session-row.ts";
 export type { SessionRef, SessionRoot } from "./stores/session/session-row.ts";
 export { parseSessionId } from "./model/session-id.ts";
 export type { SessionId } from "./model/session-id.ts";

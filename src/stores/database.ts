@@ -254,7 +254,8 @@ export interface Database {
   pause(): Promise<void>;
 
   /**
-   * Keeps the process from ending until the returned function is called. All
+   * Keeps the process from ending until the returned function is called or the
+   * database is closed. All
    * calls and waits do this by themselves while they are pending; an open
    * database, a subscription and a lease that is kept do not. For waits of
    * your own over `subscribe`, and for a program that only answers others.

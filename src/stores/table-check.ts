@@ -65,9 +65,17 @@ export interface CheckedSlice {
   readonly damaged: (tools: CheckTools) => readonly DamagedRow[];
 }
 
+/** A row of which nothing but its key can be read. */
+export interface SkippedRow {
+  readonly row: object;
+  readonly key: string;
+}
+
 /** A described table, whatever its rows are. */
 export interface TableCheck {
   readonly table: string;
+  /** The next row by its key alone, for who cannot read it; undefined when there is none. */
+  readonly skipped: (after: object | undefined) => Tx<SkippedRow | undefined>;
   readonly slice: (
     after: object | undefined,
     limits: SliceLimits,
@@ -78,11 +86,19 @@ export function tableCheck<R extends object>(
   description: TableDescription<R>,
 ): TableCheck {
   const { table, partners, behind, order, select, from } = description;
+  const whereAfter = (after: object | undefined): Statement =>
+    after === undefined ? sql`` : sql`WHERE ${behind(after as R)}`;
   return {
     table,
+    *skipped(after) {
+      const found = yield* rows<R>(sql`
+        SELECT ${order} ${from} ${whereAfter(after)} ORDER BY ${order} LIMIT 1`);
+      return (
+        found[0] && { row: found[0], key: Object.values(found[0]).join("/") }
+      );
+    },
     *slice(after, limits) {
-      const where =
-        after === undefined ? sql`` : sql`WHERE ${behind(after as R)}`;
+      const where = whereAfter(after);
       const limit = yield* rowsWithin(description, where, limits);
       if (limit === 0) return { rows: 0, last: undefined, damaged: () => [] };
       const found = yield* rows<R>(sql`

@@ -5,6 +5,7 @@ import { run } from "../../src/sql/operation.ts";
 import { spelled, sql } from "../../src/sql/statement.ts";
 import {
   executions,
+  leases,
   maintenance,
   processes,
   sessions,
@@ -91,18 +92,66 @@ function callTests(backend: Backend): void {
       expect(report.isComplete).toBe(true);
     }));
 
-  test("goes on with the next table when one cannot be read, and says that it is not complete", () =>
+  test("names a row that cannot be read, and goes on with those behind it", () =>
+    withPlace(backend, async (place) => {
+      const database = await place.open();
+      for (const name of ["a", "b", "c", "d"])
+        await shell(
+          database,
+          `INSERT INTO holdfast_artifact (namespace, name, blob, put_at)
+           VALUES ('n', '${name}', 'odd', ${name === "b" ? "9007199254740993" : "1"})`,
+        );
+      const { damaged, isComplete, tables } =
+        await maintenance(database).check();
+      expect(damaged.map(({ key }) => key)).toEqual([
+        "n/a",
+        "n/b",
+        "n/c",
+        "n/d",
+      ]);
+      expect(isComplete).toBe(true);
+      expect(tables).toContainEqual({ table: "holdfast_artifact", rows: 3 });
+    }));
+
+  test("goes on with the next table when the key of a row cannot be read, and says that it is not complete", () =>
     withEveryRow(backend, async (database) => {
       await shell(
         database,
-        "UPDATE holdfast_effect SET created_at = 1, due_at = 9007199254740993 WHERE replay_key = 'ask'",
+        "UPDATE holdfast_app_migration SET position = 9007199254740993",
       );
       const report = await maintenance(database).check();
       expect(report).toMatchObject({
-        damaged: [{ table: "holdfast_effect", key: "" }],
+        damaged: [{ table: "holdfast_app_migration", key: "" }],
         isComplete: false,
       });
       expect(report.tables.length).toBe(ownTableNames.length);
+    }));
+
+  test("finds nothing wrong with a fork that has hidden all it shared", () =>
+    withPlace(backend, async (place) => {
+      const database = await place.open();
+      const store = sessions(database);
+      const commit = async (id: string, ...nodes: readonly string[]) => {
+        const claimant = { owner: "a", incarnation: "1" };
+        const fence = await leases(database).waitForLease(id, claimant);
+        await store.commit(fence.session, {
+          turn: "t",
+          fence,
+          nodes: nodes.map((node) => ({
+            id: node,
+            kind: "message",
+            role: "user",
+            payload: node,
+          })),
+        });
+      };
+      await store.create("s");
+      await commit("s", "a", "b", "c");
+      await store.fork("s", "f");
+      await commit("f", "d", "e");
+      for (const id of ["f", "s"]) await store.tombstone(id, ["a", "b", "c"]);
+      await store.vacuum("s");
+      expect(found(await maintenance(database).check())).toEqual([]);
     }));
 
   test("can be given up, and refuses options that are none", () =>

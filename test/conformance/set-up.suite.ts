@@ -187,6 +187,13 @@ export function setUpSuite(backend: Backend): void {
       ["no app", undefined, [], "NAME_INVALID", undefined],
       ["no list", "shop", undefined, "OPTION_INVALID", "migrations"],
       ["no migration", "shop", [null], "OPTION_INVALID", "migrations[0]"],
+      [
+        "a hole in the list",
+        "shop",
+        Array.from({ length: 1 }).concat(new Array(1)),
+        "OPTION_INVALID",
+        "migrations[0]",
+      ],
       ["no name", "shop", [{ up() {} }], "NAME_INVALID", undefined],
       [
         "no body",

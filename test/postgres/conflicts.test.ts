@@ -151,6 +151,45 @@ describe("several that create the same thing at once", () => {
     }),
   );
 
+  test("a name that another thing has is told after a few runs, not as a conflict", () =>
+    withPlace(async (place) => {
+      const database = await place.open();
+      const create = (table: string) =>
+        database.write("create", () =>
+          run(
+            said(
+              `CREATE TABLE IF NOT EXISTS ${table} (n BIGINT, CONSTRAINT app_key PRIMARY KEY (n))`,
+            ),
+          ),
+        );
+      await create("app_one");
+      expect(await rejection(create("app_two"))).toMatchObject({
+        code: "STATEMENT_FAILED",
+        retryable: false,
+        details: { sqlstate: "42P07" },
+      });
+      expect(database.stats().reruns).toBe(5);
+    }));
+
+  test("a function is replaced, and a right granted, by all of them", () =>
+    withPlace(async (place) => {
+      const database = await place.open({ poolSize: 8 });
+      await createHeads(database, 1);
+      const all = (text: string) =>
+        Promise.all(
+          Array.from({ length: 8 }, (_, index) =>
+            database.write(`replace ${index}`, () => run(said(text))),
+          ),
+        );
+      for (const text of [
+        "CREATE OR REPLACE FUNCTION app_one() RETURNS INT LANGUAGE sql AS 'SELECT 1'",
+        "GRANT SELECT ON app_log_head TO PUBLIC",
+        "CREATE OR REPLACE VIEW app_view AS SELECT 1 AS n",
+      ])
+        for (let round = 0; round < 3; round += 1)
+          expect(await all(text)).toHaveLength(8);
+    }));
+
   test("what exists already is no race without IF NOT EXISTS", () =>
     withPlace(async (place) => {
       const database = await place.open();

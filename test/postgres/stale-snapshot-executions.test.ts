@@ -185,6 +185,30 @@ describe("an event of a process appended with an old snapshot", () => {
   );
 
   test(
+    "is refused when its lease was shown as over since, also by a clock that goes back",
+    withStale(async ({ database, clock, after }) => {
+      const store = processes(database);
+      await store.register({ id: "p", kind: "k", eventTypes });
+      const outcome = await store.claim(
+        "p",
+        { owner: "alice", incarnation: "1" },
+        { ttl: "10s" },
+      );
+      if (outcome.kind !== "acquired") throw new Error("It is not free.");
+      const fence = outcome.lease;
+      const input = store.appending("p", { type: "progress", fence });
+      const rival = async (): Promise<void> => {
+        clock.advance(20_000);
+        expect(await store.holder("p")).toBeUndefined();
+        clock.set(1_000);
+      };
+      expect(await after(rival, () => appendProcessEvent(input))).toMatchObject(
+        { runs: again, code: "PROCESS_LEASE_LOST" },
+      );
+    }),
+  );
+
+  test(
     "is refused when the process has ended since",
     withStale(async ({ database, after }) => {
       const store = processes(database);

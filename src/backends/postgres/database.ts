@@ -30,6 +30,7 @@ import type {
 import { callable } from "../callable.ts";
 import type { Callable } from "../callable.ts";
 import { onGiveUp, orGiveUp } from "../give-up.ts";
+import { KeepAlives } from "../keep-alives.ts";
 import { Meters } from "../meters.ts";
 import {
   checkedWrite,
@@ -91,6 +92,7 @@ export class PostgresDatabase implements Database {
   readonly #listener: Listener;
   readonly #dispatcher: Dispatcher;
   readonly #schemaWatch: SchemaWatch;
+  readonly #keepAlives = new KeepAlives();
   #closing: Promise<void> | undefined;
 
   constructor(parts: PostgresParts) {
@@ -183,7 +185,8 @@ export class PostgresDatabase implements Database {
   }
 
   keepAlive(): () => void {
-    return keepAlive();
+    if (this.#closing !== undefined) throw databaseClosed();
+    return this.#keepAlives.hold();
   }
 
   subscribe(listener: (hint: ChangeHint) => void): () => void {
@@ -277,6 +280,7 @@ export class PostgresDatabase implements Database {
     try {
       await this.#letGo(timeoutMs);
     } finally {
+      this.#keepAlives.end();
       release();
     }
   }

@@ -8,6 +8,7 @@ import { CallQueue, callsOf } from "./call-queue.ts";
 import type { CallSet, Work } from "./call-queue.ts";
 import type { Call } from "./call.ts";
 import type { Connection, UserTransaction } from "./connection.ts";
+import { lastingFailure } from "./failures.ts";
 import { LockContention } from "./lock-contention.ts";
 import { Pool } from "./pool.ts";
 import { RerunGates } from "./rerun-gates.ts";
@@ -265,7 +266,7 @@ export class Dispatcher {
     const pauseMs = pauseBeforeRetry(call, error);
     if (pauseMs === undefined) {
       if (call.access === "write") meters.rollbacks += 1;
-      return this.#reject(call, error);
+      return this.#reject(call, lastingFailure(error));
     }
     call.attempts += 1;
     meters.reruns += 1;

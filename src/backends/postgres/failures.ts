@@ -166,10 +166,41 @@ function readOnly(access: "read" | "write"): HoldfastError {
  */
 function isRacedCreation(error: ServerError, text: string): boolean {
   if (error.code === "23505") return error.schema_name === "pg_catalog";
-  // A schema, a table or an index, a table's row type.
+  // Two that replace or grant the same change its row of the catalogue at once.
+  if (error.code === "XX000") return /^simple_heap_/.test(error.routine ?? "");
   return (
-    /^(42P06|42P07|42710)$/.test(error.code) &&
-    /\bIF\s+NOT\s+EXISTS\b/i.test(text)
+    existsCodes.test(error.code) &&
+    /\bIF\s+NOT\s+EXISTS\b|\bOR\s+REPLACE\b/i.test(text)
+  );
+}
+
+/** A schema, a table or an index, a table's row type, a function. */
+const existsCodes = /^(42P06|42P07|42710|42723)$/;
+
+/**
+ * What a call is told that got the same answer at each run: another thing has
+ * the name that it wants to create, which no further run would change.
+ */
+export function lastingFailure(error: HoldfastError): HoldfastError {
+  const { code, details } = error;
+  const { sqlstate } = details;
+  return code === "TRANSACTION_CONFLICT" &&
+    typeof sqlstate === "string" &&
+    existsCodes.test(sqlstate)
+    ? new HoldfastError(
+        "STATEMENT_FAILED",
+        `Postgres refused a statement (SQLSTATE ${sqlstate}): something of a name that it creates exists already, a constraint or an index of another table for example. ` +
+          "Look for it in pg_class and pg_constraint, and choose another name.",
+        details,
+      )
+    : error;
+}
+
+/** How often a creation that was refused since its name exists is run again: a race is over after one. */
+export function isRacedOften(error: HoldfastError, attempts: number): boolean {
+  const { sqlstate } = error.details;
+  return (
+    typeof sqlstate === "string" && existsCodes.test(sqlstate) && attempts >= 5
   );
 }
 

@@ -2,6 +2,7 @@ import { systemEntropy } from "../../host/entropy.ts";
 import { monotonicMs } from "../../host/timers.ts";
 import type { HoldfastError } from "../../model/errors.ts";
 import type { Call } from "./call.ts";
+import { isRacedOften } from "./failures.ts";
 
 /** As long as SQLite waits for other processes. */
 const budgetMs = 15_000;
@@ -38,7 +39,7 @@ export function pauseBeforeRetry(
           )
         : undefined;
     case "TRANSACTION_CONFLICT":
-      return waitedMs < budgetMs
+      return waitedMs < budgetMs && !isRacedOften(error, call.attempts)
         ? jittered(Math.min(2 ** call.attempts, conflictPauseMsMax))
         : undefined;
     default:

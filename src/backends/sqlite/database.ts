@@ -1,7 +1,7 @@
 import { byteTools } from "../../host/bytes.ts";
 import { systemEntropy } from "../../host/entropy.ts";
 import { sha256Hex } from "../../host/hash.ts";
-import { keepAlive, sleep, soon } from "../../host/timers.ts";
+import { sleep, soon } from "../../host/timers.ts";
 import type { ByteTools } from "../../model/byte-tools.ts";
 import type { Clock } from "../../model/clock.ts";
 import { durationMs } from "../../model/durations.ts";
@@ -24,6 +24,7 @@ import type {
 } from "../../stores/database.ts";
 import { callable } from "../callable.ts";
 import { onGiveUp, orGiveUp } from "../give-up.ts";
+import { KeepAlives } from "../keep-alives.ts";
 import type { Meters } from "../meters.ts";
 import {
   checkedWrite,
@@ -88,6 +89,7 @@ export class OpenSqliteDatabase implements SqliteDatabase {
   readonly #parts: SqliteParts;
   readonly #neighbours: Neighbours | undefined;
   readonly #reads = new Set<Promise<unknown>>();
+  readonly #keepAlives = new KeepAlives();
   #closing: Promise<void> | undefined;
 
   constructor(parts: SqliteParts) {
@@ -161,7 +163,8 @@ export class OpenSqliteDatabase implements SqliteDatabase {
   }
 
   keepAlive(): () => void {
-    return keepAlive();
+    if (this.#closing !== undefined) throw databaseClosed();
+    return this.#keepAlives.hold();
   }
 
   subscribe(listener: (hint: ChangeHint) => void): () => void {
@@ -220,7 +223,9 @@ export class OpenSqliteDatabase implements SqliteDatabase {
     if (options !== undefined) refuseUnknown(options, ["timeout"]);
     const timeoutMs = durationMs(options?.timeout ?? closeTimeout, "timeout");
     if (this.#closing === undefined) {
-      this.#closing = this.#close(timeoutMs);
+      this.#closing = this.#close(timeoutMs).finally(() =>
+        this.#keepAlives.end(),
+      );
       this.#parts.subscribers.tellClosing();
     }
     await this.#closing;

@@ -11,7 +11,7 @@ import type {
   WaitOptions,
 } from "../database.ts";
 import { checkedText } from "../execution/checks.ts";
-import { givenList, givenObject } from "../given.ts";
+import { givenList, givenObject, optionsOf, waitNames } from "../given.ts";
 
 /** What `setUp` needs of a database. */
 export interface SetUpContext extends Pick<Database, "read" | "write"> {
@@ -41,6 +41,7 @@ export async function setUp(
   options?: WaitOptions,
 ): Promise<SetUpReport> {
   checkedText("The name of an app", app);
+  optionsOf(options, waitNames);
   const given = checkedMigrations(migrations);
   const missing = await read(
     "setUp",
@@ -121,32 +122,32 @@ function checkedMigrations(
   migrations: readonly AppMigration[],
 ): readonly AppMigration[] {
   const names = new Set<string>();
-  return givenList("migrations", migrations, migrationsMax).map(
-    (migration, index) => {
-      const place = `migrations[${index}]`;
-      const { name, up, ...others } = givenObject(place, migration);
-      const [unknown] = Object.keys(others);
-      if (unknown !== undefined)
-        throw migrationInvalid(
-          `${place}.${unknown}`,
-          "A migration has `name` and `up`, and nothing else",
-        );
-      checkedText(`The name of a migration (${place})`, name);
-      if (typeof up !== "function")
-        throw migrationInvalid(
-          `${place}.up`,
-          "Expected a generator function: write `*up() { … }`",
-        );
-      if (names.has(name))
-        throw migrationInvalid(
-          `${place}.name`,
-          `Two migrations are called ${excerpt(name)}, and each is applied once by its name`,
-        );
-      names.add(name);
-      // Called as a method, since it may refer to its neighbours by `this`.
-      return { name, up: () => migration.up() };
-    },
-  );
+  // From the list's own length: a hole in it is a missing migration, which map would pass over.
+  const given = Array.from(givenList("migrations", migrations, migrationsMax));
+  return given.map((migration, index) => {
+    const place = `migrations[${index}]`;
+    const { name, up, ...others } = givenObject(place, migration);
+    const [unknown] = Object.keys(others);
+    if (unknown !== undefined)
+      throw migrationInvalid(
+        `${place}.${unknown}`,
+        "A migration has `name` and `up`, and nothing else",
+      );
+    checkedText(`The name of a migration (${place})`, name);
+    if (typeof up !== "function")
+      throw migrationInvalid(
+        `${place}.up`,
+        "Expected a generator function: write `*up() { … }`",
+      );
+    if (names.has(name))
+      throw migrationInvalid(
+        `${place}.name`,
+        `Two migrations are called ${excerpt(name)}, and each is applied once by its name`,
+      );
+    names.add(name);
+    // Called as a method, since it may refer to its neighbours by `this`.
+    return { name, up: () => up.call(migration) };
+  });
 }
 
 function migrationInvalid(option: string, why: string): HoldfastError {

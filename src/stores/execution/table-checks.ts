@@ -55,11 +55,11 @@ const execution = tableCheck<ExecutionRow>({
       FROM holdfast_execution_event WHERE execution IN ${keys} AND version = 0`);
     const last = yield* rows<EventRow & { readonly execution: number }>(sql`
       SELECT e.execution, e.version, e.at, e.responses, e.kind, e.call, e.seen, e.body, NULL AS payload
-      FROM holdfast_execution x JOIN holdfast_execution_event e ON e.execution = x.key AND e.version >= x.version
+      FROM holdfast_execution x JOIN holdfast_execution_event e ON e.execution = x.key AND (e.version = x.version OR e.version = x.version + 1)
       WHERE x.key IN ${keys} ORDER BY e.execution, e.version`);
     const responses = yield* rows<{ execution: number; seq: number }>(sql`
       SELECT r.execution, r.seq FROM holdfast_execution x
-        JOIN holdfast_execution_response r ON r.execution = x.key AND r.seq >= x.responses
+        JOIN holdfast_execution_response r ON r.execution = x.key AND (r.seq = x.responses OR r.seq = x.responses + 1)
       WHERE x.key IN ${keys}`);
     const parents = yield* executionsOfKeys(
       distinct(found, ({ parent }) => parent),

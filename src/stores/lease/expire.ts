@@ -9,7 +9,7 @@ import type { Database, WaitOptions } from "../database.ts";
 import { lockedSession } from "../session/session-row.ts";
 import type { SessionRef } from "../session/session-row.ts";
 import { expireLease, leaseState } from "./lease-row.ts";
-import { judgeLease } from "./renew.ts";
+import { judgeLease, readingOf } from "./renew.ts";
 import { leaseChanged } from "./topics.ts";
 
 interface ShownLease {
@@ -44,18 +44,20 @@ interface LeaseEnd {
   readonly at: number;
 }
 
-/** Records that whatever lease a session has was over at an instant. */
-const recordLeaseEnd: Operation<LeaseEnd, void> = storeOperation(
-  "recordLeaseEnd",
-  {
+/** Judges a lease again once its session is locked, and records that it is over; tells who holds it if it is not. */
+const recordLeaseEnd: Operation<LeaseEnd, LeaseHolder | undefined> =
+  storeOperation("recordLeaseEnd", {
     key: (input: LeaseEnd) => input.session.id,
     *one({ session: ref, at }) {
       const session = yield* lockedSession(ref);
-      if ((yield* expireLease(session.key, at)) > 0)
+      const reading = readingOf(yield* leaseState(session), at);
+      if (reading.isUnrecordedEnd) {
+        yield* expireLease(session.key, at);
         yield* announce(leaseChanged, session.id);
+      }
+      return reading.holder;
     },
-  },
-);
+  });
 
 /**
  * Who holds a lease. Before a caller learns that it has run out, that is
@@ -70,11 +72,10 @@ export async function shownHolder(
 ): Promise<LeaseHolder | undefined> {
   const now = clock.now();
   const reading = await database.read(judgeLease, { session, now }, wait);
-  if (reading.isUnrecordedEnd)
-    await database
-      .write(recordLeaseEnd, { session, at: now }, wait)
-      .catch(() => undefined);
-  return reading.holder;
+  if (!reading.isUnrecordedEnd) return reading.holder;
+  return database
+    .write(recordLeaseEnd, { session, at: now }, wait)
+    .catch(() => undefined);
 }
 
 /**

@@ -27,6 +27,7 @@ import type {
   CheckTools,
   CheckedSlice,
   DamagedRow,
+  SkippedRow,
   SliceLimits,
   TableCheck,
 } from "../table-check.ts";
@@ -95,6 +96,21 @@ interface CheckSlice extends SliceLimits {
   readonly after: object | undefined;
 }
 
+interface SkipRow {
+  readonly check: TableCheck;
+  readonly after: object | undefined;
+}
+
+const skipRow: Operation<SkipRow, SkippedRow | undefined> = storeOperation(
+  "skipTableRow",
+  {
+    key: (input: SkipRow) => input.check.table,
+    *one({ check, after }) {
+      return yield* check.skipped(after);
+    },
+  },
+);
+
 const checkSlice: Operation<CheckSlice, CheckedSlice> = storeOperation(
   "checkTableSlice",
   {
@@ -126,7 +142,7 @@ export async function checkDatabase(
   for (const check of allChecks) {
     let rows = 0;
     for await (const slice of slicesOf(database, check, rowsMax, signal)) {
-      if (slice instanceof Error) findings.unreadable(check.table, slice);
+      if ("reason" in slice) findings.unreadable(check.table, slice);
       else {
         findings.add(slice.damaged(tools));
         rows += slice.rows;
@@ -138,46 +154,65 @@ export async function checkDatabase(
   return { tables, ...findings.report };
 }
 
-/** The slices of a table. Where one cannot be read its rows are read one by one, and the first that cannot be ends it. */
+/** A row that cannot be read, or, without a key, the rest of a table. */
+interface Unreadable {
+  readonly key: string | undefined;
+  readonly reason: string;
+}
+
+/**
+ * The slices of a table. Where one cannot be read its rows are read one by
+ * one; one that cannot be is named by its key and passed over. Only where the
+ * key cannot be read either, the table ends.
+ */
 async function* slicesOf(
   database: Database,
   check: TableCheck,
   rowsPerSlice: number,
   signal: AbortSignal | undefined,
-): AsyncGenerator<CheckedSlice | Error> {
+): AsyncGenerator<CheckedSlice | Unreadable> {
   let after: object | undefined;
   let rowsMax = rowsPerSlice;
   for (;;) {
     const input = { check, after, rowsMax, bytesMax: bytesPerSlice };
-    const slice = await readSlice(database, input, signal);
+    const slice = await unlessUnreadable(
+      database.read(checkSlice, input, { signal }),
+    );
     await database.pause();
-    if (slice instanceof Error && rowsMax > 1) rowsMax = 1;
-    else {
+    if (!(slice instanceof Error)) {
       yield slice;
-      if (slice instanceof Error || slice.last === undefined) return;
+      if (slice.last === undefined) return;
       after = slice.last;
+    } else if (rowsMax > 1) rowsMax = 1;
+    else {
+      const skipped = await unlessUnreadable(
+        database.read(skipRow, { check, after }, { signal }),
+      );
+      const isLost = skipped instanceof Error || skipped === undefined;
+      const key = isLost ? undefined : skipped.key;
+      yield { key, reason: slice.message };
+      if (isLost) return;
+      after = skipped.row;
+      rowsMax = rowsPerSlice;
     }
   }
 }
 
-/** A slice, or why the database cannot read it. */
-async function readSlice(
-  database: Database,
-  input: CheckSlice,
-  signal: AbortSignal | undefined,
-): Promise<CheckedSlice | Error> {
+/** What a read gives, or why the database cannot read it. */
+async function unlessUnreadable<T>(reading: Promise<T>): Promise<T | Error> {
   try {
-    return await database.read(checkSlice, input, { signal });
+    return await reading;
   } catch (error) {
     if (isHoldfastError(error) && unreadableCodes.has(error.code)) return error;
     throw error;
   }
 }
 
-/** What a read fails with when the stored bytes are to blame. */
+/** What a read fails with when the stored bytes are to blame, or a table that is gone. */
 const unreadableCodes: ReadonlySet<string> = new Set([
   "CORRUPT_ROW",
   "DATABASE_DAMAGED",
+  "STATEMENT_FAILED",
 ]);
 
 class Findings {
@@ -191,9 +226,9 @@ class Findings {
       else this.#more += 1;
   }
 
-  unreadable(table: string, { message }: Error): void {
-    this.#isComplete = false;
-    this.add([{ table, key: "", reason: message }]);
+  unreadable(table: string, { key, reason }: Unreadable): void {
+    if (key === undefined) this.#isComplete = false;
+    this.add([{ table, key: key ?? "", reason }]);
   }
 
   get report(): Omit<MaintenanceCheckReport, "tables"> {

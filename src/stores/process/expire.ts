@@ -1,18 +1,15 @@
 import type { Now } from "../../model/clock.ts";
 import { lossOf } from "../../model/lease.ts";
-import type { LeaseFence } from "../../model/lease.ts";
+import type { LeaseFence, LeaseHolder } from "../../model/lease.ts";
 import type { ProcessId } from "../../model/process-id.ts";
 import { announce, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import type { WaitOptions } from "../database.ts";
 import { recordingExpiry } from "../lease/expire.ts";
 import type { ProcessSurroundings } from "./environment.ts";
-import {
-  expireProcessLease,
-  expireProcessLeases,
-  processLease,
-} from "./lease-row.ts";
-import { lockedProcess } from "./process-row.ts";
+import { readingOf } from "../lease/renew.ts";
+import { expireProcessLease, processLease } from "./lease-row.ts";
+import { lockedProcess, lockedProcessByKey } from "./process-row.ts";
 import { processLeaseChanged } from "./topics.ts";
 
 interface ShownProcessLease {
@@ -46,25 +43,41 @@ interface ProcessLeaseEnds {
   readonly at: number;
 }
 
-const recordProcessLeaseEnds: Operation<ProcessLeaseEnds, void> =
-  storeOperation("recordProcessLeaseEnds", {
-    key: (input: ProcessLeaseEnds) => String(input.processes[0]),
-    *one({ processes, at }) {
-      for (const id of yield* expireProcessLeases(processes, at))
-        yield* announce(processLeaseChanged, id);
-    },
-  });
+/** Judges leases again once their processes are locked, and records those that are over. Tells who holds the others. */
+const recordProcessLeaseEnds: Operation<
+  ProcessLeaseEnds,
+  ReadonlyMap<number, LeaseHolder | undefined>
+> = storeOperation("recordProcessLeaseEnds", {
+  key: (input: ProcessLeaseEnds) => String(input.processes[0]),
+  *one({ processes, at }) {
+    const holders = new Map<number, LeaseHolder | undefined>();
+    for (const key of processes.toSorted((a, b) => a - b)) {
+      const root = yield* lockedProcessByKey(key);
+      if (root === undefined) continue;
+      const reading = readingOf(yield* processLease(root), at);
+      holders.set(key, reading.holder);
+      if (!reading.isUnrecordedEnd) continue;
+      yield* expireProcessLease(key, at);
+      yield* announce(processLeaseChanged, root.id);
+    }
+    return holders;
+  },
+});
 
-/** Before a caller learns that leases have run out, that is recorded; where nothing can be written it is told all the same. */
+/**
+ * Before a caller learns that leases have run out, that is recorded. Tells
+ * which of them were renewed meanwhile, and by whom; where nothing can be
+ * written, none.
+ */
 export async function recordEnds(
   { database }: Pick<ProcessSurroundings, "database">,
   ends: ProcessLeaseEnds,
   wait: WaitOptions | undefined,
-): Promise<void> {
-  if (ends.processes.length > 0)
-    await database
-      .write(recordProcessLeaseEnds, ends, wait)
-      .catch(() => undefined);
+): Promise<ReadonlyMap<number, LeaseHolder | undefined>> {
+  if (ends.processes.length === 0) return new Map();
+  return database
+    .write(recordProcessLeaseEnds, ends, wait)
+    .catch(() => new Map<number, LeaseHolder | undefined>());
 }
 
 /** What a call of a worker answers; a lease that it finds to have run out stays so, also for a clock that is set back. */

@@ -1,7 +1,6 @@
 import type { HeldLease, LeaseState } from "../../model/lease.ts";
 import { corruptRow } from "../../model/corrupt-row.ts";
-import { integersOf } from "../../sql/dialect.ts";
-import { row, rows, run } from "../../sql/operation.ts";
+import { row, run } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { leaseStateOf } from "../lease/lease-row.ts";
@@ -51,18 +50,6 @@ export function* clearProcessLease(process: number): Tx<number> {
     UPDATE holdfast_process_lease SET owner = NULL, incarnation = NULL, owner_process = NULL, token = NULL,
       claimed_at = NULL, renewed_at = NULL, expires_at = NULL
     WHERE process = ${process} AND token IS NOT NULL`);
-}
-
-/** The same for several at once; tells for which it had to be recorded. */
-export function* expireProcessLeases(
-  processes: readonly number[],
-  now: number,
-): Tx<readonly string[]> {
-  const ended = yield* rows<{ readonly id: string }>(sql`
-    UPDATE holdfast_process_lease SET renewed_at = ${now}
-    WHERE process IN ${integersOf(processes)} AND token IS NOT NULL AND renewed_at < ${now} AND expires_at <= ${now}
-    RETURNING (SELECT p.id FROM holdfast_process p WHERE p.key = holdfast_process_lease.process) AS id`);
-  return ended.map(({ id }) => id);
 }
 
 /** Records when a lease was found to have run out, so that a clock that is set back does not revive it. */

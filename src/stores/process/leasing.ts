@@ -156,8 +156,8 @@ async function shownHolder(
   const input = { process: parseProcessId(process), now: clock.now() };
   const reading = await database.read(readProcessLease, input, wait);
   const processes = reading.isUnrecordedEnd ? [reading.key] : [];
-  await recordEnds(around, { processes, at: input.now }, wait);
-  return reading.holder;
+  const ends = await recordEnds(around, { processes, at: input.now }, wait);
+  return ends.get(reading.key) ?? reading.holder;
 }
 
 async function claimed(

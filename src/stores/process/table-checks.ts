@@ -1,6 +1,9 @@
 import { isOutput } from "../../model/process-output.ts";
 import { hashOfParts, partHashes } from "../../model/process-registration.ts";
-import type { RegistrationPart } from "../../model/process-registration.ts";
+import type {
+  NamedScope,
+  RegistrationPart,
+} from "../../model/process-registration.ts";
 import { integersOf } from "../../sql/dialect.ts";
 import { rows } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
@@ -24,7 +27,9 @@ const process = tableCheck<ProcessRow>({
   from: sql`FROM holdfast_process p`,
   order: sql`p.key`,
   behind: ({ key }) => sql`p.key > ${key}`,
-  weight: sql`COALESCE(length(p.input), 0) + COALESCE(length(p.event_types), 0) + COALESCE(length(p.end_wakes), 0)`,
+  weight: sql`COALESCE(length(p.input), 0) + COALESCE(length(p.event_types), 0) + COALESCE(length(p.end_wakes), 0)
+    + COALESCE((SELECT length(x.payload) FROM holdfast_process_event x
+        WHERE x.process = p.key AND x.sequence = p.external_sequence), 0)`,
   keyOf: ({ id }) => id,
   judge(row, tools) {
     recordOf(row);
@@ -34,7 +39,7 @@ const process = tableCheck<ProcessRow>({
   *partners(found) {
     const events = yield* rows<EdgeEvent>(sql`
       SELECT e.process, e.sequence, e.hash FROM holdfast_process p JOIN holdfast_process_event e ON e.process = p.key
-        AND (e.sequence = 0 OR e.sequence >= p.sequence OR e.sequence = p.ended_sequence OR e.sequence = p.external_sequence)
+        AND (e.sequence = 0 OR e.sequence = p.sequence OR e.sequence = p.sequence + 1 OR e.sequence = p.ended_sequence OR e.sequence = p.external_sequence)
       WHERE p.key IN ${integersOf(found.map(({ key }) => key))} ORDER BY e.process, e.sequence`);
     const eventsOf = groupedBy(events, (each) => each.process);
     return (row) => faultOfLog(row, eventsOf(row.key));
@@ -59,12 +64,29 @@ function faultOfRegistration(
           label: row.label,
           causedBy: row.caused_by,
           input: decode(row.input),
+          eventTypes: jsonOf(row.event_types),
+          originator: originatorOf(row),
         };
   const actual = partHashes(hash, facts);
   const differing = (Object.keys(facts) as RegistrationPart[]).find(
     (part) => actual[part] !== parts[part],
   );
   return differing && `Its ${differing} has another hash.`;
+}
+
+function jsonOf(text: string | null): unknown {
+  return text === null ? null : (JSON.parse(text) as unknown);
+}
+
+/** As it was named when the process was registered. */
+function originatorOf(row: ProcessRow): NamedScope | null {
+  const { originator_session: session } = row;
+  if (session === null) return null;
+  return {
+    session,
+    generation: row.originator_generation,
+    frame: row.originator_frame,
+  };
 }
 
 interface EdgeEvent {

@@ -18,25 +18,13 @@ import { rememberConsumed } from "./consumed.ts";
 import { queueWork } from "./topics.ts";
 
 /**
- * Consumes what was claimed, inside the commit that dealt with it: the
- * batches leave the queue, and their sources are remembered. Each claim is
- * completed as a whole.
+ * Consumes what was claimed, inside the commit that dealt with it and that has
+ * asserted the fence: the batches leave the queue, and their sources are
+ * remembered. Each claim is completed as a whole.
  *
- * @throws HoldfastError `LEASE_LOST`, or `CLAIM_LOST` when a claim was
- *   abandoned, made under another lease, or did not take exactly these batches.
+ * @throws HoldfastError `CLAIM_LOST` when a claim was abandoned, made under
+ *   another lease, or did not take exactly these batches.
  */
-export function* completeClaims(
-  session: SessionRoot,
-  fence: LeaseFence,
-  claims: readonly QueueClaimRef[],
-  now: number,
-): Tx<void> {
-  if (claims.length === 0) return;
-  yield* assertFence(session, fence, now);
-  yield* consumeClaims(session, fence, claims, now);
-}
-
-/** The same for who has asserted the fence in this transaction. @throws HoldfastError `CLAIM_LOST` */
 export function* consumeClaims(
   session: SessionRoot,
   fence: LeaseFence,

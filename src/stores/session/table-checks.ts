@@ -61,6 +61,7 @@ interface SessionRow {
   readonly deleted_at: number | null;
   readonly forked_from: number | null;
   readonly fork_node: number | null;
+  readonly fork_top: number | null;
   readonly leaf: number | null;
   readonly config: Encoded | null;
   readonly current_frame: string | null;
@@ -70,7 +71,7 @@ interface SessionRow {
 const session = tableCheck<SessionRow>({
   table: "holdfast_session",
   select: sql`
-    SELECT t.key, t.id, t.deleted_at, t.forked_from, t.fork_node, t.leaf, t.config, t.current_frame, t.first_user_message`,
+    SELECT t.key, t.id, t.deleted_at, t.forked_from, t.fork_node, t.fork_top, t.leaf, t.config, t.current_frame, t.first_user_message`,
   from: sql`FROM holdfast_session t`,
   ...byKey,
   weight: sql`COALESCE(length(t.config), 0) + COALESCE(length(t.first_user_message), 0)`,
@@ -100,7 +101,7 @@ const session = tableCheck<SessionRow>({
       const { leaf, fork_node: forkNode, forked_from: source } = row;
       if (leaf !== null && !nodes.has(leaf))
         return "The node at which it goes on is missing.";
-      if (forkNode !== null && !nodes.has(forkNode))
+      if (forkNode !== null && isShared(row) && !nodes.has(forkNode))
         return "The node at which it was forked is missing.";
       if (source !== null && !sources.has(source))
         return "The session from which it was forked is missing.";
@@ -110,6 +111,11 @@ const session = tableCheck<SessionRow>({
     };
   },
 });
+
+/** A fork that has hidden all it shared keeps none of it: then its top lies behind the node at which it was forked. */
+function isShared({ fork_node: node, fork_top: top }: SessionRow): boolean {
+  return node !== null && (top ?? 0) <= node;
+}
 
 function* nodesThere(keys: readonly number[]): Tx<ReadonlySet<number>> {
   if (keys.length === 0) return new Set();
