@@ -125,9 +125,13 @@ export interface SetUpReport {
   readonly applied: readonly string[];
 }
 
-/** Something worth knowing that is no error. Match on `code`. */
 /**
- * What deserves a look and stops nothing.
+ * Something worth knowing that is no error and stops nothing. Match on `code`.
+ * - `CLOCK_SKEW`: the clock of this machine and the server's differ by over a second.
+ * - `FSYNC_OFF`: the Postgres server does not flush what it acknowledges.
+ * - `FILE_SYSTEM_DOUBTFUL`: a SQLite file lies where locks may not reach everybody.
+ * - `LOG_HELD_BACK`: a reader keeps SQLite's log from being restarted; the message names it.
+ * - `LOCK_CONTENTION`: bodies on Postgres keep waiting for each other's locks; the message names them.
  * - `LOG_CUT_SHORT`: a SQLite log that was left by a crash holds whole
  *   transactions behind a damaged place, where SQLite does not reach. After a
  *   power cut nobody may have been told of them; otherwise acknowledged facts

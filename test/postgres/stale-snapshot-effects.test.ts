@@ -62,6 +62,24 @@ describe("an effect done and recorded with an old snapshot", () => {
 
 describe("a blob kept with an old snapshot", () => {
   test(
+    "is not there yet when it was put since: what began later is not seen",
+    withStale(async ({ database, after }) => {
+      const store = blobs(database);
+      const content = new Uint8Array([7]);
+      const hash =
+        "ca358758f6d27e6cf45272937977a748fd88391db679ceda7dc7bf1f005ee879";
+      const input = store.keeping(hash, "invoice-7");
+      expect(
+        await after(
+          () => store.put(content),
+          () => keepBlob(input),
+        ),
+      ).toEqual({ runs: 1, code: "BLOB_NOT_FOUND" });
+      expect(await store.keep(hash, "invoice-7")).toBe(true);
+    }),
+  );
+
+  test(
     "is not there when it was collected since",
     withStale(async ({ database, clock, after }) => {
       const store = blobs(database);
