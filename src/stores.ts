@@ -43,7 +43,7 @@ export type {
   WaitOptions,
   Warning,
   WriteOptions,
-} from "./stores/database.ts";
+} from "./sql/database.ts";
 export type { Page, PageOptions } from "./stores/paging.ts";
 export type { Clock, Now } from "./model/clock.ts";
 export type { Duration } from "./model/durations.ts";
@@ -415,7 +415,7 @@ export type {
 export type { Entropy } from "./model/entropy.ts";
 export type { GivenEvent } from "./model/given-event.ts";
 export type { ValueLimits } from "./model/value-limits.ts";
-export type { Damaged, Sifted } from "./stores/execution/damaged.ts";
+export type { Damaged, Sifted } from "./stores/damage.ts";
 export type {
   FunctionLimits,
   LimitedFunction,

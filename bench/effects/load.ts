@@ -1,4 +1,4 @@
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { effects } from "../../src/stores/effect/index.ts";
 import type { Effects } from "../../src/stores/effect/index.ts";
 import type { EffectScope } from "../../src/stores/effect/scope.ts";

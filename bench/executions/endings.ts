@@ -1,4 +1,4 @@
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { operation } from "../../src/sql/operation.ts";
 import { appendEvents } from "../../src/stores/execution/append.ts";
 import {

@@ -1,5 +1,5 @@
 import { openPostgres } from "../../src/postgres.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import startServer from "../../test/global-setup.ts";
 
 /** A database of its own in the server of the tests, which is stopped afterwards. */

@@ -1,6 +1,6 @@
 import { executionCodec } from "../../src/model/execution-codec.ts";
 import { valueCodec } from "../../src/model/value-codec.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { operation } from "../../src/sql/operation.ts";
 import { appendEvents } from "../../src/stores/execution/append.ts";
 import { executions } from "../../src/stores/execution/index.ts";

@@ -2,7 +2,7 @@ import { size } from "../sizes.ts";
 import { join } from "node:path";
 import { openPostgres } from "../../src/postgres.ts";
 import { openSqlite } from "../../src/sqlite.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import startServer from "../../test/global-setup.ts";
 import { cpuMeter, inScratch, median, rounded } from "../scratch.ts";
 

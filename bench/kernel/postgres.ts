@@ -1,7 +1,7 @@
 import { lockRow } from "../../src/sql/dialect.ts";
 import { operation, row, run } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { appendEntry } from "../../test/fixtures/append-entry.ts";
 import type { AppendEntry } from "../../test/fixtures/append-entry.ts";
 import { onServer } from "../executions/on-server.ts";

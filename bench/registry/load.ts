@@ -1,4 +1,4 @@
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { processes } from "../../src/stores/process/index.ts";
 import { sessions } from "../../src/stores/session/index.ts";
 

@@ -1,4 +1,4 @@
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import type { NewNode } from "../../src/model/session-turn.ts";
 import type { SessionHandle, UsageEntry } from "../../src/model/session.ts";
 import { leases } from "../../src/stores/lease/index.ts";

@@ -1,6 +1,6 @@
 import { operation, row } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { sessions } from "../../src/stores/session/index.ts";
 import { onServer } from "../executions/on-server.ts";
 import { compared } from "../scratch.ts";

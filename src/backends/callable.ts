@@ -7,7 +7,7 @@ import {
   startedBody,
 } from "../sql/operation.ts";
 import type { Change, Tx } from "../sql/operation.ts";
-import type { Callee } from "../stores/database.ts";
+import type { Callee } from "../sql/database.ts";
 
 /** What `write` and `read` were given, in one form: a body that can be started again. */
 export interface Callable {

@@ -2,7 +2,7 @@ import { later } from "../host/timers.ts";
 import { durationMs } from "../model/durations.ts";
 import { HoldfastError } from "../model/errors.ts";
 import { tracedFailure } from "../model/traced-failure.ts";
-import type { WaitOptions } from "../stores/database.ts";
+import type { WaitOptions } from "../sql/database.ts";
 import { optionInvalid } from "./option-checks.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { createHistogram } from "node:perf_hooks";
 import type { RecordableHistogram } from "node:perf_hooks";
-import type { Latency, Stats } from "../stores/database.ts";
+import type { Latency, Stats } from "../sql/database.ts";
 
 /** Counts and distributions behind `stats()`. Recording costs well under a microsecond. */
 export class Meters {

@@ -3,7 +3,7 @@ import { HoldfastError } from "../model/errors.ts";
 import { excerpt } from "../model/excerpt.ts";
 import { isIsolation } from "../sql/isolation.ts";
 import type { Isolation } from "../sql/isolation.ts";
-import type { WaitOptions, Warning, WriteOptions } from "../stores/database.ts";
+import type { WaitOptions, Warning, WriteOptions } from "../sql/database.ts";
 
 /** Options come from people: each is checked, and an unknown one is a typo. */
 export function refuseUnknown(

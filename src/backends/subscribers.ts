@@ -1,7 +1,7 @@
 import { soon } from "../host/timers.ts";
 import type { OwnerId } from "../model/prefixed-id.ts";
 import type { Change } from "../sql/operation.ts";
-import type { ChangeHint } from "../stores/database.ts";
+import type { ChangeHint } from "../sql/database.ts";
 
 /** The listeners of one database. Whoever calls `tell` has made the change durable. */
 export class Subscribers {

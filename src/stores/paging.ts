@@ -1,6 +1,6 @@
-import type { WaitOptions } from "./database.ts";
-import { checkedCount } from "./execution/checks.ts";
-import type { Sifted } from "./execution/damaged.ts";
+import { checkedCount } from "../model/shape.ts";
+import type { WaitOptions } from "../sql/database.ts";
+import type { Sifted } from "./damage.ts";
 import { waitNames } from "./given.ts";
 
 /** Which page of a list. */

@@ -1,5 +1,5 @@
-import type { Database } from "./database.ts";
-import { checkedCount } from "./execution/checks.ts";
+import { checkedCount } from "../model/shape.ts";
+import type { Database } from "../sql/database.ts";
 
 /** Rows per transaction of long work, as callers say: 500 unless told. @throws HoldfastError `OPTION_INVALID` */
 export function checkedRowsPerSlice(rowsPerSlice: number = 500): number {

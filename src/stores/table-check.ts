@@ -5,7 +5,7 @@ import { rows } from "../sql/operation.ts";
 import type { Tx } from "../sql/operation.ts";
 import { sql } from "../sql/statement.ts";
 import type { Statement } from "../sql/statement.ts";
-import type { Damaged } from "./execution/damaged.ts";
+import type { Damaged } from "./damage.ts";
 
 /**
  * How `maintenance.check()` looks at a table. Each folder describes those it

@@ -2,9 +2,9 @@ import type { Clock } from "../model/clock.ts";
 import { durationMs } from "../model/durations.ts";
 import { HoldfastError } from "../model/errors.ts";
 import { tracedFailure } from "../model/traced-failure.ts";
+import { givenSignal } from "../model/shape.ts";
 import type { Change } from "../sql/operation.ts";
-import type { Database, WaitOptions } from "./database.ts";
-import { givenSignal } from "./given.ts";
+import type { Database, WaitOptions } from "../sql/database.ts";
 
 /** What a look at the database found. */
 type Look<T> =

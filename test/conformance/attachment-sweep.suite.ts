@@ -6,7 +6,7 @@ import { sql } from "../../src/sql/statement.ts";
 import { attachments } from "../../src/stores.ts";
 import type { Attachments, ByteStore } from "../../src/stores.ts";
 import { forgetAttachments } from "../../src/stores/attachment/forget.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { seed, seededRandom } from "../depth.ts";
 import { rejection, withPlace } from "./backend.ts";
 import type { Backend } from "./backend.ts";

@@ -8,7 +8,7 @@ import type { Attachments, ByteStore } from "../../src/stores.ts";
 import { shareAttachments } from "../../src/stores/attachment/share.ts";
 import type { SessionId } from "../../src/model/session-id.ts";
 import { attachmentsInDatabase } from "../../src/stores/attachment/in-database.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { lockedSession } from "../../src/stores/session/session-row.ts";
 import { rejection, withPlace } from "./backend.ts";
 import type { Backend } from "./backend.ts";

@@ -1,5 +1,5 @@
 import type { FunctionName } from "../../src/model/function-name.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import {
   waitForPending,
   waitForResponses,

@@ -2,7 +2,7 @@ import { rows, run } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import { awaitEvents } from "../../src/stores/await-event/index.ts";
 import type { AwaitEvents } from "../../src/stores/await-event/index.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { effectGroups } from "../../src/stores/effect-group/index.ts";
 import type { EffectGroups } from "../../src/stores/effect-group/index.ts";
 import { effects } from "../../src/stores/effect/index.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { manualClock } from "../../src/model/clock.ts";
 import type { AwaitReply } from "../../src/stores/await-event/answering.ts";
 import { awaitEvents } from "../../src/stores/await-event/index.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { effectGroups } from "../../src/stores/effect-group/index.ts";
 import type { GroupMemberDraft } from "../../src/stores/effect-group/checks.ts";
 import type { EndedGroupMember } from "../../src/stores/effect-group/index.ts";

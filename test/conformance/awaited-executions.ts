@@ -3,7 +3,7 @@ import type { Created, Holder } from "../../src/model/execution-event.ts";
 import type { ExecutionId } from "../../src/model/execution-id.ts";
 import type { FunctionName } from "../../src/model/function-name.ts";
 import type { ExecutorId, RunId } from "../../src/model/prefixed-id.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { appendEvents } from "../../src/stores/execution/append.ts";
 import { createExecution } from "../../src/stores/execution/create.ts";
 import { addResponse } from "../../src/stores/execution/respond.ts";

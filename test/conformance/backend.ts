@@ -1,5 +1,5 @@
 import type { Clock } from "../../src/model/clock.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 
 /** What every suite needs of a backend; test/backends/ has one for each. */
 export interface Backend {

@@ -18,7 +18,7 @@ import {
 } from "../../src/stores.ts";
 import { rows } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import type { Processes } from "../../src/stores/process/index.ts";
 import type { Backend } from "./backend.ts";
 import { backgroundCalls } from "./background-calls.ts";

@@ -7,7 +7,7 @@ import {
   schedules,
   triggers,
 } from "../../src/stores.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import type { EffectClaim } from "../../src/stores/effect/claim.ts";
 import type { ProcessLease } from "../../src/stores/process/lease.ts";
 import { call, methodsOf, more, wait } from "./border-calls.ts";

@@ -5,7 +5,7 @@ import { row, rows, run } from "../../src/sql/operation.ts";
 import type { Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import { putBlob } from "../../src/stores/blob/put.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 
 /** What keeps blobs, and what has attachments, as tests need it: by hand, without a turn commit. */
 

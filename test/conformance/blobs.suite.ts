@@ -5,7 +5,7 @@ import { row, run } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Statement } from "../../src/sql/statement.ts";
 import type { BlobProfile } from "../../src/model/blob.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { rejection, withDatabase, withPlace } from "./backend.ts";
 import type { Backend } from "./backend.ts";
 import { bytesOf, dump, hashes, textOf } from "./blob-owners.ts";

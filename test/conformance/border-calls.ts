@@ -8,7 +8,7 @@ import {
   queue,
   sessions,
 } from "../../src/stores.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { exportSession, importSession } from "../../src/sqlite.ts";
 import { hashes } from "./blob-owners.ts";
 

@@ -3,7 +3,7 @@ import { run } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import { attachments } from "../../src/stores.ts";
 import type { Attachments } from "../../src/stores.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { rejection, withPlace } from "./backend.ts";
 import type { Backend } from "./backend.ts";
 import { bytesOf, createSession, hashes, textOf } from "./blob-owners.ts";

@@ -12,7 +12,7 @@ import { sql } from "../../src/sql/statement.ts";
 import { attachmentsInDatabase } from "../../src/stores.ts";
 import { attachmentFiles } from "../../src/backends/files/attachment-files.ts";
 import type { ByteStore } from "../../src/stores.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import type { Backend } from "./backend.ts";
 
 /** One way to keep bytes, for the suites that every one has to pass. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { rows, run } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { executions } from "../../src/stores/execution/index.ts";
 import { sessions } from "../../src/stores/session/index.ts";
 import { leases } from "../../src/stores/lease/index.ts";

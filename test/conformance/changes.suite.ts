@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { operation, rollbackWith, rows, run } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import type { ChangeHint, Database } from "../../src/stores/database.ts";
+import type { ChangeHint, Database } from "../../src/sql/database.ts";
 import { rejection, withDatabase } from "./backend.ts";
 import type { Backend } from "./backend.ts";
 import {

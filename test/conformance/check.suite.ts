@@ -12,7 +12,7 @@ import {
 } from "../../src/stores.ts";
 import type { CheckedTable, MaintenanceCheckReport } from "../../src/stores.ts";
 import type { PayloadCodec } from "../../src/model/payload-codec.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { isDeep, seed } from "../depth.ts";
 import { ownTableNames } from "../fixtures/schema.ts";
 import { rejection, withPlace } from "./backend.ts";

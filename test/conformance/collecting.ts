@@ -2,7 +2,7 @@ import { manualClock } from "../../src/model/clock.ts";
 import type { ManualClock } from "../../src/model/clock.ts";
 import { blobs, maintenance } from "../../src/stores.ts";
 import type { Maintenance } from "../../src/stores.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { withPlace } from "./backend.ts";
 import type { Backend } from "./backend.ts";
 import { bytesOf } from "./blob-owners.ts";

@@ -1,7 +1,7 @@
 import { rows, run } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Statement } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import type { EffectEnvironment } from "../../src/stores/effect/environment.ts";
 import type { EffectClaim } from "../../src/stores/effect/claim.ts";
 import { effects } from "../../src/stores/effect/index.ts";

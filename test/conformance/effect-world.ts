@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { manualClock } from "../../src/model/clock.ts";
 import type { OwnerId } from "../../src/model/prefixed-id.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import type { EffectClaim } from "../../src/stores/effect/claim.ts";
 import { effects } from "../../src/stores/effect/index.ts";
 import type { Effects } from "../../src/stores/effect/index.ts";

@@ -25,7 +25,7 @@ import {
 } from "../../src/stores.ts";
 import type { QueueClaimRef, QueueSource } from "../../src/stores.ts";
 import type { Tx } from "../../src/sql/operation.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { registerOwner } from "../../src/stores/owner/owner.ts";
 import { bytesOf } from "./blob-owners.ts";
 

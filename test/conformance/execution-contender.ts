@@ -2,7 +2,7 @@ import { isHoldfastError } from "../../src/model/errors.ts";
 import type { DelayId } from "../../src/model/delay-id.ts";
 import type { ExecutionId } from "../../src/model/execution-id.ts";
 import { idSource } from "../../src/model/id-source.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { answerDelay } from "../../src/stores/execution/delays.ts";
 import { surroundings } from "../../src/stores/execution/environment.ts";
 import { expireLock } from "../../src/stores/execution/expire.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { run } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import type { ExecutionFilter } from "../../src/stores/execution/list-filter.ts";
 import { listExecutions } from "../../src/stores/execution/list.ts";
 import type { ExecutionPage } from "../../src/stores/execution/list.ts";

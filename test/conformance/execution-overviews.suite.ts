@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { run } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { countExecutions } from "../../src/stores/execution/counts.ts";
 import type {
   CountProgress,

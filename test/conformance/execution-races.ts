@@ -8,7 +8,7 @@ import { idSource } from "../../src/model/id-source.ts";
 import { namedJoinSet } from "../../src/model/join-set-id.ts";
 import { rows } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { executions } from "../../src/stores/execution/index.ts";
 import { isDeep } from "../depth.ts";
 import type { Answer, Command, Contender } from "./execution-contender.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { parseJoinSetId } from "../../src/model/join-set-id.ts";
 import { run as runStatement } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import {
   listEvents,
   readEvent,

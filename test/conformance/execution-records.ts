@@ -14,7 +14,7 @@ import { valueCodec } from "../../src/model/value-codec.ts";
 import { appendEvents } from "../../src/stores/execution/append.ts";
 import { createExecution } from "../../src/stores/execution/create.ts";
 import type { NewExecution } from "../../src/stores/execution/create.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 
 /** Executions as tests of reads need them: written by the operations that write them. */
 

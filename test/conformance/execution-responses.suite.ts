@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { parseJoinSetId } from "../../src/model/join-set-id.ts";
 import { run } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { listResponses } from "../../src/stores/execution/read-responses.ts";
 import type {
   ListResponses,

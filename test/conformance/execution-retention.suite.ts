@@ -4,7 +4,7 @@ import type { ManualClock } from "../../src/model/clock.ts";
 import { row } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Statement } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { executions } from "../../src/stores/execution/index.ts";
 import type { Executions } from "../../src/stores/execution/index.ts";
 import type { RetentionReport } from "../../src/stores/execution/retaining.ts";

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { codesOf } from "./execution-codes.ts";
 import { faultsIn } from "./execution-faults.ts";
 import type { Step } from "./execution-steps.ts";

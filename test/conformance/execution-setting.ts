@@ -7,7 +7,7 @@ import { row, rows } from "../../src/sql/operation.ts";
 import type { Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Statement } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { executions } from "../../src/stores/execution/index.ts";
 import type { Executions } from "../../src/stores/execution/index.ts";
 import type { LockOptions } from "../../src/stores/execution/locking.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { run } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Statement } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { executions } from "../../src/stores/execution/index.ts";
 import type { Backend } from "./backend.ts";
 import { delayRequested, joinNext, step } from "./execution-events.ts";

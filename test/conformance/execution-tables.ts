@@ -1,7 +1,7 @@
 import { rows, run } from "../../src/sql/operation.ts";
 import type { Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import type { EventRow } from "../../src/stores/execution/event-row.ts";
 import type { responseOf } from "../../src/stores/execution/history.ts";
 import type { StateRow } from "../../src/stores/execution/state-row.ts";

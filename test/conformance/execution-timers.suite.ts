@@ -4,7 +4,7 @@ import { oneOffJoinSet } from "../../src/model/join-set-id.ts";
 import type { HistoryFact } from "../../src/model/history-event.ts";
 import { sql } from "../../src/sql/statement.ts";
 import { run } from "../../src/sql/operation.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { appendEvents } from "../../src/stores/execution/append.ts";
 import {
   earliestDue,

@@ -9,7 +9,7 @@ import type { Holder } from "../../src/model/execution-event.ts";
 import type { ExecutionId } from "../../src/model/execution-id.ts";
 import { rows } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import type { AppendOptions } from "../../src/stores/execution/commands.ts";
 import { surroundings } from "../../src/stores/execution/environment.ts";
 import type { Surroundings } from "../../src/stores/execution/environment.ts";

@@ -3,7 +3,7 @@ import { integer, lockRow, strict, text } from "../../src/sql/dialect.ts";
 import { operation, row, run } from "../../src/sql/operation.ts";
 import type { Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import type { Database, WriteOptions } from "../../src/stores/database.ts";
+import type { Database, WriteOptions } from "../../src/sql/database.ts";
 import { rejection, withDatabase } from "./backend.ts";
 import type { Backend } from "./backend.ts";
 

@@ -3,7 +3,7 @@ import type { OwnerId } from "../../src/model/prefixed-id.ts";
 import { rows, run } from "../../src/sql/operation.ts";
 import type { Operation } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import type { ChangeHint, Database } from "../../src/stores/database.ts";
+import type { ChangeHint, Database } from "../../src/sql/database.ts";
 import { leases } from "../../src/stores/lease/index.ts";
 import type { Leases } from "../../src/stores/lease/index.ts";
 import type { Lease } from "../../src/stores/lease/acquire.ts";

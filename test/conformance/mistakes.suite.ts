@@ -9,7 +9,7 @@ import {
 import type { Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Statement } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { rejection, withDatabase } from "./backend.ts";
 import type { Backend } from "./backend.ts";
 import { addNote, createNoteTable, noteCount } from "./notes.ts";

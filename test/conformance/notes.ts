@@ -2,7 +2,7 @@ import { integer, strict, text } from "../../src/sql/dialect.ts";
 import { operation, row, rows, run } from "../../src/sql/operation.ts";
 import type { Operation, Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 
 /** A table of the app's own with two rows per note, so that half a call shows. */
 export function* createNoteTable(): Tx<void> {

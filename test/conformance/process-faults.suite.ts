@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Tx } from "../../src/sql/operation.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { appendProcessEvent } from "../../src/stores/process/append-event.ts";
 import { executions } from "../../src/stores/execution/index.ts";
 import { queue as queueIn } from "../../src/stores/queue/index.ts";

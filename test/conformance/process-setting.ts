@@ -4,7 +4,7 @@ import { rows, run } from "../../src/sql/operation.ts";
 import type { Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Statement } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { executions } from "../../src/stores/execution/index.ts";
 import type { Executions } from "../../src/stores/execution/index.ts";
 import { processes } from "../../src/stores/process/index.ts";

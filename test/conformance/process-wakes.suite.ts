@@ -3,7 +3,7 @@ import { sql } from "../../src/sql/statement.ts";
 import { leases } from "../../src/stores/lease/index.ts";
 import type { Clock } from "../../src/model/clock.ts";
 import type { ProcessEventType } from "../../src/model/process-event-type.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import type { Queue } from "../../src/stores/queue/index.ts";
 import type { Backend } from "./backend.ts";
 import { altered, onProcesses } from "./process-setting.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { rows } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import type { QueueClaimRef } from "../../src/stores/queue/claim.ts";
 import type { Lease } from "../../src/stores/lease/acquire.ts";
 import { sessions } from "../../src/stores/session/index.ts";

@@ -6,7 +6,7 @@ import { run } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import { exportSession, importSession, openSqlite } from "../../src/sqlite.ts";
 import { attachments } from "../../src/stores/attachment/index.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { endCopy, turnsIn } from "../../src/stores/session/copy-in.ts";
 import { sessions } from "../../src/stores/session/index.ts";
 import { driverName } from "../sqlite/place.ts";

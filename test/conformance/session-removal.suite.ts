@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { rows } from "../../src/sql/operation.ts";
 import { spelled, sql } from "../../src/sql/statement.ts";
 import { attachments } from "../../src/stores/attachment/index.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { queue } from "../../src/stores/queue/index.ts";
 import { ownTableNames } from "../fixtures/schema.ts";
 import { rejection } from "./backend.ts";

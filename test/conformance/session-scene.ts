@@ -3,7 +3,7 @@ import type { ManualClock } from "../../src/model/clock.ts";
 import type { SessionHandle } from "../../src/model/session.ts";
 import { rows } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import type { Lease } from "../../src/stores/lease/acquire.ts";
 import { attachments } from "../../src/stores/attachment/index.ts";
 import { queue } from "../../src/stores/queue/index.ts";

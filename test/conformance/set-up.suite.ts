@@ -3,7 +3,7 @@ import { integer, text } from "../../src/sql/dialect.ts";
 import { rollbackWith, rows, run } from "../../src/sql/operation.ts";
 import type { Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import type { AppMigration, Database } from "../../src/stores/database.ts";
+import type { AppMigration, Database } from "../../src/sql/database.ts";
 import { manualClock } from "../../src/model/clock.ts";
 import { rejection, withDatabase, withPlace } from "./backend.ts";
 import type { Backend } from "./backend.ts";

@@ -4,7 +4,7 @@ import { rows, run } from "../../src/sql/operation.ts";
 import type { Tx } from "../../src/sql/operation.ts";
 import { spelled } from "../../src/sql/statement.ts";
 import type { Statement } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import type { Backend, Place, PlaceOptions } from "./backend.ts";
 import { ownTableNames } from "../fixtures/schema.ts";
 

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import type { PayloadCodec } from "../../src/model/payload-codec.ts";
 import { maintenance } from "../../src/stores.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 
 /** Whatever was done to a database, nothing in it is damaged. */
 export async function expectSound(

@@ -1,4 +1,4 @@
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { append, create, finish, locked } from "./execution-records.ts";
 
 /** One execution of each status at 100, and a child with a child below "c". */

@@ -3,7 +3,7 @@ import { integer, text } from "../../src/sql/dialect.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Statement } from "../../src/sql/statement.ts";
 import type { Tx } from "../../src/sql/operation.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import type { FireSchedule } from "../../src/stores/schedule/fire.ts";
 import { schedules } from "../../src/stores/schedule/index.ts";
 import type { Schedules } from "../../src/stores/schedule/index.ts";

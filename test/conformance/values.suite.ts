@@ -3,7 +3,7 @@ import { bytes, integer, strict, text } from "../../src/sql/dialect.ts";
 import { row, rows, run } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Parameter } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { rejection, withDatabase } from "./backend.ts";
 import type { Backend } from "./backend.ts";
 

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { manualClock } from "../../src/model/clock.ts";
 import type { ManualClock } from "../../src/model/clock.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { withPlace } from "./backend.ts";
 import type { Backend, Place } from "./backend.ts";
 

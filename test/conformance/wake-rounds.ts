@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import type { FunctionName } from "../../src/model/function-name.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { create, finish, sendSignal } from "./awaited-executions.ts";
 
 /** Somebody elsewhere who waits for what a line says; see await-line.ts. */

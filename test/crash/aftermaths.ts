@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { effects } from "../../src/stores/effect/index.ts";
 import { leases } from "../../src/stores/lease/index.ts";
 import { processes } from "../../src/stores/process/index.ts";

@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { operation, rows, run } from "../../src/sql/operation.ts";
 import type { Operation } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { compiled, nodeForEveryone } from "../compile-children.ts";
 import { isRoot } from "../readable-by-all.ts";
 import { mayBeNobody } from "../sqlite/nobody.ts";

@@ -1,4 +1,4 @@
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import type { Orders } from "./prepare-deeds.ts";
 
 /** Does something that can be repeated, and says what it does outside of the database. */

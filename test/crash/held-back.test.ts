@@ -7,7 +7,7 @@ import {
 import { LogThread } from "../../src/backends/sqlite/log-thread.ts";
 import { loadDriver } from "../../src/backends/sqlite/drivers.ts";
 import type { SqliteDatabase } from "../../src/sqlite.ts";
-import type { Warning } from "../../src/stores/database.ts";
+import type { Warning } from "../../src/sql/database.ts";
 import { addNote, createNoteTable, noteHalves } from "../conformance/notes.ts";
 import { driverName, withFolder } from "../sqlite/place.ts";
 import { Child } from "./child.ts";

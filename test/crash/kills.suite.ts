@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { awaitEvents } from "../../src/stores/await-event/index.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { effectGroups } from "../../src/stores/effect-group/index.ts";
 import { executions } from "../../src/stores/execution/index.ts";
 import { processes } from "../../src/stores/process/index.ts";

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { schedules } from "../../src/stores/schedule/index.ts";
 import { sessions } from "../../src/stores/session/index.ts";
 import { Child } from "./child.ts";

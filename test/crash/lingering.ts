@@ -1,7 +1,7 @@
 import { isHoldfastError } from "../../src/model/errors.ts";
 import type { OwnerId } from "../../src/model/prefixed-id.ts";
 import type { SqliteDatabase } from "../../src/sqlite.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { rows } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import { leases } from "../../src/stores/lease/index.ts";

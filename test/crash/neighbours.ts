@@ -1,5 +1,5 @@
 import type { OwnerId } from "../../src/model/prefixed-id.ts";
-import type { ChangeHint, Liveness, Stats } from "../../src/stores/database.ts";
+import type { ChangeHint, Liveness, Stats } from "../../src/sql/database.ts";
 import { createNoteTable } from "../conformance/notes.ts";
 import { withFolder } from "../sqlite/place.ts";
 import type { Folder } from "../sqlite/place.ts";

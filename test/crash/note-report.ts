@@ -1,6 +1,6 @@
 import { rows } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import type { Child } from "./child.ts";
 
 /** Ids with both halves, and ids with one: the latter must not exist. */

@@ -1,7 +1,7 @@
 import type { Duration } from "../../src/model/durations.ts";
 import { idSource } from "../../src/model/id-source.ts";
 import { awaitEvents } from "../../src/stores/await-event/index.ts";
-import type { Database, WaitOptions } from "../../src/stores/database.ts";
+import type { Database, WaitOptions } from "../../src/sql/database.ts";
 import { effectGroups } from "../../src/stores/effect-group/index.ts";
 import { effects } from "../../src/stores/effect/index.ts";
 import { processEffects } from "../../src/stores/effect/process-effects.ts";

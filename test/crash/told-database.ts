@@ -1,5 +1,5 @@
 import type { Clock } from "../../src/model/clock.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 
 /** Whether a child is told of a schema in a server, and not of a file. */
 export function isOnServer(place: string): boolean {

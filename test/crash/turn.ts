@@ -1,6 +1,6 @@
 import type { LeaseFence } from "../../src/model/lease.ts";
 import { attachments as attachmentsIn } from "../../src/stores/attachment/index.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { leases } from "../../src/stores/lease/index.ts";
 import { queue } from "../../src/stores/queue/index.ts";
 import { sessions } from "../../src/stores/session/index.ts";

@@ -4,7 +4,7 @@ import { row, rows, run } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Statement } from "../../src/sql/statement.ts";
 import { sessions } from "../../src/stores.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { serverUrl, urlWith, withNewPlace } from "./place.ts";
 import type { Place, Shell } from "./place.ts";
 

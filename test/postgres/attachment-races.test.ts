@@ -8,7 +8,7 @@ import {
   recordIntent,
   recordStored,
 } from "../../src/stores/attachment/manifest.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { createSession, hashes } from "../conformance/blob-owners.ts";
 import { Barrier, blocked } from "./barrier.ts";
 import { withPlace } from "./place.ts";

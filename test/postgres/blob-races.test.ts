@@ -18,7 +18,7 @@ import { recordIntent } from "../../src/stores/attachment/manifest.ts";
 import { stampAttachments } from "../../src/stores/attachment/stamp.ts";
 import { holdBlobs } from "../../src/stores/blob/put.ts";
 import { lockedBlobs, removeLocked } from "../../src/stores/blob/remove.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { removeUnused } from "../../src/stores/maintenance/roots.ts";
 import { lockedSession } from "../../src/stores/session/session-row.ts";
 import {

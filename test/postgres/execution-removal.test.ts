@@ -4,7 +4,7 @@ import { parseExecutionId } from "../../src/model/execution-id.ts";
 import { row } from "../../src/sql/operation.ts";
 import type { Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { createExecution } from "../../src/stores/execution/create.ts";
 import { surroundings } from "../../src/stores/execution/environment.ts";
 import { executions } from "../../src/stores/execution/index.ts";

@@ -1,7 +1,7 @@
 import { rows } from "../../src/sql/operation.ts";
 import type { Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 
 /**
  * Everything that is stored about executions whose ids begin with a text, with

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { row } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import { executions } from "../../src/stores.ts";
-import type { ChangeHint, Database } from "../../src/stores/database.ts";
+import type { ChangeHint, Database } from "../../src/sql/database.ts";
 import { rejection } from "../conformance/backend.ts";
 import { withOwnServer } from "./own-server.ts";
 import { until, urlWith } from "./place.ts";

@@ -8,7 +8,7 @@ import {
 } from "../../src/sql/dialect.ts";
 import { rows, run } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { until, withPlace } from "./place.ts";
 
 interface Entry {

@@ -10,7 +10,7 @@ import {
 } from "../../src/sql/operation.ts";
 import type { Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import type { Database, Warning } from "../../src/stores/database.ts";
+import type { Database, Warning } from "../../src/sql/database.ts";
 import { effects } from "../../src/stores/effect/index.ts";
 import { schedules } from "../../src/stores/schedule/index.ts";
 import { createHeads } from "./log.ts";

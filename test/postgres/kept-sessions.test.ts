@@ -4,7 +4,7 @@ import type { Encoded } from "../../src/model/encoded.ts";
 import { parseProcessId } from "../../src/model/process-id.ts";
 import type { SessionId } from "../../src/model/session-id.ts";
 import type { Tx } from "../../src/sql/operation.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { effects } from "../../src/stores/effect/index.ts";
 import { processEffects } from "../../src/stores/effect/process-effects.ts";
 import { grantHandle } from "../../src/stores/process/grant.ts";

@@ -8,7 +8,7 @@ import { openPostgres } from "../../src/postgres.ts";
 import type { PostgresOptions } from "../../src/postgres.ts";
 import { row } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { rejection } from "../conformance/backend.ts";
 import { serverUrl, urlWith, withNewPlace } from "./place.ts";
 import { questionsDuring } from "./round-trips.ts";

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import postgres from "postgres";
 import { openPostgres } from "../../src/postgres.ts";
 import type { PostgresOptions } from "../../src/postgres.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import {
   appSchemaOf,
   giveBack,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { processes } from "../../src/stores/process/index.ts";
 import { sessions } from "../../src/stores/session/index.ts";
 import { until, withPlace } from "./place.ts";

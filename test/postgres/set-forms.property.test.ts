@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { operation, run } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { isDeep, seed } from "../depth.ts";
 import { appendEntry, refusedPayload } from "../fixtures/append-entry.ts";
 import type { AppendEntry, AppendOutcome } from "../fixtures/append-entry.ts";

@@ -12,7 +12,7 @@ import {
   sql,
 } from "../../src/stores.ts";
 import type { Lease } from "../../src/stores.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import type { Turn } from "../../src/stores/session/turn-prepared.ts";
 import { parseSessionId } from "../../src/model/session-id.ts";
 import type { EnqueueBatch } from "../../src/stores/queue/enqueue.ts";

@@ -2,7 +2,7 @@ import { manualClock } from "../../src/model/clock.ts";
 import type { ManualClock } from "../../src/model/clock.ts";
 import { isHoldfastError } from "../../src/model/errors.ts";
 import type { Tx } from "../../src/sql/operation.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { leases, sessions } from "../../src/stores.ts";
 import type { Lease } from "../../src/stores.ts";
 import { Barrier } from "./barrier.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { operation, row, run } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { appendEntry, createHead } from "../fixtures/append-entry.ts";
 import { Barrier } from "./barrier.ts";
 import { withCable } from "./cable.ts";

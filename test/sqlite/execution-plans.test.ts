@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { rows, run } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Statement } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import {
   hotStatements,
   seedExecutions,

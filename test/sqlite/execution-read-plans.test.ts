@@ -7,7 +7,7 @@ import { Request } from "../../src/sql/operation.ts";
 import type { Operation } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Parameter, Statement } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { readBacktrace } from "../../src/stores/execution/backtraces.ts";
 import { countExecutions } from "../../src/stores/execution/counts.ts";
 import type { ExecutionFilter } from "../../src/stores/execution/list-filter.ts";

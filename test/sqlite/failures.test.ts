@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { row, run } from "../../src/sql/operation.ts";
 import type { Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { rejection } from "../conformance/backend.ts";
 import {
   addNote,

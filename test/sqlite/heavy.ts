@@ -3,7 +3,7 @@ import { loadDriver } from "../../src/backends/sqlite/drivers.ts";
 import { HeavyReads } from "../../src/backends/sqlite/heavy/heavy-reads.ts";
 import type { HeavyReadsParts } from "../../src/backends/sqlite/heavy/heavy-reads.ts";
 import type { RowPage } from "../../src/backends/sqlite/heavy/export-rows.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { createNoteTable } from "../conformance/notes.ts";
 import { driverName, withFolder } from "./place.ts";
 import type { Folder } from "./place.ts";

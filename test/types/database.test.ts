@@ -2,7 +2,7 @@ import { expect, expectTypeOf, test } from "vitest";
 import { operation, row, run } from "../../src/sql/operation.ts";
 import type { Operation, Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/stores/database.ts";
+import type { Database } from "../../src/sql/database.ts";
 
 interface Deposit {
   readonly id: string;

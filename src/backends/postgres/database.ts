@@ -26,7 +26,7 @@ import type {
   Stats,
   WaitOptions,
   WriteOptions,
-} from "../../stores/database.ts";
+} from "../../sql/database.ts";
 import { callable } from "../callable.ts";
 import type { Callable } from "../callable.ts";
 import { onGiveUp, orGiveUp } from "../give-up.ts";

@@ -2,7 +2,7 @@ import { keepAlive, monotonicMs, sleep, soon } from "../../host/timers.ts";
 import { isHoldfastError, unreachable } from "../../model/errors.ts";
 import type { HoldfastError } from "../../model/errors.ts";
 import type { Change } from "../../sql/operation.ts";
-import type { Warning } from "../../stores/database.ts";
+import type { Warning } from "../../sql/database.ts";
 import type { Meters } from "../meters.ts";
 import { CallQueue, callsOf } from "./call-queue.ts";
 import type { CallSet, Work } from "./call-queue.ts";

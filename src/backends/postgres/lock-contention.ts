@@ -1,5 +1,5 @@
 import { monotonicMs } from "../../host/timers.ts";
-import type { Warning } from "../../stores/database.ts";
+import type { Warning } from "../../sql/database.ts";
 import type { Call } from "./call.ts";
 
 /** So many re-runs for locks in so short a time are a pattern, and no accident. */

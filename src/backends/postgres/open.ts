@@ -1,7 +1,7 @@
 import { systemEntropy } from "../../host/entropy.ts";
 import { sha256Hex } from "../../host/hash.ts";
 import { keepAlive } from "../../host/timers.ts";
-import type { Database, Durability } from "../../stores/database.ts";
+import type { Database, Durability } from "../../sql/database.ts";
 import { Connection } from "./connection.ts";
 import type { Target } from "./connection.ts";
 import { PostgresDatabase } from "./database.ts";

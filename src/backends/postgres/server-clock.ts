@@ -3,7 +3,7 @@ import { later, monotonicMs } from "../../host/timers.ts";
 import type { Clock } from "../../model/clock.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Connection } from "./connection.ts";
-import type { Warning } from "../../stores/database.ts";
+import type { Warning } from "../../sql/database.ts";
 
 const samplesMax = 5;
 const measureEveryMs = 60_000;

@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { monotonicMs, sleep } from "../../host/timers.ts";
 import { HoldfastError } from "../../model/errors.ts";
-import type { Stats, Warning } from "../../stores/database.ts";
+import type { Stats, Warning } from "../../sql/database.ts";
 import { isBusy, statementFailure } from "./failures.ts";
 import { HeldBack } from "./held-back.ts";
 import type { InTheWay } from "./held-back.ts";

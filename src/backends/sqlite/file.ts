@@ -11,7 +11,7 @@ import { open } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { HoldfastError } from "../../model/errors.ts";
 import { excerpt } from "../../model/excerpt.ts";
-import type { Warning } from "../../stores/database.ts";
+import type { Warning } from "../../sql/database.ts";
 import type { Driver } from "./drivers.ts";
 
 /** Where the locks of SQLite's several processes do not work, by `statfs` type. */

@@ -1,4 +1,4 @@
-import type { Warning } from "../../stores/database.ts";
+import type { Warning } from "../../sql/database.ts";
 import type { LogCut } from "./log-file.js";
 
 /** What checkpoint-thread.js found in a log, and where it kept a copy of it. */

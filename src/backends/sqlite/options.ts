@@ -2,7 +2,7 @@ import { systemClock } from "../../host/clock.ts";
 import type { Clock } from "../../model/clock.ts";
 import { durationMs } from "../../model/durations.ts";
 import type { Duration } from "../../model/durations.ts";
-import type { Warning } from "../../stores/database.ts";
+import type { Warning } from "../../sql/database.ts";
 import {
   checkedClock,
   oneOf,

@@ -15,16 +15,16 @@ import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
 import { excerpt } from "../../model/excerpt.ts";
 import { parseSessionId } from "../../model/session-id.ts";
 import { spokenKind } from "../../model/spoken-kind.ts";
+import { sessionFileName } from "../../model/session-file-name.ts";
 import {
   givenFunction,
   givenInvalid,
   givenObject,
   givenSignal,
   optionsOf,
-} from "../../stores/given.ts";
-import { sessionFileName } from "../../model/session-file-name.ts";
+} from "../../model/shape.ts";
 import type { Attachments } from "../../stores/attachment/index.ts";
-import type { Database } from "../../stores/database.ts";
+import type { Database } from "../../sql/database.ts";
 import { copySession } from "../../stores/session/copy.ts";
 import type { CopyOptions } from "../../stores/session/copy.ts";
 import type { CreatedSession } from "../../stores/session/create.ts";

@@ -1,4 +1,4 @@
-import type { Database } from "../../stores/database.ts";
+import type { Database } from "../../sql/database.ts";
 import type { BackupResult } from "./heavy/backup.ts";
 import type { CheckReport } from "./heavy/check.ts";
 import type { RowPage } from "./heavy/export-rows.ts";

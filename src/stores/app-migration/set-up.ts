@@ -1,6 +1,12 @@
 import type { Clock } from "../../model/clock.ts";
 import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
 import { excerpt } from "../../model/excerpt.ts";
+import {
+  checkedText,
+  givenList,
+  givenObject,
+  optionsOf,
+} from "../../model/shape.ts";
 import { rows, run, startedBody, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
@@ -9,9 +15,8 @@ import type {
   Database,
   SetUpReport,
   WaitOptions,
-} from "../database.ts";
-import { checkedText } from "../execution/checks.ts";
-import { givenList, givenObject, optionsOf, waitNames } from "../given.ts";
+} from "../../sql/database.ts";
+import { waitNames } from "../given.ts";
 
 /** What `setUp` needs of a database. */
 export interface SetUpContext extends Pick<Database, "read" | "write"> {

@@ -1,11 +1,11 @@
 import { verifiedBlob } from "../../model/blob.ts";
 import { HoldfastError } from "../../model/errors.ts";
+import { checkedCount, checkedText, optionsOf } from "../../model/shape.ts";
 import { blobSurroundings } from "../blob/environment.ts";
 import type { BlobEnvironment, BlobPutOptions } from "../blob/environment.ts";
 import type { LoadedBlob } from "../blob/index.ts";
-import type { Database, WaitOptions } from "../database.ts";
-import { checkedCount, checkedText } from "../execution/checks.ts";
-import { givenDatabase, optionsOf } from "../given.ts";
+import type { Database, WaitOptions } from "../../sql/database.ts";
+import { givenDatabase } from "../given.ts";
 import {
   artifactKey,
   findArtifact,

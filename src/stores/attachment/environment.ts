@@ -1,9 +1,8 @@
 import type { Clock } from "../../model/clock.ts";
 import type { Entropy } from "../../model/entropy.ts";
 import { hexOf } from "../../model/hex.ts";
-import type { Database } from "../database.ts";
-import { checkedCount, checkedText } from "../execution/checks.ts";
-import { givenObject } from "../given.ts";
+import { checkedCount, checkedText, givenObject } from "../../model/shape.ts";
+import type { Database } from "../../sql/database.ts";
 import { checkedByteStore } from "./byte-store.ts";
 import type { ByteStore } from "./byte-store.ts";
 import { attachmentsInDatabase } from "./in-database.ts";

@@ -1,4 +1,4 @@
-import type { Database } from "../database.ts";
+import type { Database } from "../../sql/database.ts";
 
 /** What is hashed without a pause: about two milliseconds. */
 export const bytesPerStep = 1_048_576;

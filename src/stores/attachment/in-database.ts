@@ -1,9 +1,9 @@
+import { checkedCount } from "../../model/shape.ts";
 import { lockRow } from "../../sql/dialect.ts";
 import { row, run, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import type { Database } from "../database.ts";
-import { checkedCount } from "../execution/checks.ts";
+import type { Database } from "../../sql/database.ts";
 import { attachmentFailed } from "./byte-store.ts";
 import type { ByteStore } from "./byte-store.ts";
 import { hashed } from "./hashing.ts";

@@ -1,9 +1,14 @@
 import { parseBlobHash } from "../../model/blob.ts";
-import type { Database } from "../database.ts";
-import { checkedCount, checkedInstant } from "../execution/checks.ts";
-import { givenDatabase, givenList, optionsOf } from "../given.ts";
+import {
+  checkedCount,
+  checkedInstant,
+  givenList,
+  optionsOf,
+} from "../../model/shape.ts";
+import type { Database } from "../../sql/database.ts";
+import { givenDatabase } from "../given.ts";
 import { attachmentSurroundings } from "./environment.ts";
-import { cursorInvalid, cursorPlace, cursorText } from "../session/cursor.ts";
+import { cursorInvalid, cursorPlace, cursorText } from "../cursor.ts";
 import { sessionNamed } from "../session/session-name.ts";
 import type { AttachmentEnvironment } from "./environment.ts";
 import type { SessionName } from "../session/session-name.ts";

@@ -1,7 +1,6 @@
 import { durationMs } from "../../model/durations.ts";
 import type { Duration } from "../../model/durations.ts";
-import { checkedCount } from "../execution/checks.ts";
-import { givenFunction } from "../given.ts";
+import { checkedCount, givenFunction } from "../../model/shape.ts";
 import type { AttachmentSurroundings } from "./environment.ts";
 import {
   condemnedCopies,

@@ -2,7 +2,7 @@ import { idInToken, isGenuine } from "../../model/await-token.ts";
 import type { AwaitOutcome } from "../../model/await-event.ts";
 import type { Encoded } from "../../model/encoded.ts";
 import { storedError } from "../../model/stored-error.ts";
-import type { WaitOptions } from "../database.ts";
+import type { WaitOptions } from "../../sql/database.ts";
 import { readOutcome, readSecret } from "./environment.ts";
 import type { AwaitSurroundings } from "./environment.ts";
 import { resolveAwaitEvent } from "./settle.ts";

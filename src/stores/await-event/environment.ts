@@ -8,7 +8,7 @@ import { isStoredError, restoredFailure } from "../../model/restored-error.ts";
 import { corruptRow } from "../../model/corrupt-row.ts";
 import { valueCodec } from "../../model/value-codec.ts";
 import type { ValueCodec } from "../../model/value-codec.ts";
-import type { Database } from "../database.ts";
+import type { Database } from "../../sql/database.ts";
 import type { StoreEnvironment } from "../execution/environment.ts";
 import { readValue } from "../session/sifted.ts";
 import { awaitEventTable } from "./event-row.ts";

@@ -11,7 +11,7 @@ import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Statement } from "../../sql/statement.ts";
 import type { EffectScopeRef } from "../effect/scope.ts";
-import { undamaged } from "../execution/damaged.ts";
+import { undamaged } from "../damage.ts";
 
 export const awaitEventTable = "holdfast_await_event";
 

@@ -1,6 +1,7 @@
-import type { Database } from "../database.ts";
+import { optionsOf } from "../../model/shape.ts";
+import type { Database } from "../../sql/database.ts";
 import type { StoreEnvironment } from "../execution/environment.ts";
-import { givenDatabase, optionsOf } from "../given.ts";
+import { givenDatabase } from "../given.ts";
 import { awaitAnswers } from "./answering.ts";
 import type { AwaitAnswers } from "./answering.ts";
 import { awaiting } from "./awaiting.ts";

@@ -1,13 +1,13 @@
 import type { AwaitEnd, AwaitOutcome } from "../../model/await-event.ts";
 import type { AwaitEventId } from "../../model/await-token.ts";
 import { HoldfastError } from "../../model/errors.ts";
-import type { WaitOptions } from "../database.ts";
-import { withValues } from "../execution/damaged.ts";
+import { optionsOf } from "../../model/shape.ts";
+import type { WaitOptions } from "../../sql/database.ts";
+import { withValues } from "../damage.ts";
 import { checkedScope } from "../effect/scope.ts";
 import type { EffectScope } from "../effect/scope.ts";
 import type { SessionName } from "../session/session-name.ts";
-import { keyPlace, nextCursor } from "../session/cursor.ts";
-import { optionsOf } from "../given.ts";
+import { keyPlace, nextCursor } from "../cursor.ts";
 import { checkedLimit, pageNames } from "../paging.ts";
 import type { Page, PageOptions } from "../paging.ts";
 import { checkedRowsPerSlice, forgottenInSlices } from "../slices.ts";

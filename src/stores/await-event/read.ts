@@ -1,10 +1,10 @@
 import { rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import { sift } from "../execution/damaged.ts";
-import type { Sifted } from "../execution/damaged.ts";
+import { sift } from "../damage.ts";
+import type { Sifted } from "../damage.ts";
 import { pageCharactersMax } from "../execution/history.ts";
-import { ReadBudget, readWithin } from "../execution/read-budget.ts";
+import { ReadBudget, readWithin } from "../read-budget.ts";
 import { livingKeyOf } from "./session-key.ts";
 import type { SessionRef } from "../session/session-row.ts";
 import {

@@ -5,7 +5,7 @@ import { rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { placeInGroups } from "../effect-group/place.ts";
-import { undamaged } from "../execution/damaged.ts";
+import { undamaged } from "../damage.ts";
 import { sharedKeyOf } from "./session-key.ts";
 import type { SessionRef } from "../session/session-row.ts";
 import { eventColumns, recordOf } from "./event-row.ts";

@@ -1,8 +1,9 @@
 import { isOverdue } from "../../model/await-event.ts";
 import type { Clock } from "../../model/clock.ts";
-import type { Database, WaitOptions } from "../database.ts";
+import { optionsOf } from "../../model/shape.ts";
+import type { Database, WaitOptions } from "../../sql/database.ts";
 import { waitUntil } from "../wait-until.ts";
-import { givenWait, optionsOf, waitNames } from "../given.ts";
+import { givenWait, waitNames } from "../given.ts";
 import { awaitEventNotFound, awaitEventRevoked, awaitTitle } from "./errors.ts";
 import type { AwaitPlace, AwaitRecord } from "./event-row.ts";
 import { readAwaitEvent } from "./read.ts";

@@ -9,9 +9,13 @@ import type { BlobKind, BlobProfile, NewBlob } from "../../model/blob.ts";
 import type { Duration } from "../../model/durations.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import { excerpt } from "../../model/excerpt.ts";
-import type { Database } from "../database.ts";
-import { checkedCount, checkedText } from "../execution/checks.ts";
-import { givenFlag, givenObject } from "../given.ts";
+import {
+  checkedCount,
+  checkedText,
+  givenFlag,
+  givenObject,
+} from "../../model/shape.ts";
+import type { Database } from "../../sql/database.ts";
 
 /** What stores of bytes take from their surroundings. */
 export interface BlobEnvironment {

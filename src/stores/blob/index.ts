@@ -1,10 +1,10 @@
 import { parseBlobHash, verifiedBlob } from "../../model/blob.ts";
-import type { Database, WaitOptions } from "../database.ts";
-import { checkedText } from "../execution/checks.ts";
-import { givenDatabase, optionsOf, waitNames } from "../given.ts";
+import { checkedText, optionsOf } from "../../model/shape.ts";
+import type { Database, WaitOptions } from "../../sql/database.ts";
+import { givenDatabase, waitNames } from "../given.ts";
 import { checkedLimit, pageNames } from "../paging.ts";
 import type { Page, PageOptions } from "../paging.ts";
-import { cursorInvalid, cursorPlace, cursorText } from "../session/cursor.ts";
+import { cursorInvalid, cursorPlace, cursorText } from "../cursor.ts";
 import { blobSurroundings } from "./environment.ts";
 import type { BlobEnvironment, BlobPutOptions } from "./environment.ts";
 import { keepBlob, listKeeps, releaseBlob } from "./keep.ts";

@@ -3,7 +3,7 @@ import { textsOf } from "../../sql/dialect.ts";
 import { row, rows, run, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import type { Damaged } from "../execution/damaged.ts";
+import type { Damaged } from "../damage.ts";
 import { holdBlobs } from "./put.ts";
 import type { BlobRoots } from "./roots.ts";
 

@@ -7,7 +7,7 @@ import type { Statement } from "../../sql/statement.ts";
 import { aggregateOf } from "../await-event/event-row.ts";
 import type { AwaitAddress } from "../await-event/event-row.ts";
 import { sharedKeyOf } from "../await-event/session-key.ts";
-import { isDamage } from "../execution/damaged.ts";
+import { isDamage } from "../damage.ts";
 import { groupRowAt, lockedGroup, withMembers } from "./group-row.ts";
 import type { GroupPlace } from "./group-row.ts";
 import { endOf, standingOf } from "./members.ts";

@@ -3,8 +3,8 @@ import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { aggregateOf } from "../await-event/event-row.ts";
 import type { StoredPage } from "../await-event/read.ts";
-import { isDamage } from "../execution/damaged.ts";
-import type { Damaged } from "../execution/damaged.ts";
+import { isDamage } from "../damage.ts";
+import type { Damaged } from "../damage.ts";
 import { livingKeyOf } from "../await-event/session-key.ts";
 import type { SessionRef } from "../session/session-row.ts";
 import {

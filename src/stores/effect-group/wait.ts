@@ -1,15 +1,16 @@
 import { isOverdue } from "../../model/await-event.ts";
 import type { Clock } from "../../model/clock.ts";
 import type { GroupKind, GroupMember } from "../../model/effect-group.ts";
+import { optionsOf } from "../../model/shape.ts";
 import type { Change } from "../../sql/operation.ts";
 import { aggregateOf } from "../await-event/event-row.ts";
 import { endAwaitEvent } from "../await-event/settle.ts";
 import { awaitEventEnded } from "../await-event/topics.ts";
-import type { Database, WaitOptions } from "../database.ts";
+import type { Database, WaitOptions } from "../../sql/database.ts";
 import { finishEffect } from "../effect/finish.ts";
 import { recordEffect } from "../effect/record.ts";
 import { waitUntil } from "../wait-until.ts";
-import { givenWait, optionsOf, waitNames } from "../given.ts";
+import { givenWait, waitNames } from "../given.ts";
 import { assertSameGroup, groupNotFound, groupTitle } from "./errors.ts";
 import type { GroupPlace } from "./group-row.ts";
 import { openGroup } from "./open.ts";

@@ -5,7 +5,7 @@ import type { ProvenDeath } from "../../model/lease.ts";
 import { jittered, retryPauseMs } from "../../model/retry-policy.ts";
 import type { RetryPolicy } from "../../model/retry-policy.ts";
 import { newToken } from "../../model/token.ts";
-import type { WaitOptions } from "../database.ts";
+import type { WaitOptions } from "../../sql/database.ts";
 import { claimEffect } from "./claim.ts";
 import type { SettledEffect } from "./claim.ts";
 import { namesOf } from "./effect-row.ts";

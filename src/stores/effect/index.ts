@@ -1,5 +1,6 @@
-import type { Database, Durability } from "../database.ts";
-import { givenDatabase, optionsOf } from "../given.ts";
+import { optionsOf } from "../../model/shape.ts";
+import type { Database, Durability } from "../../sql/database.ts";
+import { givenDatabase } from "../given.ts";
 import { effectClaims } from "./claiming.ts";
 import type { EffectClaims } from "./claiming.ts";
 import { effectSurroundings, environmentNames } from "./environment.ts";

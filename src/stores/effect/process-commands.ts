@@ -2,9 +2,9 @@ import { parseProcessId } from "../../model/process-id.ts";
 import { registryKeys } from "../../model/process-replay-key.ts";
 import { signalType } from "../../model/process.ts";
 import type { ProcessStatus } from "../../model/process.ts";
+import { checkedText, givenList } from "../../model/shape.ts";
 import type { Tx } from "../../sql/operation.ts";
-import type { WaitOptions, WriteOptions } from "../database.ts";
-import { checkedText } from "../execution/checks.ts";
+import type { WaitOptions, WriteOptions } from "../../sql/database.ts";
 import { appendProcessEvent } from "../process/append-event.ts";
 import {
   cancelRequest,
@@ -28,8 +28,8 @@ import type { ListHandles } from "../process/read-grants.ts";
 import { registerProcess } from "../process/register.ts";
 import { namedParts, scopeNamed } from "../process/scope.ts";
 import type { SessionScopeName } from "../process/scope.ts";
-import { nextCursor } from "../session/cursor.ts";
-import { givenList, givenWait } from "../given.ts";
+import { nextCursor } from "../cursor.ts";
+import { givenWait } from "../given.ts";
 import type { Page, PageOptions } from "../paging.ts";
 import type { EffectEnvironment } from "./environment.ts";
 import type { Effects } from "./index.ts";

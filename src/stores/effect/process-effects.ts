@@ -1,5 +1,6 @@
 import type { ProcessOutput } from "../../model/process-output.ts";
-import type { Database } from "../database.ts";
+import { givenObject, optionsOf } from "../../model/shape.ts";
+import type { Database } from "../../sql/database.ts";
 import type {
   ProcessCancelOptions,
   ProcessSignalOptions,
@@ -9,7 +10,7 @@ import type { ProcessDraft } from "../process/new-process.ts";
 import type { SessionScopeName } from "../process/scope.ts";
 import type { RemovalReport } from "../session/removing.ts";
 import type { SessionName } from "../session/session-name.ts";
-import { givenDatabase, givenObject, optionsOf, waitNames } from "../given.ts";
+import { givenDatabase, waitNames } from "../given.ts";
 import type { Page } from "../paging.ts";
 import { environmentNames } from "./environment.ts";
 import type { EffectEnvironment } from "./environment.ts";

@@ -4,7 +4,7 @@ import { parseProcessId } from "../../model/process-id.ts";
 import type { ProcessId } from "../../model/process-id.ts";
 import type { ProcessOutput } from "../../model/process-output.ts";
 import type { Tx } from "../../sql/operation.ts";
-import type { WaitOptions } from "../database.ts";
+import type { WaitOptions } from "../../sql/database.ts";
 import { readEnd } from "../process/read.ts";
 import { outputView } from "../process/views.ts";
 import { processWaits } from "../process/waiting.ts";

@@ -4,8 +4,8 @@ import type { Encoded } from "../../model/encoded.ts";
 import { row, rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import { sift } from "../execution/damaged.ts";
-import type { Sifted } from "../execution/damaged.ts";
+import { sift } from "../damage.ts";
+import type { Sifted } from "../damage.ts";
 import { answerOf, conflictWith } from "./claim.ts";
 import type { ClaimEffectOutcome } from "./claim.ts";
 import {

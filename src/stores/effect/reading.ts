@@ -1,8 +1,9 @@
 import type { EffectHolder } from "../../model/effect.ts";
 import { holderOfEffect } from "../../model/effect.ts";
-import type { WaitOptions } from "../database.ts";
-import { cursorInvalid, cursorPlace, cursorText } from "../session/cursor.ts";
-import { optionsOf, waitNames } from "../given.ts";
+import { optionsOf } from "../../model/shape.ts";
+import type { WaitOptions } from "../../sql/database.ts";
+import { cursorInvalid, cursorPlace, cursorText } from "../cursor.ts";
+import { waitNames } from "../given.ts";
 import { checkedLimit, pageNames } from "../paging.ts";
 import type { Page, PageOptions } from "../paging.ts";
 import { checkedRowsPerSlice, forgottenInSlices } from "../slices.ts";

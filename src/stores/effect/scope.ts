@@ -1,6 +1,6 @@
 import { effectScopeInvalid } from "../../model/effect-errors.ts";
+import { isStorable } from "../../model/shape.ts";
 import type { Tx } from "../../sql/operation.ts";
-import { isStorable } from "../execution/checks.ts";
 import { sessionNamed } from "../session/session-name.ts";
 import type { SessionName } from "../session/session-name.ts";
 import { keptSession, livingSession } from "../session/session-row.ts";

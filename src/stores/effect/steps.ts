@@ -4,7 +4,7 @@ import {
   effectUnfinished,
 } from "../../model/effect-errors.ts";
 import type { ProvenDeath } from "../../model/lease.ts";
-import type { WaitOptions } from "../database.ts";
+import type { WaitOptions } from "../../sql/database.ts";
 import { provenDeath } from "../lease/wait.ts";
 import { waitUntil } from "../wait-until.ts";
 import type {

@@ -7,7 +7,7 @@ import { newToken } from "../../model/token.ts";
 import type { Isolation } from "../../sql/isolation.ts";
 import { rollbackWith, startedBody } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
-import type { WaitOptions } from "../database.ts";
+import type { WaitOptions } from "../../sql/database.ts";
 import type { SettledEffect } from "./claim.ts";
 import { namesOf } from "./effect-row.ts";
 import type { WantedEffect } from "./effect-row.ts";

@@ -1,11 +1,11 @@
 import { HoldfastError } from "../../model/errors.ts";
 import type { ExecutionId } from "../../model/execution-id.ts";
+import { checkedCount } from "../../model/shape.ts";
 import { row, run, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Statement } from "../../sql/statement.ts";
 import { lockedKey } from "./locked-key.ts";
-import { checkedCount } from "./checks.ts";
 import { standing } from "./read.ts";
 import { assertFits } from "./text-limit.ts";
 

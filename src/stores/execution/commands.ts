@@ -5,7 +5,7 @@ import { parseExecutionId } from "../../model/execution-id.ts";
 import type { ExecutionId } from "../../model/execution-id.ts";
 import type { GivenEvent } from "../../model/given-event.ts";
 import type { ExecutionResult } from "../../model/result.ts";
-import type { WaitOptions } from "../database.ts";
+import type { WaitOptions } from "../../sql/database.ts";
 import { appendEvents } from "./append.ts";
 import type { AppendOutcome } from "./append.ts";
 import { checkedFence, checkedVersion } from "./checks.ts";

@@ -4,13 +4,9 @@ import { parseExecutionId } from "../../model/execution-id.ts";
 import type { ExecutionId } from "../../model/execution-id.ts";
 import { parseFunctionName } from "../../model/function-name.ts";
 import type { ExecutionResult } from "../../model/result.ts";
-import type { WaitOptions } from "../database.ts";
-import {
-  checkedCount,
-  checkedFence,
-  checkedText,
-  checkedVersion,
-} from "./checks.ts";
+import { checkedCount, checkedText } from "../../model/shape.ts";
+import type { WaitOptions } from "../../sql/database.ts";
+import { checkedFence, checkedVersion } from "./checks.ts";
 import { answerDelay, pauseDelay } from "./delays.ts";
 import type { AnswerDelayOutcome } from "./delays.ts";
 import type { Surroundings } from "./environment.ts";

@@ -4,7 +4,7 @@ import type { FunctionName } from "../../model/function-name.ts";
 import { row, rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import type { Database } from "../database.ts";
+import type { Database } from "../../sql/database.ts";
 
 export interface ExecutionCount {
   readonly function: FunctionName;

@@ -10,8 +10,8 @@ import { textRows } from "../../sql/dialect.ts";
 import { row, rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import { undamaged } from "./damaged.ts";
-import type { Damaged } from "./damaged.ts";
+import { undamaged } from "../damage.ts";
+import type { Damaged } from "../damage.ts";
 import { recordOf, stateColumns } from "./state-row.ts";
 import type { StateRow } from "./state-row.ts";
 

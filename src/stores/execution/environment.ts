@@ -7,7 +7,7 @@ import type { IdSource } from "../../model/id-source.ts";
 import type { PayloadCodec } from "../../model/payload-codec.ts";
 import { valueCodec } from "../../model/value-codec.ts";
 import type { ValueLimits } from "../../model/value-limits.ts";
-import type { Database } from "../database.ts";
+import type { Database } from "../../sql/database.ts";
 import type { Endings } from "./expire.ts";
 
 /** What a store takes from its surroundings; the real things unless told. */

@@ -10,7 +10,7 @@ import {
 } from "../../model/prefixed-id.ts";
 import { resolveStartAt } from "../../model/schedule.ts";
 import type { StartAt } from "../../model/schedule.ts";
-import { isStorable } from "./checks.ts";
+import { isStorable } from "../../model/shape.ts";
 
 /** What a field of an event may hold, in words for whoever gave something else. */
 interface Field {

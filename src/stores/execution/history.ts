@@ -16,7 +16,7 @@ import { sql } from "../../sql/statement.ts";
 import type { Statement } from "../../sql/statement.ts";
 import { eventColumns, eventOf } from "./event-row.ts";
 import type { EventRow } from "./event-row.ts";
-import { ReadBudget, readWithin } from "./read-budget.ts";
+import { ReadBudget, readWithin } from "../read-budget.ts";
 
 /** Some items in order, and whether there are more after them. */
 export interface Page<T> {

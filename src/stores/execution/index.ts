@@ -1,4 +1,4 @@
-import type { Database } from "../database.ts";
+import type { Database } from "../../sql/database.ts";
 import { givenDatabase } from "../given.ts";
 import { executionCommands } from "./commands.ts";
 import type { ExecutionCommands } from "./commands.ts";

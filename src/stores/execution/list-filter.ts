@@ -4,9 +4,9 @@ import type { ExecutionId } from "../../model/execution-id.ts";
 import { isExecutionStatus } from "../../model/execution-status.ts";
 import type { ExecutionStatus } from "../../model/execution-status.ts";
 import type { FunctionName } from "../../model/function-name.ts";
+import { checkedCount, checkedFilterText } from "../../model/shape.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Statement } from "../../sql/statement.ts";
-import { checkedCount, checkedFilterText } from "./checks.ts";
 
 /** Which executions a list shows; all of the given must hold. */
 export interface ExecutionFilter {

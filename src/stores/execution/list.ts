@@ -2,7 +2,7 @@ import { row, rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Statement } from "../../sql/statement.ts";
-import type { Damaged } from "./damaged.ts";
+import type { Damaged } from "../damage.ts";
 import { cursorText, parseCursor } from "./list-cursor.ts";
 import type { ListCursor } from "./list-cursor.ts";
 import { assertFilter, conditionsOf, filterText } from "./list-filter.ts";

@@ -23,11 +23,11 @@ import { assertNext } from "./append.ts";
 import { appendTo } from "./append-to.ts";
 import { createExecution } from "./create.ts";
 import type { CreateOutcome, NewExecution } from "./create.ts";
-import { undamaged } from "./damaged.ts";
+import { undamaged } from "../damage.ts";
 import { eventAt, eventColumns, eventOf } from "./event-row.ts";
 import type { EventRow } from "./event-row.ts";
 import { historyPage, pageCharactersMax, responsePage } from "./history.ts";
-import { ReadBudget } from "./read-budget.ts";
+import { ReadBudget } from "../read-budget.ts";
 import { lockedRecord } from "./state-row.ts";
 import type { ExecutionRecord } from "./state-row.ts";
 

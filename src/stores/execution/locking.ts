@@ -12,22 +12,18 @@ import { parseExecutorId, parseRunId } from "../../model/prefixed-id.ts";
 import type { OwnerId } from "../../model/prefixed-id.ts";
 import type { RetryPolicy } from "../../model/retry-policy.ts";
 import { instantAfter } from "../../model/schedule.ts";
-import type { WaitOptions } from "../database.ts";
+import type { WaitOptions } from "../../sql/database.ts";
 import type { KeyWalks } from "./candidates.ts";
-import {
-  checkedCount,
-  checkedRetry,
-  checkedText,
-  checkedVersion,
-} from "./checks.ts";
+import { checkedRetry, checkedVersion } from "./checks.ts";
 import type { FunctionLimits } from "./places.ts";
 import { newExecution } from "./new-execution.ts";
 import type { CreateOptions } from "./new-execution.ts";
 import type { CreateOutcome } from "./create.ts";
-import type { Damaged } from "./damaged.ts";
+import type { Damaged } from "../damage.ts";
 import type { Surroundings } from "./environment.ts";
 import { appendEvents } from "./append.ts";
 import { corruptRow } from "../../model/corrupt-row.ts";
+import { checkedCount, checkedText } from "../../model/shape.ts";
 import type { AppendOutcome } from "./append.ts";
 import { createAndLock, extendLock, lockExecution } from "./lock.ts";
 import type { Extended, LockedExecution, LockTerms } from "./lock.ts";

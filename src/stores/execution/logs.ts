@@ -4,11 +4,11 @@ import { excerpt } from "../../model/excerpt.ts";
 import type { ExecutionId } from "../../model/execution-id.ts";
 import { parseRunId } from "../../model/prefixed-id.ts";
 import type { RunId } from "../../model/prefixed-id.ts";
+import { checkedCount } from "../../model/shape.ts";
 import { run, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { lockedKey } from "./locked-key.ts";
-import { checkedCount } from "./checks.ts";
 import { assertFits } from "./text-limit.ts";
 
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error";

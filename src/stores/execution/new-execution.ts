@@ -5,12 +5,8 @@ import type { ExecutionId } from "../../model/execution-id.ts";
 import { parseFunctionName } from "../../model/function-name.ts";
 import { instantAfter, resolveStartAt } from "../../model/schedule.ts";
 import type { StartAt } from "../../model/schedule.ts";
-import {
-  checkedMetadata,
-  checkedRole,
-  checkedTags,
-  checkedText,
-} from "./checks.ts";
+import { checkedText } from "../../model/shape.ts";
+import { checkedMetadata, checkedRole, checkedTags } from "./checks.ts";
 import type { NewExecution } from "./create.ts";
 import type { Surroundings } from "./environment.ts";
 

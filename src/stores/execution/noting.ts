@@ -1,9 +1,9 @@
 import { parseExecutionId } from "../../model/execution-id.ts";
 import type { RunId } from "../../model/prefixed-id.ts";
-import type { WaitOptions } from "../database.ts";
+import type { WaitOptions } from "../../sql/database.ts";
 import { appendBacktraces, readBacktrace } from "./backtraces.ts";
 import type { BacktraceRange, ReadBacktrace } from "./backtraces.ts";
-import { withValues } from "./damaged.ts";
+import { withValues } from "../damage.ts";
 import type { Surroundings } from "./environment.ts";
 import { appendLogs } from "./logs.ts";
 import type { LogLevel } from "./logs.ts";

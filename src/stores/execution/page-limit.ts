@@ -1,4 +1,4 @@
-import { checkedCount } from "./checks.ts";
+import { checkedCount } from "../../model/shape.ts";
 
 /**
  * The largest page. So many rows with all their columns take 10 ms at best

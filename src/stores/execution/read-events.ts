@@ -4,16 +4,16 @@ import type {
 } from "../../model/execution-event.ts";
 import { eventNotFound } from "../../model/execution-errors.ts";
 import type { ExecutionId } from "../../model/execution-id.ts";
+import { checkedCount, checkedFilterText } from "../../model/shape.ts";
 import { textsOf } from "../../sql/dialect.ts";
 import { rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Statement } from "../../sql/statement.ts";
-import { sift } from "./damaged.ts";
-import type { Sifted } from "./damaged.ts";
+import { sift } from "../damage.ts";
+import type { Sifted } from "../damage.ts";
 import { eventAt, eventColumns, eventOf } from "./event-row.ts";
 import type { EventRow } from "./event-row.ts";
-import { checkedCount, checkedFilterText } from "./checks.ts";
 import { checkedLimit, scanRowsMax } from "./page-limit.ts";
 import { findStanding, missing, standing } from "./read.ts";
 

@@ -1,14 +1,14 @@
 import type { Encoded } from "../../model/encoded.ts";
 import type { ExecutionId } from "../../model/execution-id.ts";
 import type { RunId } from "../../model/prefixed-id.ts";
+import { checkedCount } from "../../model/shape.ts";
 import { integersOf } from "../../sql/dialect.ts";
 import { row, rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Statement } from "../../sql/statement.ts";
-import type { Sifted } from "./damaged.ts";
+import type { Sifted } from "../damage.ts";
 import type { LogLevel } from "./logs.ts";
-import { checkedCount } from "./checks.ts";
 import { checkedLimit, scanRowsMax } from "./page-limit.ts";
 import { findStanding } from "./read.ts";
 import { idsBelow } from "./tree.ts";

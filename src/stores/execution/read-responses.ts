@@ -2,13 +2,13 @@ import { HoldfastError } from "../../model/errors.ts";
 import type { LoggedResponse } from "../../model/execution-event.ts";
 import type { ExecutionId } from "../../model/execution-id.ts";
 import type { JoinSetId } from "../../model/join-set-id.ts";
+import { checkedCount, checkedFilterText } from "../../model/shape.ts";
 import { rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import { sift } from "./damaged.ts";
-import type { Sifted } from "./damaged.ts";
+import { sift } from "../damage.ts";
+import type { Sifted } from "../damage.ts";
 import { responseOf, responseRows } from "./history.ts";
-import { checkedCount, checkedFilterText } from "./checks.ts";
 import { checkedLimit, scanRowsMax } from "./page-limit.ts";
 import { findStanding } from "./read.ts";
 

@@ -6,12 +6,12 @@ import type {
 import { parseExecutionId } from "../../model/execution-id.ts";
 import { parseFunctionName } from "../../model/function-name.ts";
 import type { ExecutionResult } from "../../model/result.ts";
-import type { WaitOptions } from "../database.ts";
+import type { WaitOptions } from "../../sql/database.ts";
 import { listCancelling } from "./cancelling.ts";
 import type { CancellingPage } from "./cancelling.ts";
 import { countExecutions } from "./counts.ts";
 import type { CountOptions, ExecutionCounts } from "./counts.ts";
-import { withValues } from "./damaged.ts";
+import { withValues } from "../damage.ts";
 import type { Surroundings } from "./environment.ts";
 import { listExecutions } from "./list.ts";
 import type { ExecutionPage, ListExecutions } from "./list.ts";

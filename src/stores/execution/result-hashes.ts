@@ -2,7 +2,7 @@ import { integersOf } from "../../sql/dialect.ts";
 import { rows } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import { undamaged } from "./damaged.ts";
+import { undamaged } from "../damage.ts";
 import { eventOf } from "./event-row.ts";
 import type { EventRow } from "./event-row.ts";
 

@@ -4,7 +4,7 @@ import { HoldfastError } from "../../model/errors.ts";
 import { parseFunctionName } from "../../model/function-name.ts";
 import type { ExecutionId } from "../../model/execution-id.ts";
 import type { FunctionName } from "../../model/function-name.ts";
-import { checkedCount } from "./checks.ts";
+import { checkedCount } from "../../model/shape.ts";
 import type { Surroundings } from "./environment.ts";
 import { removeTreeSlice } from "./remove-tree.ts";
 import {

@@ -5,8 +5,8 @@ import type { ExecutionState } from "../../model/execution-state.ts";
 import type { FunctionName } from "../../model/function-name.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Statement } from "../../sql/statement.ts";
-import { sift } from "./damaged.ts";
-import type { Sifted } from "./damaged.ts";
+import { sift } from "../damage.ts";
+import type { Sifted } from "../damage.ts";
 import { stateColumns, stateOf } from "./state-row.ts";
 import type { StateRow } from "./state-row.ts";
 

@@ -20,7 +20,7 @@ import { sql } from "../../sql/statement.ts";
 import { processesOfKeys } from "../process/process-row.ts";
 import { byKey, distinct, groupedBy, tableCheck } from "../table-check.ts";
 import type { CheckTools, TableCheck } from "../table-check.ts";
-import { undamaged } from "./damaged.ts";
+import { undamaged } from "../damage.ts";
 import { faultyField } from "./event-fields.ts";
 import { eventOf } from "./event-row.ts";
 import type { EventRow } from "./event-row.ts";

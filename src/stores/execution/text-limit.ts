@@ -1,5 +1,5 @@
 import { HoldfastError } from "../../model/errors.ts";
-import { isStorable } from "./checks.ts";
+import { isStorable } from "../../model/shape.ts";
 
 /** What a log message or a stack may take: notes are for people, not for data. */
 const textBytesMax = 64 * 1024;

@@ -4,7 +4,7 @@ import type { ExecutionId } from "../../model/execution-id.ts";
 import { rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import type { Sifted } from "./damaged.ts";
+import type { Sifted } from "../damage.ts";
 import { checkedLimit } from "./page-limit.ts";
 import { isPresent } from "./presence.ts";
 import { summariesOf, summaryColumns } from "./summary.ts";

@@ -1,7 +1,7 @@
 import type { Clock } from "../../model/clock.ts";
 import type { LoggedResponse } from "../../model/execution-event.ts";
 import type { ExecutionId } from "../../model/execution-id.ts";
-import type { Database, WaitOptions } from "../database.ts";
+import type { Database, WaitOptions } from "../../sql/database.ts";
 import { waitUntil } from "../wait-until.ts";
 import { responsesAfter } from "./awaited.ts";
 import type { KeyWalks } from "./candidates.ts";

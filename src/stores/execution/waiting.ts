@@ -1,8 +1,8 @@
 import type { LoggedResponse } from "../../model/execution-event.ts";
 import { parseExecutionId } from "../../model/execution-id.ts";
 import type { ExecutionResult } from "../../model/result.ts";
-import type { WaitOptions } from "../database.ts";
-import { checkedCount } from "./checks.ts";
+import { checkedCount } from "../../model/shape.ts";
+import type { WaitOptions } from "../../sql/database.ts";
 import type { Surroundings } from "./environment.ts";
 import { onceEach } from "./lock-pending.ts";
 import { servedFunction } from "./locking.ts";

@@ -2,8 +2,7 @@ import { HoldfastError } from "../../model/errors.ts";
 import { isFence } from "../../model/lease.ts";
 import type { LeaseHolder } from "../../model/lease.ts";
 import { parseOwnerId } from "../../model/prefixed-id.ts";
-import { checkedCount } from "../execution/checks.ts";
-import { givenObject } from "../given.ts";
+import { checkedCount, givenObject } from "../../model/shape.ts";
 import { sessionNamed } from "../session/session-name.ts";
 import type { Lease } from "./acquire.ts";
 

@@ -3,9 +3,9 @@ import type { Duration } from "../../model/durations.ts";
 import type { LeaseOwner } from "../../model/lease.ts";
 import { parseOwnerId } from "../../model/prefixed-id.ts";
 import type { OwnerId } from "../../model/prefixed-id.ts";
-import type { Database, WaitOptions } from "../database.ts";
-import { checkedText } from "../execution/checks.ts";
-import { givenObject, optionsOf, waitNames } from "../given.ts";
+import { checkedText, givenObject, optionsOf } from "../../model/shape.ts";
+import type { Database, WaitOptions } from "../../sql/database.ts";
+import { waitNames } from "../given.ts";
 import { checkedInterval } from "../renewing.ts";
 
 /** Who asks for a lease: the host's own name, and this start of it. */

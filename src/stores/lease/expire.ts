@@ -5,7 +5,7 @@ import { lossOf } from "../../model/lease.ts";
 import type { LeaseFence, LeaseHolder } from "../../model/lease.ts";
 import { announce, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
-import type { Database, WaitOptions } from "../database.ts";
+import type { Database, WaitOptions } from "../../sql/database.ts";
 import { lockedSession } from "../session/session-row.ts";
 import type { SessionRef } from "../session/session-row.ts";
 import { expireLease, leaseState } from "./lease-row.ts";

@@ -1,5 +1,5 @@
 import type { LeaseFence } from "../../model/lease.ts";
-import type { Database } from "../database.ts";
+import type { Database } from "../../sql/database.ts";
 
 /**
  * Who keeps a lease through a database, by the token of the lease. A keeper

@@ -1,13 +1,12 @@
 import { durationMs } from "../../model/durations.ts";
 import type { Duration } from "../../model/durations.ts";
 import type { Clock } from "../../model/clock.ts";
+import { checkedCount, givenFunction } from "../../model/shape.ts";
 import { graceUnlessTold } from "../blob/environment.ts";
 import type { BlobRoot } from "../blob/roots.ts";
 import { newestBlob } from "../blob/scan.ts";
-import type { Database } from "../database.ts";
-import { givenFunction } from "../given.ts";
+import type { Database } from "../../sql/database.ts";
 import { purgeInSlices, sourceKeyMemoryUnlessTold } from "../queue/purge.ts";
-import { checkedCount } from "../execution/checks.ts";
 import { checkRoots, collectBlobs, lookForGarbage } from "./roots.ts";
 import type { GarbagePage, RootPlace, RootsPage } from "./roots.ts";
 

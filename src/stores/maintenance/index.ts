@@ -2,10 +2,10 @@ import type { Clock } from "../../model/clock.ts";
 import { durationMs } from "../../model/durations.ts";
 import type { PayloadCodec } from "../../model/payload-codec.ts";
 import type { Duration } from "../../model/durations.ts";
+import { checkedCount, givenFunction, optionsOf } from "../../model/shape.ts";
 import { graceUnlessTold } from "../blob/environment.ts";
-import type { Database } from "../database.ts";
-import { givenDatabase, givenFunction, optionsOf } from "../given.ts";
-import { checkedCount } from "../execution/checks.ts";
+import type { Database } from "../../sql/database.ts";
+import { givenDatabase } from "../given.ts";
 import { sourceKeyMemoryUnlessTold } from "../queue/purge.ts";
 import { checkDatabase } from "./check.ts";
 import type {

@@ -2,7 +2,7 @@ import { attachmentSizesAfter } from "../attachment/sizes.ts";
 import type { AttachmentSizes, CopiesPage } from "../attachment/sizes.ts";
 import { blobSizesAfter } from "../blob/scan.ts";
 import type { BlobSizes, SizesPage } from "../blob/scan.ts";
-import type { Database } from "../database.ts";
+import type { Database } from "../../sql/database.ts";
 
 export interface SizeReport {
   /** By kind, in the order of their names. */

@@ -7,9 +7,8 @@ import type { ProcessOutput } from "../../model/process-output.ts";
 import { registryKeys } from "../../model/process-replay-key.ts";
 import { signalType } from "../../model/process.ts";
 import type { ProcessStatus } from "../../model/process.ts";
-import type { WaitOptions } from "../database.ts";
-import { checkedText } from "../execution/checks.ts";
-import { givenObject, optionsOf } from "../given.ts";
+import { checkedText, givenObject, optionsOf } from "../../model/shape.ts";
+import type { WaitOptions } from "../../sql/database.ts";
 import { appendProcessEvent, eventPayload } from "./append-event.ts";
 import type {
   AppendedProcessEvent,

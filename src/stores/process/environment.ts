@@ -3,7 +3,7 @@ import type { Encoded } from "../../model/encoded.ts";
 import type { Entropy } from "../../model/entropy.ts";
 import type { HashValue } from "../../model/session-turn.ts";
 import { valueCodec } from "../../model/value-codec.ts";
-import type { Database } from "../database.ts";
+import type { Database } from "../../sql/database.ts";
 import { surroundings } from "../execution/environment.ts";
 import type {
   StoreEnvironment,

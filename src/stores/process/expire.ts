@@ -4,7 +4,7 @@ import type { LeaseFence, LeaseHolder } from "../../model/lease.ts";
 import type { ProcessId } from "../../model/process-id.ts";
 import { announce, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
-import type { WaitOptions } from "../database.ts";
+import type { WaitOptions } from "../../sql/database.ts";
 import { recordingExpiry } from "../lease/expire.ts";
 import type { ProcessSurroundings } from "./environment.ts";
 import { readingOf } from "../lease/renew.ts";

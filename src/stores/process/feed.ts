@@ -1,10 +1,10 @@
 import type { ProcessId } from "../../model/process-id.ts";
+import { optionsOf } from "../../model/shape.ts";
 import { behindPlace, belowHorizon } from "../../sql/dialect.ts";
 import { rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import { cursorInvalid, cursorPlace, cursorText } from "../session/cursor.ts";
-import { optionsOf } from "../given.ts";
+import { cursorInvalid, cursorPlace, cursorText } from "../cursor.ts";
 import { checkedLimit } from "../paging.ts";
 import type { PageOptions } from "../paging.ts";
 import type { ProcessSurroundings } from "./environment.ts";

@@ -1,14 +1,19 @@
 import { parseProcessId } from "../../model/process-id.ts";
-import type { WaitOptions } from "../database.ts";
-import { checkedText } from "../execution/checks.ts";
+import {
+  checkedText,
+  givenFlag,
+  givenList,
+  givenObject,
+  optionsOf,
+} from "../../model/shape.ts";
+import type { WaitOptions } from "../../sql/database.ts";
 import {
   cursorInvalid,
   cursorPlace,
   cursorText,
   keyPlace,
   nextCursor,
-} from "../session/cursor.ts";
-import { givenFlag, givenList, givenObject, optionsOf } from "../given.ts";
+} from "../cursor.ts";
 import type { Page, PageOptions } from "../paging.ts";
 import { checkedLimit, pageNames } from "../paging.ts";
 import type { ProcessSurroundings } from "./environment.ts";

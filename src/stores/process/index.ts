@@ -1,6 +1,7 @@
-import type { Database } from "../database.ts";
+import { optionsOf } from "../../model/shape.ts";
+import type { Database } from "../../sql/database.ts";
 import type { StoreEnvironment } from "../execution/environment.ts";
-import { givenDatabase, optionsOf } from "../given.ts";
+import { givenDatabase } from "../given.ts";
 import { processCommands } from "./commands.ts";
 import type { ProcessCommands } from "./commands.ts";
 import { processSurroundings } from "./environment.ts";

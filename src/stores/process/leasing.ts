@@ -8,7 +8,8 @@ import { registryKeys } from "../../model/process-replay-key.ts";
 import { decideRecovery } from "../../model/process.ts";
 import type { ProcessRecovery, ProcessSummary } from "../../model/process.ts";
 import { newToken } from "../../model/token.ts";
-import type { WaitOptions } from "../database.ts";
+import { givenFlag, optionsOf } from "../../model/shape.ts";
+import type { WaitOptions } from "../../sql/database.ts";
 import { checkedRhythm, ownerOf, ttlOf, waitOf } from "../lease/claimant.ts";
 import type {
   LeaseKeepOptions,
@@ -18,8 +19,7 @@ import type {
 import { Keeper } from "../lease/keeper.ts";
 import type { LeaseKeeper } from "../lease/keeper.ts";
 import { provenDeath } from "../lease/wait.ts";
-import { nextCursor, textPlace } from "../session/cursor.ts";
-import { givenFlag, optionsOf } from "../given.ts";
+import { nextCursor, textPlace } from "../cursor.ts";
 import { checkedLimit } from "../paging.ts";
 import type { Page, PageOptions } from "../paging.ts";
 import { abandonProcess } from "./abandon.ts";

@@ -1,13 +1,13 @@
 import { HoldfastError } from "../../model/errors.ts";
 import { excerpt } from "../../model/excerpt.ts";
 import type { ProcessStatus, ProcessSummary } from "../../model/process.ts";
+import { checkedFilterText } from "../../model/shape.ts";
 import { rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Statement } from "../../sql/statement.ts";
-import { checkedFilterText } from "../execution/checks.ts";
-import { sift } from "../execution/damaged.ts";
-import type { Damaged } from "../execution/damaged.ts";
+import { sift } from "../damage.ts";
+import type { Damaged } from "../damage.ts";
 import { summaryColumns, summaryOf } from "./process-row.ts";
 import type { SummaryRow } from "./process-row.ts";
 

@@ -1,8 +1,7 @@
 import { coreTypes } from "../../model/process-event-type.ts";
 import { parseProcessId } from "../../model/process-id.ts";
 import type { ProcessWait } from "../../model/process.ts";
-import { checkedCount, checkedText } from "../execution/checks.ts";
-import { givenObject } from "../given.ts";
+import { checkedCount, checkedText, givenObject } from "../../model/shape.ts";
 import { eventPayload } from "./append-event.ts";
 import { checkedSignal, fencedOptions } from "./commands.ts";
 import type { ProcessFenceOptions } from "./commands.ts";

@@ -1,14 +1,14 @@
 import { durationMs } from "../../model/durations.ts";
 import type { Duration } from "../../model/durations.ts";
 import { HoldfastError } from "../../model/errors.ts";
-import { isDamage } from "../execution/damaged.ts";
-import type { Damaged } from "../execution/damaged.ts";
 import {
   givenFunction,
   givenObject,
   givenSignal,
   optionsOf,
-} from "../given.ts";
+} from "../../model/shape.ts";
+import { isDamage } from "../damage.ts";
+import type { Damaged } from "../damage.ts";
 import { checkedRowsPerSlice } from "../slices.ts";
 import type { ProcessSurroundings } from "./environment.ts";
 import { nextBeingPruned, prunableProcesses, pruneSlice } from "./prune.ts";

@@ -1,12 +1,16 @@
 import { parseProcessId } from "../../model/process-id.ts";
 import type { ProcessOutput } from "../../model/process-output.ts";
 import type { ProcessSummary } from "../../model/process.ts";
-import type { WaitOptions } from "../database.ts";
-import { checkedCount, checkedText } from "../execution/checks.ts";
-import { withValues } from "../execution/damaged.ts";
-import type { Damaged } from "../execution/damaged.ts";
-import { nextCursor, textPlace } from "../session/cursor.ts";
-import { givenFlag, optionsOf } from "../given.ts";
+import {
+  checkedCount,
+  checkedText,
+  givenFlag,
+  optionsOf,
+} from "../../model/shape.ts";
+import type { WaitOptions } from "../../sql/database.ts";
+import { withValues } from "../damage.ts";
+import type { Damaged } from "../damage.ts";
+import { nextCursor, textPlace } from "../cursor.ts";
 import type { Page, PageOptions } from "../paging.ts";
 import { checkedLimit } from "../paging.ts";
 import type { ProcessSurroundings } from "./environment.ts";

@@ -1,13 +1,12 @@
 import type { NamedScope } from "../../model/process-registration.ts";
 import type { SessionScope } from "../../model/process.ts";
 import { isRecord } from "../../model/spoken-kind.ts";
+import { checkedText, givenInvalid } from "../../model/shape.ts";
 import type { Tx } from "../../sql/operation.ts";
-import { checkedText } from "../execution/checks.ts";
 import { sessionNamed } from "../session/session-name.ts";
 import type { SessionName } from "../session/session-name.ts";
 import { keptSession, livingSession } from "../session/session-row.ts";
 import type { SessionRef } from "../session/session-row.ts";
-import { givenInvalid } from "../given.ts";
 
 /** How callers name a session, or one frame of it. */
 export type SessionScopeName =

@@ -4,7 +4,7 @@ import { lockRow } from "../../sql/dialect.ts";
 import { row, rows, run, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import { isDamage } from "../execution/damaged.ts";
+import { isDamage } from "../damage.ts";
 import { forgetWakes } from "../queue/forget.ts";
 import { sessionByKey } from "../session/session-row.ts";
 import type { SessionRoot } from "../session/session-row.ts";

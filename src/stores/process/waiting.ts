@@ -2,10 +2,15 @@ import { corruptRow } from "../../model/corrupt-row.ts";
 import { parseProcessId } from "../../model/process-id.ts";
 import type { ProcessOutput } from "../../model/process-output.ts";
 import { signalType } from "../../model/process.ts";
-import type { WaitOptions } from "../database.ts";
-import { checkedCount, checkedText } from "../execution/checks.ts";
+import {
+  checkedCount,
+  checkedText,
+  givenObject,
+  optionsOf,
+} from "../../model/shape.ts";
+import type { WaitOptions } from "../../sql/database.ts";
 import { waitUntil } from "../wait-until.ts";
-import { givenObject, givenWait, optionsOf, waitNames } from "../given.ts";
+import { givenWait, waitNames } from "../given.ts";
 import { checkedSignal } from "./commands.ts";
 import type { ProcessSurroundings } from "./environment.ts";
 import { readEnd, readEvents, readSignal } from "./read.ts";

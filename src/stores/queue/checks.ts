@@ -1,7 +1,7 @@
 import { HoldfastError } from "../../model/errors.ts";
 import { batchesPerClaimMax } from "../../model/queue.ts";
 import type { Boundary } from "../../model/queue.ts";
-import { checkedCount, checkedText, isStorable } from "../execution/checks.ts";
+import { checkedCount, checkedText, isStorable } from "../../model/shape.ts";
 import type { QueueClaimRef } from "./claim.ts";
 
 /** What callers may give to a queue, checked where it enters. */

@@ -1,12 +1,11 @@
 import { batchesPerClaimMax } from "../../model/queue.ts";
 import type { Boundary } from "../../model/queue.ts";
 import { newToken } from "../../model/token.ts";
-import type { WaitOptions } from "../database.ts";
-import { checkedCount, checkedText } from "../execution/checks.ts";
+import { checkedCount, checkedText, optionsOf } from "../../model/shape.ts";
+import type { WaitOptions } from "../../sql/database.ts";
 import type { Lease } from "../lease/acquire.ts";
 import { checkedLease } from "../lease/checks.ts";
 import { endingExpired } from "../lease/expire.ts";
-import { optionsOf } from "../given.ts";
 import { sessionNamed } from "../session/session-name.ts";
 import type { SessionName } from "../session/session-name.ts";
 import {

@@ -5,7 +5,7 @@ import type { Entropy } from "../../model/entropy.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import { valueCodec } from "../../model/value-codec.ts";
 import type { ValueCodec } from "../../model/value-codec.ts";
-import type { Database } from "../database.ts";
+import type { Database } from "../../sql/database.ts";
 import type { StoreEnvironment } from "../execution/environment.ts";
 import type { QueueBatch, QueueItem } from "./batch-row.ts";
 import { sourceKeyMemoryUnlessTold } from "./purge.ts";

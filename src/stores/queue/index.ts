@@ -1,5 +1,6 @@
-import type { Database } from "../database.ts";
-import { givenDatabase, optionsOf } from "../given.ts";
+import { optionsOf } from "../../model/shape.ts";
+import type { Database } from "../../sql/database.ts";
+import { givenDatabase } from "../given.ts";
 import { queueClaims } from "./claiming.ts";
 import type { QueueClaims } from "./claiming.ts";
 import { queueSurroundings } from "./environment.ts";

@@ -1,5 +1,5 @@
 import type { Duration } from "../../model/durations.ts";
-import type { Database } from "../database.ts";
+import type { Database } from "../../sql/database.ts";
 import { forgottenInSlices } from "../slices.ts";
 import { purgeConsumed } from "./consumed.ts";
 

@@ -3,13 +3,14 @@ import type { Encoded } from "../../model/encoded.ts";
 import { checkedPolicy, classOf } from "../../model/queue.ts";
 import type { Delivery, QueueItemDraft, Slot } from "../../model/queue.ts";
 import { newToken } from "../../model/token.ts";
-import type { WaitOptions } from "../database.ts";
 import {
   checkedCount,
   checkedInstant,
   checkedText,
-} from "../execution/checks.ts";
-import { givenObject, optionsOf } from "../given.ts";
+  givenObject,
+  optionsOf,
+} from "../../model/shape.ts";
+import type { WaitOptions } from "../../sql/database.ts";
 import { sessionNamed } from "../session/session-name.ts";
 import type { SessionName } from "../session/session-name.ts";
 import { checkedRowsPerSlice } from "../slices.ts";

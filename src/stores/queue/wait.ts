@@ -6,7 +6,7 @@ import type { Boundary } from "../../model/queue.ts";
 import { row, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import type { Database, WaitOptions } from "../database.ts";
+import type { Database, WaitOptions } from "../../sql/database.ts";
 import { leaseState } from "../lease/lease-row.ts";
 import { leaseChanged } from "../lease/topics.ts";
 import { livingSession } from "../session/session-row.ts";

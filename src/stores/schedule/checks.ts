@@ -3,8 +3,13 @@ import { catchUps } from "../../model/schedule-plan.ts";
 import type { CatchUp } from "../../model/schedule-plan.ts";
 import { triggerSchedules } from "../../model/trigger.ts";
 import type { CadenceDraft } from "../../model/schedule-cadence.ts";
-import { checkedCount, checkedText } from "../execution/checks.ts";
-import { givenFunction, givenSignal, optionsOf } from "../given.ts";
+import {
+  checkedCount,
+  checkedText,
+  givenFunction,
+  givenSignal,
+  optionsOf,
+} from "../../model/shape.ts";
 import { cadenceOf } from "./cadence.ts";
 import type { PutSchedule } from "./put.ts";
 import type { ScheduleName } from "./schedule-row.ts";

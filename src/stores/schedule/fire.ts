@@ -11,7 +11,7 @@ import {
 } from "../../sql/operation.ts";
 import type { Operation, OperationForms, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import { undamaged } from "../execution/damaged.ts";
+import { undamaged } from "../damage.ts";
 import { scheduleColumns, scheduleOf } from "./schedule-row.ts";
 import type { Schedule, ScheduleName, ScheduleRow } from "./schedule-row.ts";
 

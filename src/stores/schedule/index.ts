@@ -1,13 +1,13 @@
 import type { Clock } from "../../model/clock.ts";
 import { HoldfastError } from "../../model/errors.ts";
-import type { Database, WaitOptions } from "../database.ts";
-import { checkedFilterText, checkedInstant } from "../execution/checks.ts";
 import {
-  givenDatabase,
-  givenIsolation,
+  checkedFilterText,
+  checkedInstant,
   givenObject,
   optionsOf,
-} from "../given.ts";
+} from "../../model/shape.ts";
+import type { Database, WaitOptions } from "../../sql/database.ts";
+import { givenDatabase, givenIsolation } from "../given.ts";
 import { checkedLimit } from "../paging.ts";
 import type { Page, PageOptions } from "../paging.ts";
 import { instantsOf } from "./cadence.ts";

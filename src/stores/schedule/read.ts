@@ -1,7 +1,7 @@
 import { row, rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import { sift } from "../execution/damaged.ts";
+import { sift } from "../damage.ts";
 import type { Page } from "../paging.ts";
 import { scheduleColumns, scheduleOf } from "./schedule-row.ts";
 import type { Schedule, ScheduleName, ScheduleRow } from "./schedule-row.ts";

@@ -7,7 +7,7 @@ import type {
 } from "../../model/schedule-plan.ts";
 import type { Isolation } from "../../sql/isolation.ts";
 import type { Operation } from "../../sql/operation.ts";
-import type { Database } from "../database.ts";
+import type { Database } from "../../sql/database.ts";
 import { sleepUntil, waitUntil } from "../wait-until.ts";
 import { instantsOf } from "./cadence.ts";
 import { dueSchedules, postponeSchedule, standsAsSeen } from "./fire.ts";

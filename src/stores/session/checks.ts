@@ -9,9 +9,13 @@ import type {
   SessionRelation,
 } from "../../model/session.ts";
 import type { TurnContent } from "../../model/session-turn.ts";
-import { checkedCount, checkedText } from "../execution/checks.ts";
-import { givenInvalid, givenObject } from "../given.ts";
-import { optionalText } from "../execution/checks.ts";
+import {
+  checkedCount,
+  checkedText,
+  givenInvalid,
+  givenObject,
+  optionalText,
+} from "../../model/shape.ts";
 import { checkTurnShape } from "./turn-shape.ts";
 
 /** What callers may give, checked where it enters. */

@@ -4,14 +4,18 @@ import type {
   SessionMeta,
   SessionRelation,
 } from "../../model/session.ts";
-import type { WaitOptions } from "../database.ts";
-import { checkedCount } from "../execution/checks.ts";
-import type { Damaged } from "../execution/damaged.ts";
-import { givenFlag, givenObject, optionsOf } from "../given.ts";
+import {
+  checkedCount,
+  givenFlag,
+  givenObject,
+  optionsOf,
+} from "../../model/shape.ts";
+import type { WaitOptions } from "../../sql/database.ts";
+import type { Damaged } from "../damage.ts";
 import { checkedId, checkedMeta } from "./checks.ts";
 import { createSession, loadMeta, openSession, saveMeta } from "./create.ts";
 import type { CreatedSession, StoredMeta } from "./create.ts";
-import { cursorInvalid, cursorPlace, cursorText } from "./cursor.ts";
+import { cursorInvalid, cursorPlace, cursorText } from "../cursor.ts";
 import type { SessionSurroundings } from "./environment.ts";
 import { forkSession } from "./fork.ts";
 import { listSessions } from "./list.ts";

@@ -5,7 +5,7 @@ import { parseSessionId } from "../../model/session-id.ts";
 import type { SessionHandle } from "../../model/session.ts";
 import { attachments } from "../attachment/index.ts";
 import type { AttachmentPage, Attachments } from "../attachment/index.ts";
-import type { Database } from "../database.ts";
+import type { Database } from "../../sql/database.ts";
 import {
   beginCopy,
   copyDisturbed,

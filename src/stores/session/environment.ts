@@ -13,7 +13,7 @@ import { messageText } from "../../model/session-message.ts";
 import type { HashValue } from "../../model/session-turn.ts";
 import { valueCodec } from "../../model/value-codec.ts";
 import { checkedProfile, graceUnlessTold } from "../blob/environment.ts";
-import type { Database } from "../database.ts";
+import type { Database } from "../../sql/database.ts";
 import type { StoreEnvironment } from "../execution/environment.ts";
 
 export interface SessionEnvironment extends StoreEnvironment {

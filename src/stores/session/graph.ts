@@ -3,7 +3,7 @@ import { keysOf } from "../../sql/dialect.ts";
 import { row, rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import { cursorInvalid } from "./cursor.ts";
+import { cursorInvalid } from "../cursor.ts";
 import { leafOf, livingHead } from "./head-row.ts";
 import type { SessionHeadRow } from "./head-row.ts";
 import { ancestorAt, stretch, topmostFrom } from "./ancestors.ts";

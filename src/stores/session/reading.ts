@@ -6,12 +6,11 @@ import type {
   SessionNode,
   UsageEntry,
 } from "../../model/session.ts";
-import type { WaitOptions } from "../database.ts";
-import { checkedCount } from "../execution/checks.ts";
-import type { Damaged } from "../execution/damaged.ts";
-import { optionsOf } from "../given.ts";
+import { checkedCount, optionsOf } from "../../model/shape.ts";
+import type { WaitOptions } from "../../sql/database.ts";
+import type { Damaged } from "../damage.ts";
 import { checkedId } from "./checks.ts";
-import { cursorInvalid, cursorPlace, cursorText } from "./cursor.ts";
+import { cursorInvalid, cursorPlace, cursorText } from "../cursor.ts";
 import type { SessionSurroundings } from "./environment.ts";
 import { leafOf } from "./head-row.ts";
 import { loadNode, readGraph, readPath } from "./graph.ts";

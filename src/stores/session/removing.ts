@@ -1,16 +1,16 @@
 import { HoldfastError } from "../../model/errors.ts";
-import { attachments as attachmentsIn } from "../attachment/index.ts";
-import type { Attachments } from "../attachment/index.ts";
-import { pendingCopies } from "../attachment/removed-bytes.ts";
-import type { WaitOptions } from "../database.ts";
-import { checkedCount } from "../execution/checks.ts";
 import {
+  checkedCount,
   givenFunction,
   givenInvalid,
   givenList,
   givenSignal,
   optionsOf,
-} from "../given.ts";
+} from "../../model/shape.ts";
+import { attachments as attachmentsIn } from "../attachment/index.ts";
+import type { Attachments } from "../attachment/index.ts";
+import { pendingCopies } from "../attachment/removed-bytes.ts";
+import type { WaitOptions } from "../../sql/database.ts";
 import { addedProcesses, noProcesses } from "../process/end-report.ts";
 import type { SessionProcesses } from "../process/end-report.ts";
 import { forgetProcesses } from "../process/session-end.ts";

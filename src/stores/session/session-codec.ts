@@ -1,6 +1,6 @@
 import type { Encoded } from "../../model/encoded.ts";
 import type { SessionHandle } from "../../model/session.ts";
-import type { Database } from "../database.ts";
+import type { Database } from "../../sql/database.ts";
 import type { CommitTurn } from "./commit-turn.ts";
 import { sessionSurroundings } from "./environment.ts";
 import type { SessionEnvironment } from "./environment.ts";

@@ -1,8 +1,7 @@
 import { parseSessionId } from "../../model/session-id.ts";
 import type { SessionId } from "../../model/session-id.ts";
 import { isRecord } from "../../model/spoken-kind.ts";
-import { checkedCount } from "../execution/checks.ts";
-import { givenInvalid } from "../given.ts";
+import { checkedCount, givenInvalid } from "../../model/shape.ts";
 import type { SessionRef } from "./session-row.ts";
 
 /** How callers name a session: by its id, or by id and generation, so that a handle of a deleted one is fenced. */

@@ -1,7 +1,7 @@
 import { isHoldfastError } from "../../model/errors.ts";
 import { corruptRow } from "../../model/corrupt-row.ts";
-import { sift } from "../execution/damaged.ts";
-import type { Sifted } from "../execution/damaged.ts";
+import { sift } from "../damage.ts";
+import type { Sifted } from "../damage.ts";
 
 /** Decodes a row's value. @throws HoldfastError `CORRUPT_ROW` for a value that makes no sense */
 export function readValue<T>(

@@ -21,8 +21,7 @@ import type {
   TurnContent,
 } from "../../model/session-turn.ts";
 import type { SessionHandle } from "../../model/session.ts";
-import { checkedCount } from "../execution/checks.ts";
-import { givenFlag, givenObject } from "../given.ts";
+import { checkedCount, givenFlag, givenObject } from "../../model/shape.ts";
 import { checkTurn, checkedId } from "./checks.ts";
 import type { CommitTurn } from "./commit-turn.ts";
 import type { SessionSurroundings } from "./environment.ts";

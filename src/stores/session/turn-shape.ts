@@ -1,7 +1,7 @@
 import { turnInvalid } from "../../model/session-errors.ts";
 import type { TurnContent } from "../../model/session-turn.ts";
 import { isRecord, spokenKind } from "../../model/spoken-kind.ts";
-import { isStorable } from "../execution/checks.ts";
+import { isStorable } from "../../model/shape.ts";
 
 /** What a turn is made of, before anything looks into its parts. Errors name the part and the path, never a value. */
 

@@ -1,5 +1,5 @@
 import type { SessionHandle } from "../../model/session.ts";
-import type { WaitOptions } from "../database.ts";
+import type { WaitOptions } from "../../sql/database.ts";
 import { endingExpired } from "../lease/expire.ts";
 import { tellGivenBack } from "../lease/given-back.ts";
 import { commitTurn } from "./commit-turn.ts";

@@ -1,5 +1,5 @@
 import type { Clock } from "../../model/clock.ts";
-import type { Database } from "../database.ts";
+import type { Database } from "../../sql/database.ts";
 import type { StoreEnvironment } from "../execution/environment.ts";
 import { processCodec } from "../process/environment.ts";
 import type { ProcessCodec } from "../process/environment.ts";

@@ -1,15 +1,16 @@
-import type { Database } from "../database.ts";
+import type { Database } from "../../sql/database.ts";
 import type { StoreEnvironment } from "../execution/environment.ts";
 import { checkedSchedulerOptions } from "../schedule/checks.ts";
 import { fireOwnSchedule } from "../schedule/fire.ts";
 import { RunningScheduler } from "../schedule/scheduler.ts";
 import type { Scheduler, SchedulerOptions } from "../schedule/scheduler.ts";
-import { givenDatabase, optionsOf } from "../given.ts";
+import { givenDatabase } from "../given.ts";
 import { triggerSurroundings } from "./environment.ts";
 import { fireTrigger } from "./fire.ts";
 import { occurrences } from "./recording.ts";
 import type { Occurrences } from "./recording.ts";
 import { triggerSchedules } from "../../model/trigger.ts";
+import { optionsOf } from "../../model/shape.ts";
 import { subscriptions } from "./subscribing.ts";
 import type { Subscriptions } from "./subscribing.ts";
 

@@ -4,8 +4,8 @@ import { integersOf } from "../../sql/dialect.ts";
 import { row, rows, storeOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import { sift } from "../execution/damaged.ts";
-import type { Damaged } from "../execution/damaged.ts";
+import { sift } from "../damage.ts";
+import type { Damaged } from "../damage.ts";
 import type { SubscriptionRef } from "./checks.ts";
 import {
   deliveriesOf,

@@ -5,14 +5,19 @@ import { isFields } from "../../model/payload-schema.ts";
 import { scheduleSource } from "../../model/trigger.ts";
 import type { TriggerSource } from "../../model/trigger.ts";
 import { subscriptionInvalid } from "../../model/trigger-errors.ts";
-import type { WaitOptions } from "../database.ts";
-import { checkedFilterText, checkedInstant } from "../execution/checks.ts";
-import { withValues } from "../execution/damaged.ts";
-import type { Sifted } from "../execution/damaged.ts";
+import {
+  checkedFilterText,
+  checkedInstant,
+  givenFunction,
+  givenObject,
+  optionsOf,
+} from "../../model/shape.ts";
+import type { WaitOptions } from "../../sql/database.ts";
+import { withValues } from "../damage.ts";
+import type { Sifted } from "../damage.ts";
 import { cancelRequest, newEvent } from "../process/commands.ts";
 import type { ProcessCancelOptions } from "../process/commands.ts";
-import { keyPlace, nextCursor } from "../session/cursor.ts";
-import { givenFunction, givenObject, optionsOf } from "../given.ts";
+import { keyPlace, nextCursor } from "../cursor.ts";
 import { checkedLimit, pageNames } from "../paging.ts";
 import type { Page, PageOptions } from "../paging.ts";
 import { checkedRowsPerSlice } from "../slices.ts";

@@ -1,13 +1,16 @@
 import type { Encoded } from "../../model/encoded.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import { derivedSourceKey, subscriptionParts } from "../../model/trigger.ts";
-import type { WaitOptions } from "../database.ts";
-import { checkedCount, checkedFilterText } from "../execution/checks.ts";
-import { sift } from "../execution/damaged.ts";
-import { cursorInvalid, cursorPlace, cursorText } from "../session/cursor.ts";
+import {
+  checkedCount,
+  checkedFilterText,
+  optionsOf,
+} from "../../model/shape.ts";
+import type { WaitOptions } from "../../sql/database.ts";
+import { sift } from "../damage.ts";
+import { cursorInvalid, cursorPlace, cursorText } from "../cursor.ts";
 import { sessionNamed } from "../session/session-name.ts";
 import type { SessionName } from "../session/session-name.ts";
-import { optionsOf } from "../given.ts";
 import { checkedLimit, pageNames } from "../paging.ts";
 import type { Page, PageOptions } from "../paging.ts";
 import {

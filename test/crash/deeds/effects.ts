@@ -1,5 +1,5 @@
 import { awaitEvents } from "../../../src/stores/await-event/index.ts";
-import type { Database } from "../../../src/stores/database.ts";
+import type { Database } from "../../../src/sql/database.ts";
 import { effects } from "../../../src/stores/effect/index.ts";
 import { processEffects } from "../../../src/stores/effect/process-effects.ts";
 import type { Orders } from "../prepare-deeds.ts";

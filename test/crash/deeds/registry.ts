@@ -1,4 +1,4 @@
-import type { Database } from "../../../src/stores/database.ts";
+import type { Database } from "../../../src/sql/database.ts";
 import type { AppendOutcome } from "../../../src/stores/execution/append.ts";
 import { executions } from "../../../src/stores/execution/index.ts";
 import type { AppendedProcessEventView } from "../../../src/stores/process/commands.ts";

@@ -1,6 +1,6 @@
 import { row } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
-import type { Database } from "../../../src/stores/database.ts";
+import type { Database } from "../../../src/sql/database.ts";
 import { triggers } from "../../../src/stores/trigger/index.ts";
 import type { OccurrenceDraft } from "../../../src/stores/trigger/recording.ts";
 

@@ -1,4 +1,4 @@
-import type { Database } from "../../../src/stores/database.ts";
+import type { Database } from "../../../src/sql/database.ts";
 import { sessions } from "../../../src/stores/session/index.ts";
 import type { Orders } from "../prepare-deeds.ts";
 import { wholeTurn } from "../turn.ts";

@@ -1,7 +1,7 @@
 // What the kernel's power-loss test runs under the recorder: a writer or an observer of one database.
 import { openSync, writeSync } from "node:fs";
 import { openSqlite } from "../../../src/sqlite.ts";
-import type { Database } from "../../../src/stores/database.ts";
+import type { Database } from "../../../src/sql/database.ts";
 import { rows } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import {

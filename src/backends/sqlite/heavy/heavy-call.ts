@@ -1,4 +1,4 @@
-import type { WaitOptions } from "../../../stores/database.ts";
+import type { WaitOptions } from "../../../sql/database.ts";
 
 /** How far it has come, in the unit that the method names. */
 export interface Progress {

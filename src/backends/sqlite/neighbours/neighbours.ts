@@ -7,7 +7,7 @@ import {
   isDeathRecorded,
   recordDeath,
 } from "../../../stores/owner/owner.ts";
-import type { Liveness, Stats } from "../../../stores/database.ts";
+import type { Liveness, Stats } from "../../../sql/database.ts";
 import type { Subscribers } from "../../subscribers.ts";
 import type { Calls } from "../database.ts";
 import type { ForeignCommits } from "./foreign-commits.ts";

@@ -17,7 +17,7 @@ import type { Driver, RawConnection } from "../drivers.ts";
 import { isBusy, sqliteCode } from "../failures.ts";
 import { holdLockFile } from "../lock-file.js";
 import type { LockFile } from "../lock-file.js";
-import type { Liveness } from "../../../stores/database.ts";
+import type { Liveness } from "../../../sql/database.ts";
 
 /**
  * Proof of life and death by locks that the kernel gives back with the

@@ -1,4 +1,4 @@
-import type { Tx } from "../../sql/operation.ts";
+import type { Tx } from "../sql/operation.ts";
 
 /** What a row costs besides its text: a hundred thousand short ones are too much as well. */
 const rowCost = 100;

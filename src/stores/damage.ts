@@ -1,4 +1,4 @@
-import { isHoldfastError } from "../../model/errors.ts";
+import { isHoldfastError } from "../model/errors.ts";
 
 /** A row that no operation of ours can have written, or whose value its codec cannot read. */
 export interface Damaged {

@@ -3,9 +3,9 @@ import type { Clock } from "../model/clock.ts";
 import type { Duration } from "../model/durations.ts";
 import type { Entropy } from "../model/entropy.ts";
 import type { OwnerId } from "../model/prefixed-id.ts";
-import type { Dialect } from "../sql/dialect.ts";
-import type { Isolation } from "../sql/isolation.ts";
-import type { Change, Operation, Tx } from "../sql/operation.ts";
+import type { Dialect } from "./dialect.ts";
+import type { Isolation } from "./isolation.ts";
+import type { Change, Operation, Tx } from "./operation.ts";
 
 /** What `write` and `read` take: an operation, or a name for a body that has none. */
 export type Callee = string | Operation<never, unknown>;

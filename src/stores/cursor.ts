@@ -1,5 +1,5 @@
-import { decodeBase64, encodeBase64 } from "../../model/base64.ts";
-import { HoldfastError } from "../../model/errors.ts";
+import { decodeBase64, encodeBase64 } from "../model/base64.ts";
+import { HoldfastError } from "../model/errors.ts";
 
 /**
  * Cursors of lists and graphs: opaque to their users, so that what they are

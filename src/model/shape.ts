@@ -1,0 +1,176 @@
+import { HoldfastError } from "./errors.ts";
+import { excerpt } from "./excerpt.ts";
+import { isRecord, spokenKind } from "./spoken-kind.ts";
+
+/**
+ * The shape of what callers give, checked where it enters: JavaScript lets
+ * anything through. Errors name the place and what was there, never its value.
+ */
+
+/** @throws HoldfastError `OPTION_INVALID` */
+export function givenObject<T>(place: string, given: T): T & object {
+  if (isRecord(given)) return given;
+  throw givenInvalid(place, "an object", given);
+}
+
+/** @throws HoldfastError `OPTION_INVALID` */
+export function givenList<T>(
+  place: string,
+  given: readonly T[],
+  itemsMax: number = Number.MAX_SAFE_INTEGER,
+): readonly T[] {
+  if (!Array.isArray(given)) throw givenInvalid(place, "a list", given);
+  if (given.length <= itemsMax) return given as readonly T[];
+  throw new HoldfastError(
+    "OPTION_INVALID",
+    `Expected ${place} to be a list of at most ${itemsMax}; got one of ${given.length}.`,
+    { option: place },
+  );
+}
+
+/**
+ * The options of a call; none are as good as an empty object. Where it is said
+ * which ones there are, another one is a slip of the pen, which would go
+ * unnoticed. @throws HoldfastError `OPTION_INVALID`
+ */
+export function optionsOf<T extends object>(
+  given: T | undefined,
+  known?: readonly (keyof T & string)[],
+): T {
+  const options = givenObject("options", given ?? emptyUnlessNull(given)) as T;
+  if (known !== undefined)
+    for (const name of Object.keys(options))
+      if (!known.some((each) => each === name))
+        throw optionUnknown(name, known);
+  return options;
+}
+
+function optionUnknown(name: string, known: readonly string[]): HoldfastError {
+  return new HoldfastError(
+    "OPTION_INVALID",
+    `There is no option ${excerpt(name)}. There are: ${known.join(", ")}.`,
+    { option: name },
+  );
+}
+
+function emptyUnlessNull(given: null | undefined): object | null {
+  return given === undefined ? {} : null;
+}
+
+/** @throws HoldfastError `OPTION_INVALID` */
+export function givenFlag(
+  place: string,
+  given: boolean | undefined,
+): boolean | undefined {
+  if (given === undefined || typeof given === "boolean") return given;
+  throw givenInvalid(place, "true or false", given);
+}
+
+/** For whoever does not give it to a database, which looks itself. @throws HoldfastError `OPTION_INVALID` */
+export function givenSignal(given: AbortSignal | undefined): void {
+  if (given !== undefined && typeof given?.addEventListener !== "function")
+    throw givenInvalid("signal", "an AbortSignal", given);
+}
+
+/** @throws HoldfastError `OPTION_INVALID` */
+export function givenFunction(place: string, given: unknown): void {
+  if (given !== undefined && typeof given !== "function")
+    throw givenInvalid(place, "a function", given);
+}
+
+export function givenInvalid(
+  place: string,
+  expected: string,
+  given: unknown,
+): HoldfastError {
+  return new HoldfastError(
+    "OPTION_INVALID",
+    `Expected ${place} to be ${expected}; got ${spokenKind(given)}.`,
+    { option: place },
+  );
+}
+
+/** True for text that every column takes: without U+0000 and halves of characters. */
+export function isStorable(text: unknown): text is string {
+  return (
+    typeof text === "string" && !text.includes("\0") && text.isWellFormed()
+  );
+}
+
+/**
+ * The text itself is not in the error: what people write into reasons and
+ * metadata is nobody else's business.
+ *
+ * @throws HoldfastError `NAME_INVALID`
+ */
+export function checkedText(
+  what: string,
+  text: string,
+  charactersMax: number = 128,
+): string {
+  if (isStorable(text) && text.length > 0 && text.length <= charactersMax)
+    return text;
+  const length = typeof text === "string" ? text.length : undefined;
+  throw new HoldfastError(
+    "NAME_INVALID",
+    `${what} is a text of 1 to ${charactersMax} characters without U+0000 and halves of characters; ` +
+      `got ${length === undefined ? typeof text : `${length} characters`}.`,
+    { what, ...(length !== undefined && { length }) },
+  );
+}
+
+/** A text in a filter: any that a column could hold. @throws HoldfastError `OPTION_INVALID` */
+export function checkedFilterText(option: string, text: string): string {
+  if (isStorable(text)) return text;
+  throw new HoldfastError(
+    "OPTION_INVALID",
+    `Option ${option} is a text without U+0000 and halves of characters, since nothing stored holds those.`,
+    { option },
+  );
+}
+
+/** @throws HoldfastError `OPTION_INVALID`; `details.option` is `what`. */
+export function checkedCount(
+  what: string,
+  count: number,
+  range: { readonly min?: number; readonly max?: number } = {},
+): number {
+  const { min = 0, max = Number.MAX_SAFE_INTEGER } = range;
+  if (Number.isSafeInteger(count) && count >= min && count <= max) return count;
+  throw new HoldfastError(
+    "OPTION_INVALID",
+    `Option ${what} is a whole number from ${min} to ${max}; got ${kindOfCount(count, min)}.`,
+    { option: what },
+  );
+}
+
+/** What is wrong with it, without the number: it may be a user's. */
+function kindOfCount(count: unknown, min: number): string {
+  if (typeof count !== "number") return typeof count;
+  if (!Number.isSafeInteger(count)) return "a number that is not such";
+  return count < min ? "a smaller one" : "a larger one";
+}
+
+const instantMax = 8.64e15;
+
+/** An instant: whole milliseconds since 1970 that a Date can show. */
+export function checkedInstant(what: string, instant: number): number {
+  if (Number.isSafeInteger(instant) && instant >= 0 && instant <= instantMax)
+    return instant;
+  throw new HoldfastError(
+    "OPTION_INVALID",
+    `Option ${what} is an instant in whole milliseconds since 1970, such as Date.now(), up to ${instantMax}; got ${kindOfCount(instant, 0)}.`,
+    { option: what },
+  );
+}
+
+/** The same for a text that may be absent. @throws HoldfastError `NAME_INVALID` */
+export function optionalText(
+  what: string,
+  text: string | null | undefined,
+  charactersMax: number,
+): string | null {
+  return text === null || text === undefined
+    ? null
+    : checkedText(what, text, charactersMax);
+}
