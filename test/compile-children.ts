@@ -1,6 +1,4 @@
 import {
-  copyFileSync,
-  mkdirSync,
   mkdtempSync,
   readFileSync,
   readdirSync,
@@ -10,9 +8,10 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { createRequire } from "node:module";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
+import { build } from "esbuild";
+import type { Plugin } from "esbuild";
 import {
   copyForEveryone,
   everyoneCanRead,
@@ -35,9 +34,9 @@ export async function setup(): Promise<void> {
   if (process.env[variable] !== undefined) return;
   removeLeftovers();
   const output = newOutput();
-  await bundler().build({
+  await build({
     absWorkingDir: root,
-    entryPoints: scripts(),
+    entryPoints: [...scripts()],
     outbase: root,
     outdir: output,
     bundle: true,
@@ -50,16 +49,6 @@ export async function setup(): Promise<void> {
     logLevel: "warning",
     plugins: [keepingPlaces(output)],
   });
-  // Entries of threads and processes are plain JavaScript already.
-  for (const file of readdirSync(path.join(root, "src"), {
-    recursive: true,
-    encoding: "utf8",
-  })) {
-    if (!file.endsWith(".js")) continue;
-    const place = path.join(output, "src", file);
-    mkdirSync(path.dirname(place), { recursive: true });
-    copyFileSync(path.join(root, "src", file), place);
-  }
   writeFileSync(path.join(output, "package.json"), '{ "type": "module" }');
   bringPackages(output);
   process.env[variable] = output;
@@ -117,27 +106,13 @@ function scripts(): readonly string[] {
   ];
 }
 
-interface Bundler {
-  build(options: Readonly<Record<string, unknown>>): Promise<unknown>;
-}
-
-/** The one that tsx comes with. */
-function bundler(): Bundler {
-  const tsx = createRequire(import.meta.url).resolve("tsx");
-  return createRequire(tsx)("esbuild") as Bundler;
-}
-
-/** Has a module that looks for files beside itself look where it would be, were it not bundled, and for scripts as they are there. */
-function keepingPlaces(output: string): object {
+/** Has a script that names others beside itself find them where they are as JavaScript. */
+function keepingPlaces(output: string): Plugin {
   return {
     name: "keeping-places",
-    setup(build: {
-      onLoad(
-        of: { readonly filter: RegExp },
-        load: (file: { readonly path: string }) => object | undefined,
-      ): void;
-    }) {
-      build.onLoad({ filter: /\.ts$/ }, ({ path: file }) => {
+    setup(building) {
+      building.onLoad({ filter: /\.ts$/ }, ({ path: file }) => {
+        if (file.startsWith(path.join(root, "src"))) return undefined;
         const text = readFileSync(file, "utf8");
         if (!text.includes("import.meta.url")) return undefined;
         const place = path

@@ -1,4 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { projectRoot } from "../scripts/project.ts";
+import { renderThreads } from "../scripts/render-threads.ts";
 import { bannedCalls } from "./tidy/calls.ts";
 import {
   conformanceIds,
@@ -18,6 +20,7 @@ import {
 } from "./tidy/migrations.ts";
 import { undelegatedOperations } from "./tidy/operations.ts";
 import { emptyFileNames, longFiles, longFunctions } from "./tidy/sizes.ts";
+import { embeddedThreads } from "./tidy/threads.ts";
 import { readTree } from "./tidy/tree.ts";
 
 /**
@@ -95,6 +98,12 @@ describe("migrations", () => {
 
   test("stay as they were released", () => {
     expect(frozenMigrations(tree)).toEqual([]);
+  });
+});
+
+describe("threads and processes", () => {
+  test("are embedded as they are, and short enough for a command line", () => {
+    expect(embeddedThreads(tree, renderThreads(projectRoot))).toEqual([]);
   });
 });
 

@@ -1,4 +1,4 @@
-// Plain JavaScript, so that a thread can run it from source and from dist.
+// Plain JavaScript, embedded as a text by `npm run threads`.
 import {
   closeSync,
   constants,
@@ -8,14 +8,14 @@ import {
   readSync,
   writeSync,
 } from "node:fs";
-import { createRequire } from "node:module";
 import { parentPort, workerData } from "node:worker_threads";
 import { findCut } from "./log-file.js";
 import { logReaders } from "./log-holders.js";
+import { loadModule } from "./load-module.js";
 
 /** The same copy of SQLite as the writer's: file locks are shared only within one. */
 function openConnection({ driver, modulePath, path, busyMs }) {
-  const loaded = createRequire(import.meta.url)(modulePath);
+  const loaded = loadModule(modulePath);
   const connection =
     driver === "better-sqlite3"
       ? new loaded(path, { timeout: 0 })
@@ -171,4 +171,4 @@ function serve() {
   });
 }
 
-if (workerData?.holdfastThread === "checkpoint") serve();
+serve();

@@ -1,4 +1,5 @@
 import { createRequire } from "node:module";
+import { isAbsolute, join } from "node:path";
 import { HoldfastError } from "../../model/errors.ts";
 import type { SqlValue } from "../../sql/statement.ts";
 import { driverFlaw, refuseWrongNode } from "./driver-flaws.ts";
@@ -58,9 +59,22 @@ interface NodeSqlite {
 }
 
 const realLoaders: Readonly<Record<DriverName, () => Driver>> = {
-  "better-sqlite3": () => loadBetterSqlite3(createRequire(import.meta.url)),
+  "better-sqlite3": () => loadBetterSqlite3(createRequire(ownPlace())),
   "node:sqlite": loadNodeSqlite,
 };
+
+/**
+ * Where this code is, so that drivers are found as its package or the bundle of
+ * an app would find them. A bundle of CommonJS has no `import.meta.url`.
+ */
+function ownPlace(): string {
+  // An empty object in such a bundle, and not always a file elsewhere.
+  const url = (import.meta as Partial<ImportMeta>).url;
+  if (url?.startsWith("file:") === true) return url;
+  return typeof __filename === "string" && isAbsolute(__filename)
+    ? __filename
+    : join(process.cwd(), "app.js");
+}
 
 /**
  * Loads the wanted driver, or the fastest one that works here: better-sqlite3
@@ -111,7 +125,7 @@ export function loadBetterSqlite3(require: Requires): Driver {
 }
 
 function loadNodeSqlite(): Driver {
-  const { DatabaseSync } = createRequire(import.meta.url)(
+  const { DatabaseSync } = createRequire(ownPlace())(
     "node:sqlite",
   ) as NodeSqlite;
   return {

@@ -1,12 +1,14 @@
 import { closeSync, fstatSync, openSync, statSync } from "node:fs";
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import { monotonicMs } from "../../host/timers.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import type { Meters } from "../meters.ts";
 import { databaseClosed } from "../refusals.ts";
 import { noteDatabase, noteLog, watchedSizes } from "./cut-files.js";
-import { flushLog } from "./flush-thread.js";
-import type { FlushFaults, OpenLog } from "./flush-thread.js";
+import { flushLog } from "./flush-log.js";
+import type { FlushFaults, OpenLog } from "./flush-log.js";
+import { startThread } from "./start-thread.ts";
+import { flushThread } from "./threads.generated.ts";
 
 /** Makes commits durable. */
 export interface Flusher {
@@ -148,15 +150,10 @@ export class LogFlusher implements Flusher {
   }
 
   #startThread(): Worker {
-    const worker = new Worker(new URL("./flush-thread.js", import.meta.url), {
-      // The user's flags (loaders, profilers) are not for our threads.
-      execArgv: [],
-      workerData: {
-        holdfastThread: "flush",
-        log: this.#log,
-        faults: this.#tuning.faults,
-        counter: this.#requests.buffer,
-      },
+    const worker = startThread(flushThread, {
+      log: this.#log,
+      faults: this.#tuning.faults,
+      counter: this.#requests.buffer,
     });
     worker.on("message", (answer: Answer) => this.#answered(answer));
     worker.on("error", (error) => this.#answered({ elapsedMs: 0, error }));

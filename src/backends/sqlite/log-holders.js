@@ -1,4 +1,4 @@
-// Plain JavaScript, so that a thread can run it from source and from dist.
+// Plain JavaScript, shared by the thread of the log and those that start it.
 import { readFileSync, realpathSync, statSync } from "node:fs";
 
 /** Where SQLite locks in the `-shm` file: WAL_WRITE_LOCK, and the read marks WAL_READ_LOCK(0) to (4). */

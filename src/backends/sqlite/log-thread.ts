@@ -1,5 +1,7 @@
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import type { Driver } from "./drivers.ts";
+import { startThread } from "./start-thread.ts";
+import { checkpointThread } from "./threads.generated.ts";
 
 /** A driver's error, as it crosses between threads. */
 export interface ThreadFailure {
@@ -29,7 +31,6 @@ export class LogThread {
 
   constructor(driver: Driver, path: string, busyMs: number) {
     this.#source = {
-      holdfastThread: "checkpoint",
       driver: driver.name,
       modulePath: driver.modulePath,
       path,
@@ -62,11 +63,7 @@ export class LogThread {
   }
 
   #start(): Worker {
-    const worker = new Worker(
-      new URL("./checkpoint-thread.js", import.meta.url),
-      // The user's flags (loaders, profilers) are not for our threads.
-      { execArgv: [], workerData: this.#source },
-    );
+    const worker = startThread(checkpointThread, this.#source);
     worker.on("message", (reply: ThreadReply) => this.#replied(reply));
     worker.on("error", (error) => this.#ended(error.message));
     worker.on("exit", () => this.#ended("the thread of the log has ended"));

@@ -1,12 +1,12 @@
 // Plain JavaScript, shared by the thread and the process of heavy reads.
 import { closeSync, fdatasyncSync, openSync, statSync } from "node:fs";
-import { createRequire } from "node:module";
+import { loadModule } from "../load-module.js";
 
 /** How long a statement waits for a lock; nobody's event loop waits with it. */
 const busyMs = 15_000;
 
 export function openWith({ driver, modulePath }, path, readOnly) {
-  const loaded = createRequire(import.meta.url)(modulePath);
+  const loaded = loadModule(modulePath);
   return driver === "better-sqlite3"
     ? new loaded(path, {
         readonly: readOnly,

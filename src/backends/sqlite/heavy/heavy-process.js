@@ -1,4 +1,4 @@
-// Plain JavaScript, so that a process can run it from source and from dist.
+// Plain JavaScript, embedded as a text by `npm run threads`.
 // A process and not a thread, because nothing interrupts one long statement of
 // SQLite from outside: ending a thread waits for it, ending a process does not.
 import { closeSync, existsSync, fsyncSync, linkSync, openSync } from "node:fs";
@@ -165,4 +165,4 @@ async function serve({ job, source }) {
   if (process.connected) process.disconnect();
 }
 
-if (process.argv[2] === "holdfast-heavy") process.once("message", serve);
+process.once("message", serve);

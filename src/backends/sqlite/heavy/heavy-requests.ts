@@ -1,6 +1,8 @@
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import { later } from "../../../host/timers.ts";
 import type { Driver } from "../drivers.ts";
+import { startThread } from "../start-thread.ts";
+import { heavyThread } from "../threads.generated.ts";
 import type { OpenFile } from "./heavy-call.ts";
 import { heavyFailure, readerEnded } from "./heavy-failures.ts";
 import type { Failure } from "./heavy-failures.ts";
@@ -94,10 +96,7 @@ export class HeavyRequests {
   }
 
   #start(): Worker {
-    const worker = new Worker(new URL("./heavy-thread.js", import.meta.url), {
-      execArgv: [],
-      workerData: { holdfastThread: "heavy", ...this.#source },
-    });
+    const worker = startThread(heavyThread, this.#source);
     let reason = "it stopped";
     const ended = new Promise<void>((resolve) => {
       worker.on("exit", () => {

@@ -1,4 +1,4 @@
-// Plain JavaScript, so that a thread can run it from source and from dist.
+// Plain JavaScript, embedded as a text by `npm run threads`.
 import { parentPort, workerData } from "node:worker_threads";
 import {
   failureOf,
@@ -77,4 +77,4 @@ function serve() {
   });
 }
 
-if (workerData?.holdfastThread === "heavy") serve();
+serve();

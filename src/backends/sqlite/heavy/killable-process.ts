@@ -1,7 +1,7 @@
-import { fork } from "node:child_process";
+import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import type { Driver } from "../drivers.ts";
+import { heavyProcess } from "../threads.generated.ts";
 import type { Failure } from "./heavy-failures.ts";
 import { readerEnded } from "./heavy-failures.ts";
 
@@ -75,11 +75,10 @@ export async function inKillableProcess<T>(
 }
 
 function start(task: ProcessTask): ChildProcess {
-  const script = fileURLToPath(new URL("./heavy-process.js", import.meta.url));
   try {
-    return fork(script, ["holdfast-heavy"], {
+    // Node's flags come first; what follows the text only names the process.
+    return spawn(process.execPath, ["--eval", heavyProcess, "holdfast-heavy"], {
       // The user's flags (loaders, profilers, inspectors) are not for our process.
-      execArgv: [],
       env: { ...process.env, NODE_OPTIONS: "", ELECTRON_RUN_AS_NODE: "1" },
       stdio: ["ignore", "ignore", "ignore", "ipc"],
     });
