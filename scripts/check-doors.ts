@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
-import { readFileSync, readdirSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import path from "node:path";
+import { doors as doorsOf } from "./bundle-doors.ts";
 import { projectRoot } from "./project.ts";
 
 /**
@@ -10,9 +11,7 @@ import { projectRoot } from "./project.ts";
 const { name: packageName, exports } = JSON.parse(
   readFileSync(path.join(projectRoot, "package.json"), "utf8"),
 ) as { name: string; exports: Record<string, unknown> };
-const doors = readdirSync(path.join(projectRoot, "src"))
-  .filter((file) => file.endsWith(".ts"))
-  .map((file) => path.basename(file, ".ts"));
+const doors = doorsOf();
 
 const problems: string[] = [];
 for (const door of doors) {
