@@ -1,4 +1,5 @@
 import { concurrent } from "./concurrent.ts";
+import { importing } from "./import.ts";
 import { lag } from "./lag.ts";
 import { open } from "./open.ts";
 import { postgres } from "./postgres.ts";
@@ -9,6 +10,7 @@ export const kernelBenchmarks: Readonly<Record<string, () => Promise<object>>> =
     "kernel.concurrent": concurrent,
     "kernel.sequential": sequential,
     "kernel.lag": lag,
+    "kernel.import": importing,
     "kernel.open": open,
     "kernel.postgres": postgres,
   };
