@@ -43,6 +43,7 @@ const sqliteSuites = [
   "test/sqlite/settling.test.ts",
   "test/sqlite/traces.test.ts",
   "test/crash/busy.test.ts",
+  "test/crash/damaged-open.test.ts",
   "test/crash/held-back.test.ts",
   "test/crash/kill.test.ts",
   "test/crash/lost-log.test.ts",

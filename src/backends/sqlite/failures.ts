@@ -74,7 +74,7 @@ export function statementFailure(
     case "NOTADB":
       return new HoldfastError(
         "DATABASE_DAMAGED",
-        "SQLite reports a damaged database file. Stop writing, copy the file with its -wal aside, and restore a backup.",
+        "SQLite reports a damaged database file. Stop writing, copy the file with its -wal aside before the database is closed, which empties the log, and restore a backup without that -wal.",
         {},
         because,
       );

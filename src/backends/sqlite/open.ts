@@ -68,7 +68,8 @@ function openFailure(error: unknown, path: string, readOnly: boolean): unknown {
     case "CORRUPT":
       return new HoldfastError(
         "DATABASE_DAMAGED",
-        `"${path}" is damaged. Copy it with its -wal aside and restore a backup.`,
+        `"${path}" is damaged; opening it left the file and its -wal as they are. Move both aside together and restore a backup. ` +
+          "Leave a -wal beside a file only if it belongs to that file: the newest transactions may be in it, and beside any other copy it does damage.",
         { path },
         because,
       );

@@ -8,10 +8,8 @@ import { idSource } from "../../model/id-source.ts";
 import type { OwnerId } from "../../model/prefixed-id.ts";
 import { Fate } from "../../sql/fate.ts";
 import {
-  appliedSchemaNumber,
   migrate,
   refuseForeignSchema,
-  schemaNewer,
   schemaNumber,
   verifySchema,
 } from "../../sql/migrations.ts";
@@ -40,7 +38,8 @@ import { isAlone } from "./neighbours/owner-locks.ts";
 import { Neighbourhood } from "./neighbours/neighbourhood.ts";
 import type { SqliteSeams, SqliteSettings } from "./options.ts";
 import { Reader } from "./reader.ts";
-import { switchToLog, transactOnThread } from "./set-up.ts";
+import { schemaGuard } from "./schema-guard.ts";
+import { rehearseOnThread, switchToLog, transactOnThread } from "./set-up.ts";
 import type { SqliteDatabase } from "./sqlite-database.ts";
 
 /** Set explicitly on every connection, since drivers have defaults of their own. */
@@ -116,11 +115,16 @@ export class Opening {
     });
     const release = registerFile(real, this.#driver);
     this.#undo.push(release);
+    const connectReader = () => this.#connect(real, true, filePragmas);
+    // A writer that closes last copies the log into the file and deletes it; a
+    // reader cannot. It is opened first and undone last, so that an open that
+    // fails leaves both as they are: of a damaged file the log may be all there is.
+    const early = logBytes(real) > 0 ? await connectReader() : undefined;
     const thread = new LogThread(this.#driver, real, checkpointBusyMs);
     this.#undo.push(() => thread.close());
     const writer = readOnly ? undefined : await this.#writer(real, thread);
     writer?.set(seams.pragmas ?? []);
-    const connection = await this.#connect(real, true, filePragmas);
+    const connection = early ?? (await connectReader());
     if (readOnly)
       await this.#inTransaction(connection, "BEGIN", () =>
         verifySchema(this.#migration()),
@@ -235,24 +239,19 @@ export class Opening {
     neighbourhood: Neighbourhood,
     thread: LogThread,
   ): Promise<void> {
-    const { busyBudgetMs, clock } = this.#settings;
+    const { busyBudgetMs } = this.#settings;
     if (!(await checkpointer.makeLogSound(busyBudgetMs)))
       throw databaseBusy(busyBudgetMs, this.#path);
-    const registration = {
-      owner: this.#owner,
-      host: hostname(),
-      now: clock.now(),
-    };
     await this.#retry(() =>
-      transactOnThread(thread, () => registerOwner(registration)),
+      transactOnThread(thread, () => this.#registerOwner()),
     );
     neighbourhood.registered();
   }
 
   /** Nothing here changes the file on this thread, so the event loop waits for no flush. */
   async #writer(real: string, thread: LogThread): Promise<Connection> {
-    if (logBytes(real) > 0 && isAlone(real, this.#driver))
-      await this.#warnOfCut(thread);
+    const isLeftLog = logBytes(real) > 0 && isAlone(real, this.#driver);
+    if (isLeftLog) await this.#warnOfCut(thread);
     const writer = await this.#connect(real, false, [
       ...filePragmas,
       "temp_store = MEMORY",
@@ -267,7 +266,17 @@ export class Opening {
       await this.#retry(() =>
         transactOnThread(thread, () => migrate(this.#migration())),
       );
+    // Damaged pages are found before the log is copied over them.
+    else if (isLeftLog)
+      await this.#retry(() =>
+        rehearseOnThread(thread, () => this.#registerOwner()),
+      );
     return writer;
+  }
+
+  #registerOwner(): Tx<void> {
+    const now = this.#settings.clock.now();
+    return registerOwner({ owner: this.#owner, host: hostname(), now });
   }
 
   async #switchToLog(thread: LogThread): Promise<void> {
@@ -370,23 +379,4 @@ export class Opening {
 
 function logBytes(real: string): number {
   return statSync(`${real}-wal`, { throwIfNoEntry: false })?.size ?? 0;
-}
-
-/**
- * Another process may migrate the file while we have it open. `data_version`
- * moves with every foreign commit; only then is the schema looked at.
- */
-function schemaGuard(writer: Connection): () => void {
-  let seen = writer.pragma("data_version");
-  return () => {
-    const version = writer.pragma("data_version");
-    if (version === seen) return;
-    const found = drive(
-      appliedSchemaNumber(),
-      writer,
-      new Fate("open", undefined),
-    );
-    if (found > schemaNumber) throw schemaNewer(found, schemaNumber);
-    seen = version;
-  };
 }

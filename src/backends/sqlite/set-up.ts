@@ -30,9 +30,32 @@ export async function switchToLog(thread: LogThread): Promise<unknown> {
  * along with the next question it asks: a statement each way took four times
  * as long as the whole. So it is not told how many rows a statement changed.
  */
-export async function transactOnThread<T>(
+export function transactOnThread<T>(
   thread: LogThread,
   start: () => Tx<T>,
+): Promise<T> {
+  return runOnThread(thread, start, [control("COMMIT")]);
+}
+
+/**
+ * Runs a body and what a restart of the log writes, and rolls them back: what
+ * keeps them from succeeding shows before anything is changed. A transaction
+ * that is rolled back leaves no trace in the log.
+ */
+export async function rehearseOnThread(
+  thread: LogThread,
+  start: () => Tx<unknown>,
+): Promise<void> {
+  await runOnThread(thread, start, [
+    control("UPDATE holdfast_tick SET n = n + 1"),
+    control("ROLLBACK"),
+  ]);
+}
+
+async function runOnThread<T>(
+  thread: LogThread,
+  start: () => Tx<T>,
+  end: readonly Plain[],
 ): Promise<T> {
   await execute(thread, [control("BEGIN IMMEDIATE")]);
   try {
@@ -52,7 +75,7 @@ export async function transactOnThread<T>(
       }
       step = body.next(answer);
     }
-    await execute(thread, [...unsent, control("COMMIT")]);
+    await execute(thread, [...unsent, ...end]);
     return step.value;
   } catch (error) {
     // SQLite may have ended the transaction by itself; then there is nothing to undo.
