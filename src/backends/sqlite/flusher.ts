@@ -142,7 +142,12 @@ export class LogFlusher implements Flusher {
   #start(): void {
     this.#running = { waiters: this.#gathering, moment: this.#witness.begin() };
     this.#gathering = [];
-    this.#worker ??= this.#startThread();
+    try {
+      this.#worker ??= this.#startThread();
+    } catch (error) {
+      // The system may have no thread left to give.
+      return this.#answered({ elapsedMs: 0, error: error as Error });
+    }
     // Callers wait for the answer, so the process must not end before it.
     this.#worker.ref();
     Atomics.add(this.#requests, 0, 1);

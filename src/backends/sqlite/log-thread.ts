@@ -16,6 +16,17 @@ export interface ThreadReply {
   readonly failure?: ThreadFailure;
 }
 
+interface Question {
+  readonly mode: string;
+  readonly statements?: readonly object[];
+}
+
+interface Waiting {
+  /** Whether the answer leaves a connection, and perhaps a transaction, open in the thread. */
+  readonly opens: boolean;
+  readonly resolve: (reply: ThreadReply) => void;
+}
+
 /**
  * The thread that does with the file what would block the event loop: it
  * checkpoints the log, and makes and migrates the schema of a file that is
@@ -24,9 +35,10 @@ export interface ThreadReply {
  */
 export class LogThread {
   readonly #source: object;
-  readonly #waiting: ((reply: ThreadReply) => void)[] = [];
+  readonly #waiting: Waiting[] = [];
   #worker: Worker | undefined;
-  /** What every question is answered with once the thread has died. */
+  #hasOpened = false;
+  /** What every question is answered with once the thread has died with something open. */
   #dead: ThreadReply | undefined;
 
   constructor(driver: Driver, path: string, busyMs: number) {
@@ -42,14 +54,23 @@ export class LogThread {
     return this.#worker !== undefined;
   }
 
-  /** Answered in the order of asking. */
-  ask<R extends ThreadReply>(question: object): Promise<R> {
+  /** Answered in the order of asking. A thread that cannot be started is an answer too. */
+  ask<R extends ThreadReply>(question: Question): Promise<R> {
     if (this.#dead !== undefined) return Promise.resolve(this.#dead as R);
-    this.#worker ??= this.#start();
-    this.#worker.ref();
+    let worker: Worker;
+    try {
+      worker = this.#worker ??= this.#start();
+    } catch (error) {
+      const message = `the thread of the log could not be started: ${(error as Error).message}`;
+      return Promise.resolve({ failure: { message } } as R);
+    }
+    worker.ref();
     return new Promise<R>((resolve) => {
-      this.#waiting.push(resolve as (reply: ThreadReply) => void);
-      this.#worker?.postMessage(question);
+      this.#waiting.push({
+        opens: question.mode !== "INSPECT",
+        resolve: resolve as (reply: ThreadReply) => void,
+      });
+      worker.postMessage(question);
     });
   }
 
@@ -64,21 +85,30 @@ export class LogThread {
 
   #start(): Worker {
     const worker = startThread(checkpointThread, this.#source);
-    worker.on("message", (reply: ThreadReply) => this.#replied(reply));
-    worker.on("error", (error) => this.#ended(error.message));
-    worker.on("exit", () => this.#ended("the thread of the log has ended"));
+    worker.on("message", (reply: ThreadReply) => {
+      this.#hasOpened ||= this.#waiting[0]?.opens === true;
+      this.#replied(reply);
+    });
+    const ended = (message: string) => {
+      if (worker === this.#worker) this.#ended(message);
+    };
+    worker.on("error", (error) => ended(error.message));
+    worker.on("exit", () => ended("the thread of the log has ended"));
     return worker;
   }
 
+  /** With nothing open in it, nobody relies on the thread that died: the next question starts another. */
   #ended(message: string): void {
-    this.#dead ??= { failure: { message } };
-    while (this.#waiting.length > 0) this.#replied(this.#dead);
+    const reply = { failure: { message } };
+    if (this.#hasOpened) this.#dead ??= reply;
+    else this.#worker = undefined;
+    for (const { resolve } of this.#waiting.splice(0)) resolve(reply);
   }
 
   #replied(reply: ThreadReply): void {
-    const resolve = this.#waiting.shift();
+    const waiting = this.#waiting.shift();
     if (this.#waiting.length === 0) this.#worker?.unref();
-    resolve?.(reply);
+    waiting?.resolve(reply);
   }
 }
 
