@@ -3,12 +3,15 @@ import {
   closeSync,
   constants,
   copyFileSync,
+  existsSync,
   fdatasyncSync,
+  ftruncateSync,
   openSync,
   readSync,
   writeSync,
 } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
+import { findHole } from "./cut-files.js";
 import { findCut } from "./log-file.js";
 import { logReaders } from "./log-holders.js";
 import { loadModule } from "./load-module.js";
@@ -35,7 +38,58 @@ function openConnection({ driver, modulePath, path, busyMs }) {
   return connection;
 }
 
+/**
+ * A checkpoint would copy a hole of the log into the database file. What lies
+ * behind the hole is lost; with the log ending before it, checkpoints fail and
+ * harm nothing, also those that SQLite makes when a connection closes.
+ */
+function closeHole(connection, path, known) {
+  // Only SQLite makes the log, by the first statement that needs it.
+  if (!existsSync(`${path}-wal`)) return;
+  const log = openSync(`${path}-wal`, "r+");
+  try {
+    if (findHole(log, known) === undefined) return;
+    const unlock = keepWritersOut(connection);
+    try {
+      const end = findHole(log);
+      if (end !== undefined) ftruncateSync(log, end);
+    } finally {
+      unlock();
+    }
+  } finally {
+    closeSync(log);
+  }
+}
+
+/**
+ * Under the write lock nobody writes, restarts or empties the log. To take it
+ * SQLite reads the first page: when that is in the hole nobody can take it,
+ * and the log is left alone as well. While it is merely busy, no checkpoint is
+ * made.
+ */
+function keepWritersOut(connection) {
+  try {
+    connection.exec("BEGIN IMMEDIATE");
+  } catch (error) {
+    if (!isUnreadable(error)) throw error;
+    return () => undefined;
+  }
+  return () => connection.exec("ROLLBACK");
+}
+
+/** SQLITE_CORRUPT and SQLITE_NOTADB, as either driver tells them. */
+function isUnreadable({ code, errcode }) {
+  return (
+    [11, 26].includes(errcode & 0xff) ||
+    /^SQLITE_(CORRUPT|NOTADB)/.test(String(code))
+  );
+}
+
+/** What was found whole of the log at the last checkpoint. */
+const known = {};
+
 function checkpoint(connection, mode) {
+  closeHole(connection, workerData.path, known);
   const { busy, log, checkpointed } = connection
     .prepare(`PRAGMA wal_checkpoint(${mode})`)
     .get();

@@ -6,5 +6,9 @@ export interface WatchedFiles {
 }
 
 export function watchedSizes(): BigUint64Array<SharedArrayBuffer>;
-export function noteLog(files: WatchedFiles, sizeAtFirst: number): boolean;
+export function noteLog(files: WatchedFiles): boolean;
+export function findHole(
+  fd: number,
+  known?: { readonly salts?: bigint; readonly frames?: number },
+): number | undefined;
 export function noteDatabase(files: WatchedFiles, sizeAtFirst: number): boolean;

@@ -2,14 +2,24 @@
 // that somebody cut off the end of a file that SQLite is using: SQLite does not,
 // writes on behind the missing part, and copies the hole into the database file
 // at the next checkpoint, which is then no database any more.
-import { fstatSync, ftruncateSync, statSync } from "node:fs";
-import { loggedPages, pageEndingAt, readGeneration } from "./log-file.js";
+import { fstatSync, readSync, statSync } from "node:fs";
+import {
+  isFrameWhole,
+  loggedPages,
+  pageEndingAt,
+  readGeneration,
+} from "./log-file.js";
 
 /** Others restart, empty and grow the log while it is looked at: then it is looked at again. */
 const looks = 3;
 
+/** More than a batch writes, and still looked through in a moment. */
+const framesPerLook = 256;
+
 /** Where SQLite leaves out a page of every file, for its locks. */
 const lockingByte = 0x4000_0000;
+
+const head = Buffer.alloc(24);
 
 const log = 0;
 const databaseEnd = 1;
@@ -31,46 +41,104 @@ export function watchedSizes() {
  * off: then the next commit leaves a hole where its header belongs.
  * @returns whether the log is whole.
  */
-export function noteLog({ fd, seen }, sizeAtFirst) {
+export function noteLog({ fd, seen }) {
   const before = Atomics.load(seen, log);
   for (let look = 0; look < looks; look += 1) {
-    const size = look === 0 ? sizeAtFirst : fstatSync(fd).size;
-    if (size === 0) return true;
     const header = readGeneration(fd);
-    if (header === undefined) continue;
+    if (header === undefined) {
+      if (fstatSync(fd).size === 0) return true;
+      continue;
+    }
     const { frameBytes, generation } = header;
-    const frames = Number(before & 0xffff_ffffn);
+    const frames =
+      generation === before >> 32n ? Number(before & 0xffff_ffffn) : 0;
     const isWhole =
-      generation !== before >> 32n ||
       frames === 0 ||
       pageEndingAt(fd, 32 + frames * frameBytes, frameBytes) !== 0;
+    const found = isWhole ? committedFrames(fd, header, frames) : 0;
+    if (readGeneration(fd)?.salts !== header.salts) {
+      // Begun anew meanwhile, which the header is the first to tell.
+      look -= 1;
+      continue;
+    }
     if (!isWhole) continue;
-    const found = BigInt(Math.max(0, Math.floor((size - 32) / frameBytes)));
-    Atomics.store(seen, log, (generation << 32n) | found);
+    Atomics.store(seen, log, (generation << 32n) | BigInt(found));
     return true;
   }
-  if (before !== 0n) closeHole(fd);
   return false;
 }
 
-/** What lies behind a hole is lost; without the hole, checkpoints fail and harm nothing. */
-function closeHole(fd) {
-  const header = readGeneration(fd);
+/**
+ * Counts only what nobody takes back: frames up to one that commits, with the
+ * salts of the header. The rest of the file may be of an earlier generation or
+ * of a transaction that is under way, and SQLite cuts that off by itself where
+ * a connection has set journal_size_limit. Usually the last frame of the file
+ * is the one; otherwise the next ones are looked at, some at a time.
+ */
+function committedFrames(fd, header, before) {
+  const { frameBytes } = header;
+  const last = Math.floor((fstatSync(fd).size - 32) / frameBytes);
+  if (last > before && frameAt(fd, last, header).commits) return last;
+  let found = before;
+  for (let next = before + 1; next <= before + framesPerLook; next += 1) {
+    const frame = frameAt(fd, next, header);
+    if (!frame.isOurs) break;
+    if (frame.commits) found = next;
+  }
+  return found;
+}
+
+/** What the head of a frame tells; frames count from 1. */
+function frameAt(fd, number, { frameBytes, salts }) {
+  const at = 32 + (number - 1) * frameBytes;
+  const isRead =
+    number > 0 && readSync(fd, head, 0, head.length, at) === head.length;
+  const isOurs = isRead && head.readBigUInt64BE(8) === salts;
+  return {
+    isOurs,
+    commits: isOurs && head.readUInt32BE(4) !== 0,
+    isEmpty: isRead && head.readUInt32BE(0) === 0,
+  };
+}
+
+/**
+ * Where the log ends before a hole, in bytes: the first place without a frame
+ * that has a whole transaction of the same generation behind it. The frame
+ * before it goes too when it was cut in two.
+ * @param known What an earlier look found whole; it is not looked at again.
+ * @returns undefined when there is no hole.
+ */
+export function findHole(fd, known = {}) {
   const { size } = fstatSync(fd);
-  let end = 0;
-  if (header !== undefined) {
-    end = 32;
-    while (
-      end < size &&
-      pageEndingAt(fd, end + header.frameBytes, header.frameBytes) !== 0
-    )
-      end += header.frameBytes;
-  }
-  try {
-    if (end < size) ftruncateSync(fd, end);
-  } catch {
-    // Opened for reading: whoever writes will do it.
-  }
+  if (size === 0) return undefined;
+  const header = readGeneration(fd);
+  if (header === undefined) return isHeaderMissing(fd, size) ? 0 : undefined;
+  const isKnown =
+    known.salts === header.salts && frameAt(fd, known.frames, header).isOurs;
+  let first = isKnown ? known.frames + 1 : 1;
+  while (frameAt(fd, first, header).isOurs) first += 1;
+  Object.assign(known, { salts: header.salts, frames: first - 1 });
+  const next = frameAt(fd, first + 1, header);
+  // An earlier generation goes on here, or the file ends.
+  if (!frameAt(fd, first, header).isEmpty && !next.isEmpty && !next.isOurs)
+    return undefined;
+  const last = Math.floor((size - 32) / header.frameBytes);
+  for (let number = last; number > first; number -= 1)
+    if (frameAt(fd, number, header).commits) {
+      const kept = isFrameWhole(fd, first - 1) ? first - 1 : first - 2;
+      return 32 + Math.max(0, kept) * header.frameBytes;
+    }
+  return undefined;
+}
+
+/** A header is written before the first frame, so that nothing but a hole has none. */
+function isHeaderMissing(fd, size) {
+  const bytes = Buffer.alloc(32);
+  return (
+    size > 32 &&
+    readSync(fd, bytes, 0, 32, 0) === 32 &&
+    bytes.every((b) => b === 0)
+  );
 }
 
 /**

@@ -31,7 +31,7 @@ export function flushLog(log, faults) {
     throw new Error(
       "the database file was moved, removed or replaced while it was open",
     );
-  if (!noteLog(log, Number(flushed.size)))
+  if (!noteLog(log))
     throw new Error("the write-ahead log was cut off while it was open");
   if (!noteDatabase(log, Number(database.size)))
     throw new Error("the database file was cut off while it was open");

@@ -92,7 +92,7 @@ export class LogFlusher implements Flusher {
     const fd = openSync(`${database}-wal`, tuning.readOnly ? "r" : "r+");
     const { dev, ino, size } = statSync(database, { bigint: true });
     this.#log = { fd, database, dev, ino, seen: watchedSizes() };
-    noteLog(this.#log, fstatSync(fd).size);
+    noteLog(this.#log);
     noteDatabase(this.#log, Number(size));
   }
 

@@ -18,9 +18,14 @@ export interface LogCut {
 }
 
 export function readLogHeader(fd: number): LogHeader | undefined;
-export function readGeneration(
-  fd: number,
-): { readonly frameBytes: number; readonly generation: bigint } | undefined;
+export function readGeneration(fd: number):
+  | {
+      readonly frameBytes: number;
+      readonly generation: bigint;
+      readonly salts: bigint;
+    }
+  | undefined;
+export function isFrameWhole(fd: number, number: number): boolean;
 export function findCut(fd: number): LogCut | undefined;
 export function loggedPages(fd: number): {
   readonly pages: ReadonlySet<number>;

@@ -40,6 +40,7 @@ export function readGeneration(fd) {
   return {
     frameBytes: scratch.readUInt32BE(8) + frameHeaderBytes,
     generation: BigInt(scratch.readUInt32BE(16)),
+    salts: scratch.readBigUInt64BE(16),
   };
 }
 
@@ -105,6 +106,23 @@ export function loggedPages(fd) {
 export function pageEndingAt(fd, end, frameBytes) {
   const read = readSync(fd, scratch, 0, 4, end - frameBytes);
   return read < 4 ? 0 : scratch.readUInt32BE(0);
+}
+
+/** Whether the checksum of a frame is right; frames count from 1, and 0 is the header. */
+export function isFrameWhole(fd, number) {
+  const header = readLogHeader(fd);
+  if (header?.isValid !== true || number < 1) return header?.isValid === true;
+  const { frameBytes } = header;
+  const at = headerBytes + (number - 1) * frameBytes;
+  const frame = Buffer.from(new ArrayBuffer(frameBytes));
+  if (readSync(fd, frame, 0, frameBytes, at) < frameBytes) return false;
+  let before = header.checksum;
+  if (number > 1) {
+    const head = Buffer.alloc(frameHeaderBytes);
+    readSync(fd, head, 0, frameHeaderBytes, at - frameBytes);
+    before = storedChecksum(head);
+  }
+  return isSame(frameChecksum(frame, before, header), storedChecksum(frame));
 }
 
 function* framesOf(fd, { frameBytes }) {
