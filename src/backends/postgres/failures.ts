@@ -167,7 +167,8 @@ function readOnly(access: "read" | "write"): HoldfastError {
 function isRacedCreation(error: ServerError, text: string): boolean {
   if (error.code === "23505") return error.schema_name === "pg_catalog";
   // Two that replace or grant the same change its row of the catalogue at once.
-  if (error.code === "XX000") return /^simple_heap_/.test(error.routine ?? "");
+  if (error.code === "XX000")
+    return error.routine?.startsWith("simple_heap_") === true;
   return (
     existsCodes.test(error.code) &&
     /\bIF\s+NOT\s+EXISTS\b|\bOR\s+REPLACE\b/i.test(text)
