@@ -68,6 +68,7 @@ export function lingeringSuite(open: () => Promise<LingeringFixture>): void {
 
   test.each([
     ["is only open", "open"],
+    ["was to keep it alive and is closed", "close"],
     ["somebody subscribes to", "subscribe"],
     ["somebody keeps a lease in", "keep"],
   ])("a process ends by itself with a database that %s", async (_, order) => {

@@ -54,6 +54,10 @@ switch (order) {
     say("running");
     break;
   }
+  case "close":
+    database.keepAlive();
+    await database.close();
+    break;
   case "subscribe":
     database.subscribe(() => undefined);
     break;
