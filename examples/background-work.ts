@@ -1,13 +1,10 @@
 import { HoldfastError } from "holdfast";
 import { openSqlite } from "holdfast/sqlite";
-import {
-  executions,
-  idSource,
-  processes,
-  queue,
-  sessions,
-} from "holdfast/stores";
-import type { WakePayload } from "holdfast/stores";
+import { executions } from "holdfast/executions";
+import { idSource } from "holdfast/kernel";
+import { processes } from "holdfast/processes";
+import { queue, sessions } from "holdfast/sessions";
+import type { WakePayload } from "holdfast/processes";
 
 const database = await openSqlite(":memory:");
 const registry = processes(database);

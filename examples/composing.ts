@@ -7,7 +7,7 @@ import {
   row,
   run,
   sql,
-} from "holdfast/stores";
+} from "holdfast/kernel";
 
 interface Move {
   readonly from: string;

@@ -3,8 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { HoldfastError } from "holdfast";
 import { openSqlite } from "holdfast/sqlite";
-import { awaitEvents, effects, sessions } from "holdfast/stores";
-import type { Database } from "holdfast/stores";
+import { awaitEvents, effects } from "holdfast/effects";
+import { sessions } from "holdfast/sessions";
+import type { Database } from "holdfast/kernel";
 
 // The world outside, and how often it was called.
 const called: string[] = [];

@@ -1,6 +1,7 @@
 import { HoldfastError } from "holdfast";
 import { openSqlite } from "holdfast/sqlite";
-import { childId, executions, idSource, namedJoinSet } from "holdfast/stores";
+import { childId, executions, namedJoinSet } from "holdfast/executions";
+import { idSource } from "holdfast/kernel";
 
 const database = await openSqlite(":memory:");
 const log = executions(database);

@@ -1,5 +1,5 @@
 import { openSqlite } from "holdfast/sqlite";
-import { operation, run, sql } from "holdfast/stores";
+import { operation, run, sql } from "holdfast/kernel";
 
 /** A process that kernel-demo.ts kills: writes facts until it dies. */
 const [path = "demo.db", name = "writer"] = process.argv.slice(2);

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openSqlite } from "holdfast/sqlite";
-import { rows, run, sql } from "holdfast/stores";
+import { rows, run, sql } from "holdfast/kernel";
 import { endWriters, onInterrupt, startWriter } from "./kernel-demo-crew.ts";
 
 /**

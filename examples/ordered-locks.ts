@@ -1,6 +1,6 @@
 import { openPostgres } from "holdfast/postgres";
 import { openSqlite } from "holdfast/sqlite";
-import { integer, lockRow, operation, row, run, sql } from "holdfast/stores";
+import { integer, lockRow, operation, row, run, sql } from "holdfast/kernel";
 
 /**
  * Transfers between accounts from many callers at once. Under `readCommitted`

@@ -1,5 +1,5 @@
 import { openSqlite } from "holdfast/sqlite";
-import { integer, operation, row, run, sql } from "holdfast/stores";
+import { integer, operation, row, run, sql } from "holdfast/kernel";
 
 const deposit = operation("deposit", {
   key: (input: { id: string; cents: number }) => input.id,

@@ -1,6 +1,6 @@
 import { HoldfastError } from "holdfast";
 import { openSqlite } from "holdfast/sqlite";
-import { leases, queue, sessions } from "holdfast/stores";
+import { leases, queue, sessions } from "holdfast/sessions";
 
 const database = await openSqlite(":memory:");
 const conversations = sessions(database);

@@ -1,6 +1,8 @@
 import { openSqlite } from "holdfast/sqlite";
-import { processes, sessions, triggers } from "holdfast/stores";
-import type { FiredInstant } from "holdfast/stores";
+import { processes } from "holdfast/processes";
+import { sessions } from "holdfast/sessions";
+import { triggers } from "holdfast/triggers";
+import type { FiredInstant } from "holdfast/triggers";
 import { manualClock } from "holdfast/testing";
 
 // The clock is ours here, so that days pass at once; leave it out for the real one.

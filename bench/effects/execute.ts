@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { openSqlite } from "../../src/sqlite.ts";
-import { effects } from "../../src/stores/effect/index.ts";
+import { effects } from "../../src/stores/effect/effects.ts";
 import { appendLoad, prepareHeads } from "../kernel/load.ts";
 import { compared, cpuMeter, inScratch, median, rounded } from "../scratch.ts";
 import { executeAll, turnsIn } from "./load.ts";

@@ -1,8 +1,8 @@
 import type { Database } from "../../src/sql/database.ts";
-import { effects } from "../../src/stores/effect/index.ts";
-import type { Effects } from "../../src/stores/effect/index.ts";
+import { effects } from "../../src/stores/effect/effects.ts";
+import type { Effects } from "../../src/stores/effect/effects.ts";
 import type { EffectScope } from "../../src/stores/effect/scope.ts";
-import { sessions } from "../../src/stores/session/index.ts";
+import { sessions } from "../../src/stores/session/sessions.ts";
 
 /** One turn each of so many sessions. */
 export async function turnsIn(

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { openSqlite } from "../../src/sqlite.ts";
-import { effects } from "../../src/stores/effect/index.ts";
+import { effects } from "../../src/stores/effect/effects.ts";
 import { inScratch, median } from "../scratch.ts";
 import { executeAll, replayAll, turnsIn } from "./load.ts";
 import { size } from "../sizes.ts";

@@ -1,8 +1,8 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { openSqlite } from "../../src/sqlite.ts";
-import { executions } from "../../src/stores/execution/index.ts";
-import type { Executions } from "../../src/stores/execution/index.ts";
+import { executions } from "../../src/stores/execution/executions.ts";
+import type { Executions } from "../../src/stores/execution/executions.ts";
 import { compared, cpuMeter, inScratch, median, rounded } from "../scratch.ts";
 import { handWrittenAppends } from "./ceiling.ts";
 import { appendSteps, lockedTargets, throughStore } from "./load.ts";

@@ -1,6 +1,6 @@
 import type { Database } from "../../src/sql/database.ts";
 import { operation } from "../../src/sql/operation.ts";
-import { appendEvents } from "../../src/stores/execution/append.ts";
+import { appendEvents } from "../../src/stores/execution/log/append.ts";
 import {
   finished,
   holder,

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { openSqlite } from "../../src/sqlite.ts";
 import type { Database } from "../../src/sql/database.ts";
-import { executions } from "../../src/stores/execution/index.ts";
+import { executions } from "../../src/stores/execution/executions.ts";
 import { inScratch, median, rounded } from "../scratch.ts";
 import { appendSteps, lockedTargets, throughStore } from "./load.ts";
 import type { Target } from "./load.ts";

@@ -1,4 +1,4 @@
-import type { Executions } from "../../src/stores/execution/index.ts";
+import type { Executions } from "../../src/stores/execution/executions.ts";
 import type { GivenEvent } from "../../src/model/given-event.ts";
 import { holder } from "../../test/fixtures/execution-world.ts";
 

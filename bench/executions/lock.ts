@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { sha256Hex } from "../../src/host/hash.ts";
 import { openSqlite } from "../../src/sqlite.ts";
-import { executionCodec } from "../../src/stores/execution/environment.ts";
-import { executions } from "../../src/stores/execution/index.ts";
-import type { Executions } from "../../src/stores/execution/index.ts";
+import { executionCodec } from "../../src/stores/execution/context.ts";
+import { executions } from "../../src/stores/execution/executions.ts";
+import type { Executions } from "../../src/stores/execution/executions.ts";
 import { holder } from "../../test/fixtures/execution-world.ts";
 import { inScratch, median, rounded } from "../scratch.ts";
 import { insertExecutions, numbers, seeded } from "./seed.ts";

@@ -1,8 +1,8 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { join } from "node:path";
 import { openSqlite } from "../../src/sqlite.ts";
-import { executions } from "../../src/stores/execution/index.ts";
-import type { Executions } from "../../src/stores/execution/index.ts";
+import { executions } from "../../src/stores/execution/executions.ts";
+import type { Executions } from "../../src/stores/execution/executions.ts";
 import { inScratch, median, rounded } from "../scratch.ts";
 import { appendSteps, lockedTargets, throughStore } from "./load.ts";
 import { size } from "../sizes.ts";

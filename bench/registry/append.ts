@@ -2,7 +2,7 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { openSqlite } from "../../src/sqlite.ts";
-import { processes } from "../../src/stores/process/index.ts";
+import { processes } from "../../src/stores/process/processes.ts";
 import { compared, inScratch, rounded } from "../scratch.ts";
 import { handWrittenEvents, writtenEvents } from "./ceiling.ts";
 import { appendAll, wakersIn } from "./load.ts";

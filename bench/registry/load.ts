@@ -1,6 +1,6 @@
 import type { Database } from "../../src/sql/database.ts";
-import { processes } from "../../src/stores/process/index.ts";
-import { sessions } from "../../src/stores/session/index.ts";
+import { processes } from "../../src/stores/process/processes.ts";
+import { sessions } from "../../src/stores/session/sessions.ts";
 
 /** What every event of the load says: 80 characters. */
 const text = "x".repeat(80);

@@ -1,6 +1,6 @@
 import { openSqlite } from "../../src/sqlite.ts";
-import { leases } from "../../src/stores/lease/index.ts";
-import { queue } from "../../src/stores/queue/index.ts";
+import { leases } from "../../src/stores/lease/leases.ts";
+import { queue } from "../../src/stores/queue/queue.ts";
 
 /** A process that waits for the wakes of a session, consumes each, and says when it came. */
 const [path = ""] = process.argv.slice(2);

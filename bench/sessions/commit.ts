@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { openSqlite } from "../../src/sqlite.ts";
-import { sessions } from "../../src/stores/session/index.ts";
+import { sessions } from "../../src/stores/session/sessions.ts";
 import { compared, cpuMeter, inScratch, median, rounded } from "../scratch.ts";
 import { handWrittenCommits, writtenRows } from "./ceiling.ts";
 import { commitAll, conversationsIn } from "./load.ts";

@@ -2,7 +2,7 @@ import { readdirSync, statSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { openSqlite } from "../../src/sqlite.ts";
-import { sessions } from "../../src/stores/session/index.ts";
+import { sessions } from "../../src/stores/session/sessions.ts";
 import { inScratch, median, rounded } from "../scratch.ts";
 import { heldLease, messagesOf, toolState } from "./load.ts";
 import { size } from "../sizes.ts";

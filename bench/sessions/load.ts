@@ -1,12 +1,12 @@
 import type { Database } from "../../src/sql/database.ts";
 import type { NewNode } from "../../src/model/session-turn.ts";
 import type { SessionHandle, UsageEntry } from "../../src/model/session.ts";
-import { leases } from "../../src/stores/lease/index.ts";
+import { leases } from "../../src/stores/lease/leases.ts";
 import type { Lease } from "../../src/stores/lease/acquire.ts";
-import { queue } from "../../src/stores/queue/index.ts";
-import { sessions } from "../../src/stores/session/index.ts";
-import type { Sessions } from "../../src/stores/session/index.ts";
-import type { Turn } from "../../src/stores/session/turn-prepared.ts";
+import { queue } from "../../src/stores/queue/queue.ts";
+import { sessions } from "../../src/stores/session/sessions.ts";
+import type { Sessions } from "../../src/stores/session/sessions.ts";
+import type { Turn } from "../../src/stores/session/turn/turn-prepared.ts";
 
 /** A session with turns that are ready to be committed, one after the other. */
 export interface Conversation {

@@ -1,7 +1,7 @@
 import { operation, row } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Database } from "../../src/sql/database.ts";
-import { sessions } from "../../src/stores/session/index.ts";
+import { sessions } from "../../src/stores/session/sessions.ts";
 import { onServer } from "../executions/on-server.ts";
 import { compared } from "../scratch.ts";
 import { commitAll, conversationsIn } from "./load.ts";

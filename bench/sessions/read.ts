@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { openSqlite } from "../../src/sqlite.ts";
-import { sessions } from "../../src/stores/session/index.ts";
-import type { Sessions } from "../../src/stores/session/index.ts";
+import { sessions } from "../../src/stores/session/sessions.ts";
+import type { Sessions } from "../../src/stores/session/sessions.ts";
 import { numbers, seeded } from "../executions/seed.ts";
 import { inScratch, median, rounded } from "../scratch.ts";
 import { size } from "../sizes.ts";

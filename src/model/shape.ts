@@ -45,6 +45,26 @@ export function optionsOf<T extends object>(
   return options;
 }
 
+/**
+ * Something that a caller describes; a property that it does not have is a
+ * slip of the pen. @throws HoldfastError `OPTION_INVALID`
+ */
+export function draftOf<T extends object>(
+  place: string,
+  given: T,
+  known: readonly (keyof T & string)[],
+): T {
+  const draft = givenObject(place, given);
+  for (const name of Object.keys(draft))
+    if (!known.some((each) => each === name))
+      throw new HoldfastError(
+        "OPTION_INVALID",
+        `There is no ${excerpt(name)} in ${place}. There are: ${known.join(", ")}.`,
+        { option: name },
+      );
+  return draft;
+}
+
 function optionUnknown(name: string, known: readonly string[]): HoldfastError {
   return new HoldfastError(
     "OPTION_INVALID",

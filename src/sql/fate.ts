@@ -2,7 +2,7 @@ import type { HoldfastError } from "../model/errors.ts";
 import { isolationMismatch, mayRunInside } from "./isolation.ts";
 import type { Cover, Isolation, IsolationMarks } from "./isolation.ts";
 import { Request, operationInvalid, unansweredCalls } from "./operation.ts";
-import type { Change } from "./operation.ts";
+import type { Afterwards, Change } from "./operation.ts";
 import { shortened } from "./statement-errors.ts";
 import type { Template } from "./statement.ts";
 
@@ -20,6 +20,7 @@ export class Fate implements Cover {
   /** Operations entered that answer for what they compose in an old snapshot. */
   #covers = 0;
   #changes: Change[] | undefined;
+  #afterwards: Afterwards[] | undefined;
   #rolledBack = false;
   #forgotten = 0;
   #failure: { readonly error: unknown } | undefined;
@@ -41,6 +42,11 @@ export class Fate implements Cover {
     return this.#changes ?? [];
   }
 
+  /** What is to be done once it is known how the call has ended. */
+  get afterwards(): readonly Afterwards[] | undefined {
+    return this.#afterwards;
+  }
+
   /**
    * Takes a request that is no statement. The answer is for the operation that
    * begins with it.
@@ -53,6 +59,8 @@ export class Fate implements Cover {
         "yielded something that is no request. Write `yield*` before operations, row, rows and run.",
       );
     if (request.want === "rollback") this.#rolledBack = true;
+    if (request.afterwards !== undefined)
+      (this.#afterwards ??= []).push(request.afterwards);
     if (request.change !== undefined)
       (this.#changes ??= []).push(request.change);
     return request.marks === undefined
@@ -140,5 +148,27 @@ function wrongHands(
       ? `gave run a statement that returns rows. Read them with row or rows, or leave out RETURNING: ${statement}`
       : `gave ${want} a statement that returns no rows. Use run, or add RETURNING: ${statement}`,
     { statement },
+  );
+}
+
+/** The call is durable: does what its body asked for, in order. */
+export function afterDurable(actions: readonly Afterwards[] | undefined): void {
+  for (const { durable } of actions ?? [])
+    try {
+      durable?.();
+    } catch {
+      // The call has succeeded, whatever is wrong with whom it tells.
+    }
+}
+
+/** The call has rolled back: does what its body asked for, then goes on. */
+export function afterRefusal(
+  actions: readonly Afterwards[] | undefined,
+  goOn: () => void,
+): void {
+  const asked = actions?.filter(({ refused }) => refused !== undefined) ?? [];
+  if (asked.length === 0) return goOn();
+  void Promise.allSettled(asked.map(async ({ refused }) => refused?.())).then(
+    goOn,
   );
 }

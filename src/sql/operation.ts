@@ -7,23 +7,34 @@ import { Statement } from "./statement.ts";
 
 /** What a body may ask of the transaction it runs in. */
 export class Request {
-  readonly want: "row" | "rows" | "run" | "rollback" | "touch";
+  readonly want: "row" | "rows" | "run" | "rollback" | "touch" | "afterwards";
   readonly statement: Statement | undefined;
   readonly change: Change | undefined;
   /** Of the operation that begins here, if one does. */
   readonly marks: IsolationMarks | undefined;
+  readonly afterwards: Afterwards | undefined;
 
   constructor(
     want: Request["want"],
     statement: Statement | undefined,
     change: Change | undefined,
     marks?: IsolationMarks,
+    later?: Afterwards,
   ) {
     this.want = want;
     this.statement = statement;
     this.change = change;
     this.marks = marks;
+    this.afterwards = later;
   }
+}
+
+/** What is to be done once it is known how a call has ended: see `afterwards`. */
+export interface Afterwards {
+  /** The call is durable; its caller is told next. */
+  readonly durable?: () => void;
+  /** The call has rolled back, by an error or by `rollbackWith`; its caller is told when this has ended. */
+  readonly refused?: () => Promise<unknown>;
 }
 
 /** Which aggregate an operation wrote to: what subscribers are told. */
@@ -124,6 +135,16 @@ export function* announce(topic: string, key: string): Tx<void> {
   yield new Request("touch", undefined, { operation: topic, key });
 }
 
+/**
+ * Has something done after the call has ended, whoever composed it: whom to
+ * tell once it is durable, what to write in a transaction of its own when it
+ * was refused. Forgotten when the body is run again, and when the outcome is
+ * unknown. What fails there fails silently: the call has its answer already.
+ */
+export function* afterwards(actions: Afterwards): Tx<void> {
+  yield new Request("afterwards", undefined, undefined, undefined, actions);
+}
+
 /** A set form's answer for one input; undefined sends the input to `one`. */
 export interface Done<O> {
   readonly value: O;
@@ -222,11 +243,45 @@ export function operation<I, O>(
 const storeOperations = new WeakSet<object>();
 
 /**
- * An operation of our own. It locks what it decides by and counts on seeing
- * what others committed before it got the lock, so it is `readCommitted`
- * unless it says otherwise.
+ * The forms of an operation of ours: its body is given the context of its
+ * store. A set form is not, since inputs of several stores over one database
+ * may share a set.
  */
-export function storeOperation<I, O>(
+export interface StoreForms<C, I, O> extends Omit<OperationForms<I, O>, "one"> {
+  readonly one: (context: C, input: I) => Tx<O>;
+}
+
+/** An operation of ours once it is known which clock and codec it works with: always the same one for a context. */
+export type StoreOperation<C extends object, I, O> = (
+  context: C,
+) => Operation<I, O>;
+
+/**
+ * Defines an operation of our own. Its input is data; what it needs besides,
+ * such as a clock to be read once a lock is held, comes with the context. It
+ * locks what it decides by and counts on seeing what others committed before
+ * it got the lock, so it is `readCommitted` by default.
+ */
+export function storeOperation<C extends object, I, O>(
+  name: string,
+  forms: StoreForms<C, I, O>,
+): StoreOperation<C, I, O> {
+  const made = new WeakMap<C, Operation<I, O>>();
+  return (context) => {
+    const known = made.get(context);
+    if (known !== undefined) return known;
+    const { one, ...others } = forms;
+    const inContext = plainOperation<I, O>(name, {
+      ...others,
+      one: (input) => one(context, input),
+    });
+    made.set(context, inContext);
+    return inContext;
+  };
+}
+
+/** An operation of our own that needs no context. */
+export function plainOperation<I, O>(
   name: string,
   forms: OperationForms<I, O>,
 ): Operation<I, O> {

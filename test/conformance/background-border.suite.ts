@@ -1,25 +1,19 @@
 import { describe, expect, test } from "vitest";
+import { artifacts, blobs, maintenance } from "../../src/blobs.ts";
 import {
-  artifacts,
-  attachments,
   awaitEvents,
-  blobs,
   effectGroups,
   effects,
-  executions,
-  leases,
-  maintenance,
   processEffects,
-  processes,
-  queue,
-  schedules,
-  sessions,
-  triggers,
-} from "../../src/stores.ts";
+} from "../../src/effects.ts";
+import { executions } from "../../src/executions.ts";
+import { processes } from "../../src/processes.ts";
+import { attachments, leases, queue, sessions } from "../../src/sessions.ts";
+import { schedules, triggers } from "../../src/triggers.ts";
 import { rows } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Database } from "../../src/sql/database.ts";
-import type { Processes } from "../../src/stores/process/index.ts";
+import type { Processes } from "../../src/stores/process/processes.ts";
 import type { Backend } from "./backend.ts";
 import { backgroundCalls } from "./background-calls.ts";
 import type { HeldWork } from "./background-calls.ts";
@@ -33,7 +27,7 @@ import {
   wrong,
   wrongOption,
 } from "./border-flaws.ts";
-import { onProcesses, stored } from "./process-setting.ts";
+import { onProcesses, stored } from "./process/fixture.ts";
 
 export function backgroundBorderSuite(backend: Backend): void {
   describe("at the border of processes, effects, await-events and triggers", () => {

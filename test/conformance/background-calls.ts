@@ -3,10 +3,9 @@ import {
   effectGroups,
   effects,
   processEffects,
-  processes,
-  schedules,
-  triggers,
-} from "../../src/stores.ts";
+} from "../../src/effects.ts";
+import { processes } from "../../src/processes.ts";
+import { schedules, triggers } from "../../src/triggers.ts";
 import type { Database } from "../../src/sql/database.ts";
 import type { EffectClaim } from "../../src/stores/effect/claim.ts";
 import type { ProcessLease } from "../../src/stores/process/lease.ts";

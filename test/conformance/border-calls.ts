@@ -1,16 +1,9 @@
 import type { Lease } from "../../src/stores/lease/acquire.ts";
-import {
-  artifacts,
-  attachments,
-  blobs,
-  leases,
-  maintenance,
-  queue,
-  sessions,
-} from "../../src/stores.ts";
+import { artifacts, blobs, maintenance } from "../../src/blobs.ts";
+import { attachments, leases, queue, sessions } from "../../src/sessions.ts";
 import type { Database } from "../../src/sql/database.ts";
 import { exportSession, importSession } from "../../src/sqlite.ts";
-import { hashes } from "./blob-owners.ts";
+import { hashes } from "./blob/owners.ts";
 
 /** What a position of a call takes: wrong is whatever else it is given. */
 export type Kind =

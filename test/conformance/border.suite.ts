@@ -2,19 +2,12 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import {
-  artifacts,
-  attachments,
-  blobs,
-  leases,
-  maintenance,
-  queue,
-  sessions,
-} from "../../src/stores.ts";
+import { artifacts, blobs, maintenance } from "../../src/blobs.ts";
+import { attachments, leases, queue, sessions } from "../../src/sessions.ts";
 import { exportSession } from "../../src/sqlite.ts";
 import { rejection } from "./backend.ts";
 import type { Backend } from "./backend.ts";
-import { dump as dumpBytes } from "./blob-owners.ts";
+import { dump as dumpBytes } from "./blob/owners.ts";
 import { borderCalls, sessionName } from "./border-calls.ts";
 import type { Call } from "./border-calls.ts";
 import {
@@ -25,8 +18,8 @@ import {
   wrong,
   wrongOption,
 } from "./border-flaws.ts";
-import { inScene } from "./session-scene.ts";
-import type { HeldSession, SessionScene } from "./session-scene.ts";
+import { inScene } from "./session/fixture.ts";
+import type { HeldSession, SessionScene } from "./session/fixture.ts";
 
 export function borderSuite(backend: Backend): void {
   describe("at the border of sessions and what belongs to them", () => {

@@ -8,26 +8,17 @@ import { idSource } from "../../src/model/id-source.ts";
 import { namedJoinSet } from "../../src/model/join-set-id.ts";
 import type { OwnerId } from "../../src/model/prefixed-id.ts";
 import type { PayloadCodec } from "../../src/model/payload-codec.ts";
-import {
-  artifacts,
-  attachments,
-  awaitEvents,
-  blobs,
-  effectGroups,
-  effects,
-  executions,
-  leases,
-  processes,
-  queue,
-  schedules,
-  sessions,
-  triggers,
-} from "../../src/stores.ts";
-import type { QueueClaimRef, QueueSource } from "../../src/stores.ts";
+import { artifacts, blobs } from "../../src/blobs.ts";
+import { awaitEvents, effectGroups, effects } from "../../src/effects.ts";
+import { executions } from "../../src/executions.ts";
+import { processes } from "../../src/processes.ts";
+import { attachments, leases, queue, sessions } from "../../src/sessions.ts";
+import { schedules, triggers } from "../../src/triggers.ts";
+import type { QueueClaimRef, QueueSource } from "../../src/sessions.ts";
 import type { Tx } from "../../src/sql/operation.ts";
 import type { Database } from "../../src/sql/database.ts";
 import { registerOwner } from "../../src/stores/owner/owner.ts";
-import { bytesOf } from "./blob-owners.ts";
+import { bytesOf } from "./blob/owners.ts";
 
 /** A process on another machine. */
 const elsewhere = "Own_01ARZ3NDEKTSV4RRFFQ69G5FAV" as OwnerId;

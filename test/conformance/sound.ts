@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import type { PayloadCodec } from "../../src/model/payload-codec.ts";
-import { maintenance } from "../../src/stores.ts";
+import { maintenance } from "../../src/blobs.ts";
 import type { Database } from "../../src/sql/database.ts";
 
 /** Whatever was done to a database, nothing in it is damaged. */

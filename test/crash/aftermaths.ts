@@ -1,11 +1,11 @@
 import { expect } from "vitest";
 import type { Database } from "../../src/sql/database.ts";
-import { effects } from "../../src/stores/effect/index.ts";
-import { leases } from "../../src/stores/lease/index.ts";
-import { processes } from "../../src/stores/process/index.ts";
-import type { Processes } from "../../src/stores/process/index.ts";
-import { queue } from "../../src/stores/queue/index.ts";
-import { storedEffects } from "../conformance/effect-scene.ts";
+import { effects } from "../../src/stores/effect/effects.ts";
+import { leases } from "../../src/stores/lease/leases.ts";
+import { processes } from "../../src/stores/process/processes.ts";
+import type { Processes } from "../../src/stores/process/processes.ts";
+import { queue } from "../../src/stores/queue/queue.ts";
+import { storedEffects } from "../conformance/effect/fixture.ts";
 import { charge, scope } from "./deeds/effects.ts";
 import { work, worker } from "./deeds/registry.ts";
 import type { Aftermath } from "./kill-matrix.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { awaitEvents } from "../../src/stores/await-event/index.ts";
-import { createSession } from "../conformance/leased-sessions.ts";
+import { awaitEvents } from "../../src/stores/effect/await/await-events.ts";
+import { createSession } from "../conformance/lease/leased-sessions.ts";
 import { isDeep } from "../depth.ts";
 import { withFolder } from "../sqlite/place.ts";
 import { Child } from "./child.ts";

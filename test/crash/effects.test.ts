@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { effects } from "../../src/stores/effect/index.ts";
-import { createSession } from "../conformance/leased-sessions.ts";
+import { effects } from "../../src/stores/effect/effects.ts";
+import { createSession } from "../conformance/lease/leased-sessions.ts";
 import { withFolder } from "../sqlite/place.ts";
 import { executeWithAnother, relieved } from "./effect-pair.ts";
 

@@ -1,7 +1,7 @@
 import { createInterface } from "node:readline";
 import { openSqlite } from "../../src/sqlite.ts";
-import { contender } from "../conformance/execution-contender.ts";
-import type { Command } from "../conformance/execution-contender.ts";
+import { contender } from "../conformance/execution/contender.ts";
+import type { Command } from "../conformance/execution/contender.ts";
 import { driverName } from "../sqlite/place.ts";
 
 /** A process that does what its standard input says, and answers each line with one. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { faultsIn, missingChildren } from "../conformance/execution-faults.ts";
-import { readTables } from "../conformance/execution-tables.ts";
-import type { Tables } from "../conformance/execution-tables.ts";
+import { faultsIn, missingChildren } from "../conformance/execution/faults.ts";
+import { readTables } from "../conformance/execution/tables.ts";
+import type { Tables } from "../conformance/execution/tables.ts";
 import { isDeep, seed, seededRandom } from "../depth.ts";
 import { withFolder } from "../sqlite/place.ts";
 import type { Folder } from "../sqlite/place.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe } from "vitest";
-import type { Answer, Contender } from "../conformance/execution-contender.ts";
-import { executionRaces } from "../conformance/execution-races.ts";
-import type { Arena } from "../conformance/execution-races.ts";
+import type { Answer, Contender } from "../conformance/execution/contender.ts";
+import { executionRaces } from "../conformance/execution/races.ts";
+import type { Arena } from "../conformance/execution/races.ts";
 import { Folder } from "../sqlite/place.ts";
 import { Child } from "./child.ts";
 

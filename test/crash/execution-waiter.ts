@@ -1,5 +1,5 @@
 import { openSqlite } from "../../src/sqlite.ts";
-import { awaitLine } from "../conformance/await-line.ts";
+import { awaitLine } from "../conformance/effect/await/line.ts";
 import { driverName } from "../sqlite/place.ts";
 
 /**

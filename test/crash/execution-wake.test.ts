@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { wakeRounds } from "../conformance/wake-rounds.ts";
+import { wakeRounds } from "../conformance/process/wake-rounds.ts";
 import { isDeep } from "../depth.ts";
 import { withFolder } from "../sqlite/place.ts";
 import { Child } from "./child.ts";

@@ -5,7 +5,7 @@ import { childId, parseExecutionId } from "../../src/model/execution-id.ts";
 import type { FunctionName } from "../../src/model/function-name.ts";
 import { namedJoinSet } from "../../src/model/join-set-id.ts";
 import { openSqlite } from "../../src/sqlite.ts";
-import { executions } from "../../src/stores/execution/index.ts";
+import { executions } from "../../src/stores/execution/executions.ts";
 import { idSource } from "../../src/model/id-source.ts";
 import { driverName } from "../sqlite/place.ts";
 

@@ -1,10 +1,10 @@
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openSqlite } from "../../src/sqlite.ts";
-import { attachments } from "../../src/stores.ts";
+import { attachments } from "../../src/sessions.ts";
 import { attachmentFiles } from "../../src/backends/files/attachment-files.ts";
-import { createSession } from "../conformance/blob-owners.ts";
-import { filesIn } from "../conformance/byte-stores.ts";
+import { createSession } from "../conformance/blob/owners.ts";
+import { filesIn } from "../conformance/attachment/byte-stores.ts";
 import { driverName } from "../sqlite/place.ts";
 
 /** Puts attachments into files on a disk of a few megabytes until it is full, makes room, and goes on. */

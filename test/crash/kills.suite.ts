@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { awaitEvents } from "../../src/stores/await-event/index.ts";
+import { awaitEvents } from "../../src/stores/effect/await/await-events.ts";
 import type { Database } from "../../src/sql/database.ts";
-import { effectGroups } from "../../src/stores/effect-group/index.ts";
-import { executions } from "../../src/stores/execution/index.ts";
-import { processes } from "../../src/stores/process/index.ts";
-import { triggers } from "../../src/stores/trigger/index.ts";
+import { effectGroups } from "../../src/stores/effect/groups/effect-groups.ts";
+import { executions } from "../../src/stores/execution/executions.ts";
+import { processes } from "../../src/stores/process/processes.ts";
+import { triggers } from "../../src/stores/trigger/triggers.ts";
 import { consumedWakes, executedAfter, workedAfter } from "./aftermaths.ts";
 import { scope } from "./deeds/effects.ts";
 import { found, foundWhole } from "./kill-matrix.ts";

@@ -1,5 +1,5 @@
-import { leases } from "../../src/stores/lease/index.ts";
-import { queue } from "../../src/stores/queue/index.ts";
+import { leases } from "../../src/stores/lease/leases.ts";
+import { queue } from "../../src/stores/queue/queue.ts";
 import { openSqlite } from "../../src/sqlite.ts";
 import { driverName } from "../sqlite/place.ts";
 

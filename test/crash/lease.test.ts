@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from "vitest";
 import type { OwnerId } from "../../src/model/prefixed-id.ts";
-import { leases } from "../../src/stores/lease/index.ts";
-import { queue } from "../../src/stores/queue/index.ts";
-import { createSession } from "../conformance/leased-sessions.ts";
+import { leases } from "../../src/stores/lease/leases.ts";
+import { queue } from "../../src/stores/queue/queue.ts";
+import { createSession } from "../conformance/lease/leased-sessions.ts";
 import { withFolder } from "../sqlite/place.ts";
 import { Child } from "./child.ts";
 

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { Database } from "../../src/sql/database.ts";
-import { schedules } from "../../src/stores/schedule/index.ts";
-import { sessions } from "../../src/stores/session/index.ts";
+import { schedules } from "../../src/stores/schedule/schedules.ts";
+import { sessions } from "../../src/stores/session/sessions.ts";
 import { Child } from "./child.ts";
 import { pendingWaits } from "./pending-waits.ts";
 

@@ -4,9 +4,9 @@ import type { SqliteDatabase } from "../../src/sqlite.ts";
 import type { Database } from "../../src/sql/database.ts";
 import { rows } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import { leases } from "../../src/stores/lease/index.ts";
-import { schedules } from "../../src/stores/schedule/index.ts";
-import { sessions } from "../../src/stores/session/index.ts";
+import { leases } from "../../src/stores/lease/leases.ts";
+import { schedules } from "../../src/stores/schedule/schedules.ts";
+import { sessions } from "../../src/stores/session/sessions.ts";
 import { pendingWaits } from "./pending-waits.ts";
 import { openTold } from "./told-database.ts";
 

@@ -1,14 +1,14 @@
 import type { Duration } from "../../src/model/durations.ts";
 import { idSource } from "../../src/model/id-source.ts";
-import { awaitEvents } from "../../src/stores/await-event/index.ts";
+import { awaitEvents } from "../../src/stores/effect/await/await-events.ts";
 import type { Database, WaitOptions } from "../../src/sql/database.ts";
-import { effectGroups } from "../../src/stores/effect-group/index.ts";
-import { effects } from "../../src/stores/effect/index.ts";
-import { processEffects } from "../../src/stores/effect/process-effects.ts";
-import { executions } from "../../src/stores/execution/index.ts";
-import { leases } from "../../src/stores/lease/index.ts";
-import { processes } from "../../src/stores/process/index.ts";
-import { queue } from "../../src/stores/queue/index.ts";
+import { effectGroups } from "../../src/stores/effect/groups/effect-groups.ts";
+import { effects } from "../../src/stores/effect/effects.ts";
+import { processEffects } from "../../src/stores/effect/commands/process-effects.ts";
+import { executions } from "../../src/stores/execution/executions.ts";
+import { leases } from "../../src/stores/lease/leases.ts";
+import { processes } from "../../src/stores/process/processes.ts";
+import { queue } from "../../src/stores/queue/queue.ts";
 
 type Answer = () => Promise<unknown>;
 

@@ -1,12 +1,12 @@
 import type { Holder } from "../../src/model/execution-event.ts";
 import { idSource } from "../../src/model/id-source.ts";
-import { awaitEvents } from "../../src/stores/await-event/index.ts";
+import { awaitEvents } from "../../src/stores/effect/await/await-events.ts";
 import type { Database } from "../../src/sql/database.ts";
-import { effectGroups } from "../../src/stores/effect-group/index.ts";
-import { executions } from "../../src/stores/execution/index.ts";
-import { processes } from "../../src/stores/process/index.ts";
-import { sessions } from "../../src/stores/session/index.ts";
-import { triggers } from "../../src/stores/trigger/index.ts";
+import { effectGroups } from "../../src/stores/effect/groups/effect-groups.ts";
+import { executions } from "../../src/stores/execution/executions.ts";
+import { processes } from "../../src/stores/process/processes.ts";
+import { sessions } from "../../src/stores/session/sessions.ts";
+import { triggers } from "../../src/stores/trigger/triggers.ts";
 import { rejection } from "../conformance/backend.ts";
 import { scope } from "./deeds/effects.ts";
 import { occurrence } from "./deeds/triggers.ts";

@@ -3,7 +3,7 @@ import { manualClock } from "../../src/model/clock.ts";
 import { openSqlite } from "../../src/sqlite.ts";
 import { row } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import { triggers } from "../../src/stores/trigger/index.ts";
+import { triggers } from "../../src/stores/trigger/triggers.ts";
 import { driverName } from "../sqlite/place.ts";
 
 /**

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { manualClock } from "../../src/model/clock.ts";
 import { rows } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import { triggers } from "../../src/stores/trigger/index.ts";
+import { triggers } from "../../src/stores/trigger/triggers.ts";
 import { isDeep, seed, seededRandom } from "../depth.ts";
 import { withFolder } from "../sqlite/place.ts";
 import { Child } from "./child.ts";

@@ -1,11 +1,11 @@
 import type { LeaseFence } from "../../src/model/lease.ts";
-import { attachments as attachmentsIn } from "../../src/stores/attachment/index.ts";
+import { attachments as attachmentsIn } from "../../src/stores/attachment/attachments.ts";
 import type { Database } from "../../src/sql/database.ts";
-import { leases } from "../../src/stores/lease/index.ts";
-import { queue } from "../../src/stores/queue/index.ts";
-import { sessions } from "../../src/stores/session/index.ts";
-import type { Turn } from "../../src/stores/session/turn-prepared.ts";
-import { holding, said } from "../conformance/session-scene.ts";
+import { leases } from "../../src/stores/lease/leases.ts";
+import { queue } from "../../src/stores/queue/queue.ts";
+import { sessions } from "../../src/stores/session/sessions.ts";
+import type { Turn } from "../../src/stores/session/turn/turn-prepared.ts";
+import { holding, said } from "../conformance/session/fixture.ts";
 
 /** What the process that commits is told. */
 export interface TurnOrder {

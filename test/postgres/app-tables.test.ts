@@ -3,7 +3,7 @@ import { openPostgres } from "../../src/postgres.ts";
 import { row, rows, run } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Statement } from "../../src/sql/statement.ts";
-import { sessions } from "../../src/stores.ts";
+import { sessions } from "../../src/sessions.ts";
 import type { Database } from "../../src/sql/database.ts";
 import { serverUrl, urlWith, withNewPlace } from "./place.ts";
 import type { Place, Shell } from "./place.ts";

@@ -9,7 +9,7 @@ import {
   recordStored,
 } from "../../src/stores/attachment/manifest.ts";
 import type { Database } from "../../src/sql/database.ts";
-import { createSession, hashes } from "../conformance/blob-owners.ts";
+import { createSession, hashes } from "../conformance/blob/owners.ts";
 import { Barrier, blocked } from "./barrier.ts";
 import { withPlace } from "./place.ts";
 import type { Place } from "./place.ts";

@@ -5,13 +5,8 @@ import { lockRow } from "../../src/sql/dialect.ts";
 import { row, rows, run } from "../../src/sql/operation.ts";
 import type { Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import {
-  artifacts,
-  attachments,
-  blobs,
-  keepBlob,
-  maintenance,
-} from "../../src/stores.ts";
+import { artifacts, blobs, keepBlob, maintenance } from "../../src/blobs.ts";
+import { attachments } from "../../src/sessions.ts";
 import { artifactRoots } from "../../src/stores/artifact/pointer.ts";
 import { sweepIntents } from "../../src/stores/attachment/forget.ts";
 import { recordIntent } from "../../src/stores/attachment/manifest.ts";
@@ -30,7 +25,7 @@ import {
   referFromComponent,
   storedTexts,
   textOf,
-} from "../conformance/blob-owners.ts";
+} from "../conformance/blob/owners.ts";
 import { rejection } from "../conformance/backend.ts";
 import { Barrier, blocked } from "./barrier.ts";
 import { withPlace } from "./place.ts";

@@ -3,15 +3,16 @@ import { manualClock } from "../../src/model/clock.ts";
 import { row } from "../../src/sql/operation.ts";
 import type { Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import { blobs, commitTurn, sessionCodec } from "../../src/stores.ts";
-import type { Turn } from "../../src/stores.ts";
+import { blobs } from "../../src/blobs.ts";
+import { commitTurn, sessionCodec } from "../../src/sessions.ts";
+import type { Turn } from "../../src/sessions.ts";
 import { storeBlob } from "../../src/stores/blob/put.ts";
-import { blobOf, bytesOf, storedTexts } from "../conformance/blob-owners.ts";
-import { sceneOf } from "../conformance/session-scene.ts";
+import { blobOf, bytesOf, storedTexts } from "../conformance/blob/owners.ts";
+import { sceneOf } from "../conformance/session/fixture.ts";
 import type {
   HeldSession,
   SessionScene,
-} from "../conformance/session-scene.ts";
+} from "../conformance/session/fixture.ts";
 import { isDeep } from "../depth.ts";
 import { Barrier, blocked, driveUntil } from "./barrier.ts";
 import { withPlace } from "./place.ts";

@@ -7,9 +7,9 @@ import { operation, rows } from "../../src/sql/operation.ts";
 import type { Operation, Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Database } from "../../src/sql/database.ts";
-import { appendEvents } from "../../src/stores/execution/append.ts";
-import type { AppendEvents } from "../../src/stores/execution/append.ts";
-import { createExecution } from "../../src/stores/execution/create.ts";
+import { appendEvents } from "../../src/stores/execution/log/append.ts";
+import type { AppendEvents } from "../../src/stores/execution/log/append.ts";
+import { createExecution } from "../../src/stores/execution/log/create.ts";
 import {
   finished,
   holder,

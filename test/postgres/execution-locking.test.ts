@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { manualClock } from "../../src/model/clock.ts";
 import type { FunctionName } from "../../src/model/function-name.ts";
-import { executions } from "../../src/stores/execution/index.ts";
-import { lockPending } from "../../src/stores/execution/lock-pending.ts";
+import { executions } from "../../src/stores/execution/executions.ts";
+import { lockPending } from "../../src/stores/execution/lock/lock-pending.ts";
 import { holder } from "../fixtures/execution-world.ts";
 import { Barrier } from "./barrier.ts";
 import { withPlace } from "./place.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe } from "vitest";
-import { contender } from "../conformance/execution-contender.ts";
-import { executionRaces } from "../conformance/execution-races.ts";
-import type { Arena } from "../conformance/execution-races.ts";
+import { contender } from "../conformance/execution/contender.ts";
+import { executionRaces } from "../conformance/execution/races.ts";
+import type { Arena } from "../conformance/execution/races.ts";
 import { Place } from "./place.ts";
 
 describe("servers racing for executions on one Postgres", () => {

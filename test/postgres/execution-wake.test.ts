@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { awaitLine } from "../conformance/await-line.ts";
-import { wakeRounds } from "../conformance/wake-rounds.ts";
+import { awaitLine } from "../conformance/effect/await/line.ts";
+import { wakeRounds } from "../conformance/process/wake-rounds.ts";
 import { isDeep } from "../depth.ts";
 import { withPlace } from "./place.ts";
 

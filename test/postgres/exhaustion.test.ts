@@ -2,7 +2,7 @@ import postgres from "postgres";
 import { expect, onTestFinished, test } from "vitest";
 import { row } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import { executions } from "../../src/stores.ts";
+import { executions } from "../../src/executions.ts";
 import type { ChangeHint, Database } from "../../src/sql/database.ts";
 import { rejection } from "../conformance/backend.ts";
 import { withOwnServer } from "./own-server.ts";

@@ -6,13 +6,13 @@ import {
   row,
   rows,
   run,
-  storeOperation,
+  plainOperation,
 } from "../../src/sql/operation.ts";
 import type { Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Database, Warning } from "../../src/sql/database.ts";
-import { effects } from "../../src/stores/effect/index.ts";
-import { schedules } from "../../src/stores/schedule/index.ts";
+import { effects } from "../../src/stores/effect/effects.ts";
+import { schedules } from "../../src/stores/schedule/schedules.ts";
 import { createHeads } from "./log.ts";
 import { until, withPlace } from "./place.ts";
 import type { Place } from "./place.ts";
@@ -57,7 +57,7 @@ describe("the transaction of a call", () => {
       "readCommitted",
       userLocking,
     ],
-    ["one of ours", storeOperation("ours", forms), undefined, ours],
+    ["one of ours", plainOperation("ours", forms), undefined, ours],
   ] as const)("of %s", (_, called, isolation, expected) =>
     withPlace(async (place) => {
       const database = await place.open();

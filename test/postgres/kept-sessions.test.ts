@@ -1,17 +1,16 @@
 import { describe, expect, test } from "vitest";
 import { manualClock } from "../../src/model/clock.ts";
-import type { Encoded } from "../../src/model/encoded.ts";
 import { parseProcessId } from "../../src/model/process-id.ts";
 import type { SessionId } from "../../src/model/session-id.ts";
 import type { Tx } from "../../src/sql/operation.ts";
 import type { Database } from "../../src/sql/database.ts";
-import { effects } from "../../src/stores/effect/index.ts";
-import { processEffects } from "../../src/stores/effect/process-effects.ts";
+import { effects } from "../../src/stores/effect/effects.ts";
+import { processEffects } from "../../src/stores/effect/commands/process-effects.ts";
 import { grantHandle } from "../../src/stores/process/grant.ts";
-import { processes } from "../../src/stores/process/index.ts";
+import { processes } from "../../src/stores/process/processes.ts";
 import { registerProcess } from "../../src/stores/process/register.ts";
-import { enqueueBatch } from "../../src/stores/queue/enqueue.ts";
-import { sessions } from "../../src/stores/session/index.ts";
+import { queue } from "../../src/stores/queue/queue.ts";
+import { sessions } from "../../src/stores/session/sessions.ts";
 import { isDeep } from "../depth.ts";
 import { Barrier, blocked } from "./barrier.ts";
 import { withPlace } from "./place.ts";
@@ -45,18 +44,20 @@ describe("two transactions that concern the same sessions in opposite order", ()
     "record effects of one session after work for the other, and neither waits",
     scene(async ({ barrier, database }) => {
       const store = effects(database);
-      const done = both.map(([own, other]) =>
-        store.transact(
+      const done = both.map(([own, other]) => {
+        const items = [{ kind: "told", payload: 1 }];
+        const told = queue(database).enqueue.prepare(other, { items });
+        return store.transact(
           { kind: "turn", session: own, id: "t" },
           "k",
           { kind: "tell", input: other },
           function* () {
-            yield* enqueued(other);
+            yield* told();
             yield* barrier.stop();
           },
           { isolation: "readCommitted" },
-        ),
-      );
+        );
+      });
       await barrier.stopped(2);
       await barrier.lift();
       await Promise.all(done);
@@ -173,24 +174,6 @@ describe("a session that is deleted", () => {
     }),
   );
 });
-
-function* enqueued(session: string): Tx<void> {
-  yield* enqueueBatch({
-    session: { id: session as SessionId },
-    id: `batch-${session}`,
-    source: null,
-    policy: {
-      class: "turn",
-      delivery: "earliestSafeBoundary",
-      slot: "exclusive",
-      mergeKey: null,
-    },
-    availableAt: 0,
-    items: [{ kind: "told", payload: "1" as Encoded }],
-    now: 1_000,
-    forgottenUntil: 0,
-  });
-}
 
 function* granted(process: string, session: string): Tx<void> {
   yield* grantHandle({

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import type { Tx } from "../../src/sql/operation.ts";
 import type { Statement } from "../../src/sql/statement.ts";
-import { usageOut } from "../../src/stores/session/copy-out.ts";
-import { graphPage } from "../../src/stores/session/graph.ts";
+import { usageOut } from "../../src/stores/session/copy/copy-out.ts";
+import { graphPage } from "../../src/stores/session/graph/graph.ts";
 import { removeRowsOf } from "../../src/stores/session/reclaim-rows.ts";
 import { reclaimSlice } from "../../src/stores/session/reclaim.ts";
 import { measureNodes } from "../../src/stores/session/sizes.ts";

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { manualClock } from "../../src/model/clock.ts";
-import { leases } from "../../src/stores/lease/index.ts";
-import { sessions } from "../../src/stores/session/index.ts";
-import type { Sessions } from "../../src/stores/session/index.ts";
-import { holding, said } from "../conformance/session-scene.ts";
-import type { HeldSession } from "../conformance/session-scene.ts";
+import { leases } from "../../src/stores/lease/leases.ts";
+import { sessions } from "../../src/stores/session/sessions.ts";
+import type { Sessions } from "../../src/stores/session/sessions.ts";
+import { holding, said } from "../conformance/session/fixture.ts";
+import type { HeldSession } from "../conformance/session/fixture.ts";
 import { isDeep } from "../depth.ts";
 import { withPlace } from "./place.ts";
 

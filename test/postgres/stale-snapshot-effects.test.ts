@@ -1,13 +1,7 @@
 import { describe, expect, test } from "vitest";
-import {
-  awaitEvents,
-  blobs,
-  effects,
-  keepBlob,
-  maintenance,
-  openAwaitEvent,
-  sessions,
-} from "../../src/stores.ts";
+import { blobs, keepBlob, maintenance } from "../../src/blobs.ts";
+import { awaitEvents, effects, openAwaitEvent } from "../../src/effects.ts";
+import { sessions } from "../../src/sessions.ts";
 import { addNote, createNoteTable, noteHalves } from "../conformance/notes.ts";
 import { again, pastRival, withStale } from "./stale-snapshot.ts";
 import type { Outcome, Stale } from "./stale-snapshot.ts";

@@ -1,18 +1,20 @@
 import { describe, expect, test } from "vitest";
 import {
   appendEvents,
-  appendProcessEvent,
   createExecution,
   executionCodec,
   executions,
-  idSource,
   parseFunctionName,
+} from "../../src/executions.ts";
+import { idSource } from "../../src/kernel.ts";
+import {
+  appendProcessEvent,
   processes,
   registerProcess,
-  sessions,
   spawnProcess,
-} from "../../src/stores.ts";
-import type { Created } from "../../src/stores.ts";
+} from "../../src/processes.ts";
+import { sessions } from "../../src/sessions.ts";
+import type { Created } from "../../src/executions.ts";
 import { parseExecutionId } from "../../src/model/execution-id.ts";
 import { again, withStale } from "./stale-snapshot.ts";
 

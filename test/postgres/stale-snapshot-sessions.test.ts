@@ -1,22 +1,17 @@
 import { describe, expect, test } from "vitest";
+import { maintenance } from "../../src/blobs.ts";
+import { row, sql } from "../../src/kernel.ts";
 import {
   attachments,
   commitTurn,
-  enqueueBatch,
   leases,
-  maintenance,
   queue,
-  row,
   sessionCodec,
   sessions,
-  sql,
-} from "../../src/stores.ts";
-import type { Lease } from "../../src/stores.ts";
+} from "../../src/sessions.ts";
+import type { Lease } from "../../src/sessions.ts";
 import type { Database } from "../../src/sql/database.ts";
-import type { Turn } from "../../src/stores/session/turn-prepared.ts";
-import { parseSessionId } from "../../src/model/session-id.ts";
-import type { EnqueueBatch } from "../../src/stores/queue/enqueue.ts";
-import type { Encoded } from "../../src/model/encoded.ts";
+import type { Turn } from "../../src/stores/session/turn/turn-prepared.ts";
 import {
   again,
   heldSession,
@@ -246,21 +241,6 @@ async function blobCount(database: Database): Promise<number | undefined> {
   return counted?.n;
 }
 
-const message: EnqueueBatch = {
-  session: { id: parseSessionId("s") },
-  id: "b2",
-  source: "mail-7",
-  policy: {
-    class: "turn",
-    delivery: "earliestSafeBoundary",
-    slot: "exclusive",
-    mergeKey: null,
-  },
-  availableAt: 0,
-  items: [{ kind: "input", payload: '"hi"' as Encoded }],
-  now: 1_000,
-  forgottenUntil: 0,
-};
 const draft = { source: "mail-7", items: [{ kind: "input", payload: "hi" }] };
 
 describe("a batch enqueued with an old snapshot", () => {
@@ -271,7 +251,7 @@ describe("a batch enqueued with an old snapshot", () => {
       expect(
         await after(
           () => queue(database).enqueue("s", draft),
-          () => enqueueBatch(message),
+          queue(database).enqueue.prepare("s", draft),
         ),
       ).toMatchObject({ runs: again, value: { kind: "duplicate" } });
       expect((await queue(database).list("s")).items).toHaveLength(1);
@@ -291,7 +271,9 @@ describe("a batch enqueued with an old snapshot", () => {
           claimed === undefined ? [] : [claimed.ref],
         );
       };
-      expect(await after(rival, () => enqueueBatch(message))).toMatchObject({
+      expect(
+        await after(rival, queue(database).enqueue.prepare("s", draft)),
+      ).toMatchObject({
         runs: again,
         value: { kind: "consumed" },
       });
@@ -308,8 +290,9 @@ describe("a batch enqueued with an old snapshot", () => {
         await sessions(database).create("s");
       };
       expect(
-        await after(rival, () =>
-          enqueueBatch({ ...message, session: { id, generation } }),
+        await after(
+          rival,
+          queue(database).enqueue.prepare({ id, generation }, draft),
         ),
       ).toMatchObject({ runs: again, code: "SESSION_DELETED" });
     }),

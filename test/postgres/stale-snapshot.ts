@@ -3,8 +3,8 @@ import type { ManualClock } from "../../src/model/clock.ts";
 import { isHoldfastError } from "../../src/model/errors.ts";
 import type { Tx } from "../../src/sql/operation.ts";
 import type { Database } from "../../src/sql/database.ts";
-import { leases, sessions } from "../../src/stores.ts";
-import type { Lease } from "../../src/stores.ts";
+import { leases, sessions } from "../../src/sessions.ts";
+import type { Lease } from "../../src/sessions.ts";
 import { Barrier } from "./barrier.ts";
 import { withPlace } from "./place.ts";
 

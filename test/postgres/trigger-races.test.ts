@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { processCodec } from "../../src/stores/process/environment.ts";
-import { triggers } from "../../src/stores/trigger/index.ts";
-import type { Triggers } from "../../src/stores/trigger/index.ts";
+import { processCodec } from "../../src/stores/process/context.ts";
+import { triggers } from "../../src/stores/trigger/triggers.ts";
+import type { Triggers } from "../../src/stores/trigger/triggers.ts";
 import { recordOccurrence } from "../../src/stores/trigger/record.ts";
 import { Barrier, blocked, driveUntil } from "./barrier.ts";
 import { withPlace } from "./place.ts";

@@ -1,5 +1,5 @@
 import { openSqlite } from "holdfast/sqlite";
-import { integer, operation, row, run, sql } from "holdfast/stores";
+import { integer, operation, row, run, sql } from "holdfast/kernel";
 
 /** An app of a user's, which test/sqlite/bundles.test.ts bundles: it uses every thread and process there is. */
 const add = operation("add", {

@@ -7,9 +7,9 @@ import {
   earliestDue,
   earliestTimer,
   expiredTimers,
-} from "../../src/stores/execution/due.ts";
-import { findLockable } from "../../src/stores/execution/lockable.ts";
-import { mail, tax } from "../conformance/awaited-executions.ts";
+} from "../../src/stores/execution/lock/due.ts";
+import { findLockable } from "../../src/stores/execution/lock/lockable.ts";
+import { mail, tax } from "../conformance/execution/awaited-executions.ts";
 import { withFolder } from "./place.ts";
 
 /** The statements of a body that is told that there is nothing. */

@@ -8,25 +8,25 @@ import type { Operation } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Parameter, Statement } from "../../src/sql/statement.ts";
 import type { Database } from "../../src/sql/database.ts";
-import { readBacktrace } from "../../src/stores/execution/backtraces.ts";
-import { countExecutions } from "../../src/stores/execution/counts.ts";
-import type { ExecutionFilter } from "../../src/stores/execution/list-filter.ts";
-import { listExecutions } from "../../src/stores/execution/list.ts";
-import type { ExecutionPage } from "../../src/stores/execution/list.ts";
-import { appendLogs } from "../../src/stores/execution/logs.ts";
+import { readBacktrace } from "../../src/stores/execution/read/backtraces.ts";
+import { countExecutions } from "../../src/stores/execution/read/counts.ts";
+import type { ExecutionFilter } from "../../src/stores/execution/read/list-filter.ts";
+import { listExecutions } from "../../src/stores/execution/read/list.ts";
+import type { ExecutionPage } from "../../src/stores/execution/read/list.ts";
+import { appendLogs } from "../../src/stores/execution/read/logs.ts";
 import {
   listEvents,
   readEvent,
   readLastEvent,
-} from "../../src/stores/execution/read-events.ts";
-import { listLogs } from "../../src/stores/execution/read-logs.ts";
-import { listResponses } from "../../src/stores/execution/read-responses.ts";
+} from "../../src/stores/execution/read/read-events.ts";
+import { listLogs } from "../../src/stores/execution/read/read-logs.ts";
+import { listResponses } from "../../src/stores/execution/read/read-responses.ts";
 import {
   readCreated,
   readExecution,
   readResult,
-} from "../../src/stores/execution/read.ts";
-import { readTree } from "../../src/stores/execution/tree.ts";
+} from "../../src/stores/execution/read/read.ts";
+import { readTree } from "../../src/stores/execution/read/tree.ts";
 import {
   append,
   create,
@@ -34,7 +34,7 @@ import {
   finish,
   newExecution,
   patched,
-} from "../conformance/execution-records.ts";
+} from "../conformance/execution/records.ts";
 import { Folder, driverName } from "./place.ts";
 
 /**

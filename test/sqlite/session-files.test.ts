@@ -13,9 +13,9 @@ import { rows } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import { sessionFiles } from "../../src/sqlite.ts";
 import type { SessionFiles } from "../../src/sqlite.ts";
-import { leases } from "../../src/stores/lease/index.ts";
+import { leases } from "../../src/stores/lease/leases.ts";
 import { rejection } from "../conformance/backend.ts";
-import { holding, said } from "../conformance/session-scene.ts";
+import { holding, said } from "../conformance/session/fixture.ts";
 import { driverName, withFolder } from "./place.ts";
 import type { Folder } from "./place.ts";
 

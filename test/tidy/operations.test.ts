@@ -46,13 +46,30 @@ test.each([
   expect(problemsIn(code)).toEqual([]);
 });
 
+test("an operation that is given a context first is driven after its second call", () => {
+  const stores = {
+    "src/stores/append.ts":
+      'export const append = storeOperation("append", { *one() {} });',
+  };
+  const problems = (code: string): readonly string[] =>
+    undelegatedOperations(
+      treeOf({
+        ...stores,
+        "src/stores/create.ts": `import { append as add } from "./append.ts";\n${code}`,
+      }),
+    );
+  expect(problems("function* body() { add(context)(a); }")).toHaveLength(1);
+  expect(problems("function* body() { yield* add(context)(a); }")).toEqual([]);
+  expect(problems("database.write(add(context), a);")).toEqual([]);
+});
+
 test("pieces are followed through doors and other names", () => {
   const tree = treeOf({
     ...kernel,
     "examples/demo.ts":
-      'import { run as execute } from "holdfast/stores";\nfunction* body() { execute(s); }',
+      'import { run as execute } from "holdfast/kernel";\nfunction* body() { execute(s); }',
     "test/crash/child.ts":
-      'import { run } from "../../src/stores.ts";\nfunction* body() { run(s); }',
+      'import { run } from "../../src/kernel.ts";\nfunction* body() { run(s); }',
   });
   expect(undelegatedOperations(tree)).toHaveLength(2);
 });

@@ -17,10 +17,8 @@ export function undelegatedOperations(tree: Tree): readonly string[] {
     const program = parse(file, tree.get(file) ?? "");
     const known = new Set([...own, ...importedPieces(file, program, pieces)]);
     for (const node of program.all()) {
-      const callee = node.child("callee");
-      if (node.type !== "CallExpression" || callee?.type !== "Identifier")
-        continue;
-      const name = callee.text;
+      if (node.type !== "CallExpression") continue;
+      const name = pieceCalled(node.child("callee"));
       if (known.has(name) && !isDriven(node))
         problems.push(
           `${file}:${node.firstLine}: ${name}(…) does nothing by itself: write "yield* ${name}(…)", give it to database.write or database.read, or drive it (drive…(${name}(…))).`,
@@ -30,20 +28,31 @@ export function undelegatedOperations(tree: Tree): readonly string[] {
   return problems;
 }
 
-/** `const append = operation(…)` and `function* locked(…): Tx<…>`. */
+/** `append` of `append(input)`, and `append(…)` of `append(context)(input)`. */
+function pieceCalled(callee: Syntax | undefined): string {
+  if (callee?.type === "Identifier") return callee.text;
+  const inner = callee?.child("callee");
+  return callee?.type === "CallExpression" && inner?.type === "Identifier"
+    ? `${inner.text}(…)`
+    : "";
+}
+
+/** `const append = operation(…)`, `const append = storeOperation(…)`, which is given a context first, and `function* locked(…): Tx<…>`. */
 function declaredPieces(program: Syntax): ReadonlySet<string> {
   const names = new Set<string>();
   for (const node of program.all()) {
-    const isOperation =
-      node.type === "VariableDeclarator" &&
-      /^(operation|storeOperation)$/.test(
-        node.child("init")?.child("callee")?.text ?? "",
-      );
+    const maker =
+      node.type === "VariableDeclarator"
+        ? node.child("init")?.child("callee")?.text
+        : undefined;
+    const isOperation = maker === "operation" || maker === "plainOperation";
     const isBody =
       node.type === "FunctionDeclaration" &&
       /^:\s*Tx</.test(node.child("returnType")?.text ?? "");
     const name = node.child("id")?.value("name");
-    if ((isOperation || isBody) && typeof name === "string") names.add(name);
+    if (typeof name !== "string") continue;
+    if (isOperation || isBody) names.add(name);
+    if (maker === "storeOperation") names.add(`${name}(…)`);
   }
   return names;
 }
@@ -61,8 +70,10 @@ function* importedPieces(
     const isDoor = /^holdfast\b/.test(from) || /^src\/[^/]+$/.test(target);
     const offered = isDoor ? everyPiece : pieces.get(target);
     const local = node.child("local")?.text;
-    if (offered?.has(node.child("imported")?.text ?? "") && local !== undefined)
-      yield local;
+    const imported = node.child("imported")?.text ?? "";
+    if (local === undefined) continue;
+    if (offered?.has(imported)) yield local;
+    if (offered?.has(`${imported}(…)`)) yield `${local}(…)`;
   }
 }
 

@@ -1,6 +1,7 @@
 import { keepAlive, monotonicMs, sleep, soon } from "../../host/timers.ts";
 import { isHoldfastError, unreachable } from "../../model/errors.ts";
 import type { HoldfastError } from "../../model/errors.ts";
+import { afterDurable, afterRefusal } from "../../sql/fate.ts";
 import type { Change } from "../../sql/operation.ts";
 import type { Warning } from "../../sql/database.ts";
 import type { Meters } from "../meters.ts";
@@ -32,6 +33,10 @@ export interface DispatcherOptions {
 }
 
 type Committed = Extract<Ending<unknown>, { readonly kind: "committed" }>;
+type Refused = Extract<
+  Ending<unknown>,
+  { readonly kind: "rolledBack" | "failed" }
+>;
 
 /**
  * Brings calls and connections together, and settles each call by the way its
@@ -235,13 +240,11 @@ export class Dispatcher {
     switch (ending.kind) {
       case "committed":
         this.#tell(ending);
+        afterDurable(ending.afterwards);
         return this.#resolve(call, ending.value);
       case "rolledBack":
-        if (call.access === "write") this.#options.meters.rollbacks += 1;
-        return this.#resolve(call, ending.value);
       case "failed":
-        if (call.access === "write") this.#options.meters.rollbacks += 1;
-        return this.#reject(call, this.#cutShort(ending.error) ?? ending.error);
+        return this.#settleRefused(call, ending);
       case "again":
         return this.#retryOrReject(call, ending.error);
       case "notBegun":
@@ -249,6 +252,17 @@ export class Dispatcher {
       default:
         return unreachable(ending);
     }
+  }
+
+  /** What the body asked for is asked of the database before the call leaves its place, and may need the same one. */
+  #settleRefused(call: Call, ending: Refused): void {
+    if (call.access === "write") this.#options.meters.rollbacks += 1;
+    afterRefusal(ending.afterwards, () =>
+      ending.kind === "rolledBack"
+        ? call.resolve(ending.value)
+        : call.reject(this.#cutShort(ending.error) ?? ending.error),
+    );
+    this.#finish(call);
   }
 
   /** When we cut the connection ourselves, the caller is told why. */

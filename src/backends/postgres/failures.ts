@@ -210,7 +210,7 @@ function numberOutOfRange(error: ServerError): HoldfastError {
   return new HoldfastError(
     "NUMBER_OUT_OF_RANGE",
     "A number is too large for its column or expression; nothing of this call was stored. " +
-      "INTEGER has 32 bits on Postgres: write `${integer}` (of holdfast/stores) or BIGINT where you create the table, " +
+      "INTEGER has 32 bits on Postgres: write `${integer}` (of holdfast/kernel) or BIGINT where you create the table, " +
       "and ALTER TABLE … ALTER COLUMN … TYPE BIGINT for one that exists.",
     { sqlstate, table: table_name, column: column_name },
   );

@@ -2,14 +2,14 @@ import { describe, expect, test } from "vitest";
 import { monotonicMs } from "../../host/timers.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import type { ErrorCode } from "../../model/errors.ts";
-import { operation, storeOperation } from "../../sql/operation.ts";
+import { operation, plainOperation } from "../../sql/operation.ts";
 import { callable } from "../callable.ts";
 import { Call } from "./call.ts";
 import { pauseBeforeRetry } from "./retries.ts";
 
 const forms = { key: () => "k", *one() {} };
 const nothing = operation("nothing", forms);
-const nothingOfOurs = storeOperation("nothing", forms);
+const nothingOfOurs = plainOperation("nothing", forms);
 
 function pause(
   code: ErrorCode,

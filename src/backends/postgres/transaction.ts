@@ -1,7 +1,7 @@
 import type { HoldfastError } from "../../model/errors.ts";
 import { Fate } from "../../sql/fate.ts";
 import type { Isolation } from "../../sql/isolation.ts";
-import type { Change, Tx } from "../../sql/operation.ts";
+import type { Afterwards, Change, Tx } from "../../sql/operation.ts";
 import type { Connection, TransactionKind } from "./connection.ts";
 import { drive } from "./drive.ts";
 import { outcomeUnknown } from "./failures.ts";
@@ -14,13 +14,25 @@ export type Ending<T> =
       readonly value: T;
       readonly tx: number | undefined;
       readonly changes: readonly Change[];
+      readonly afterwards?: AskedFor;
     }
-  | { readonly kind: "rolledBack"; readonly value: T }
-  | { readonly kind: "failed"; readonly error: unknown }
+  | {
+      readonly kind: "rolledBack";
+      readonly value: T;
+      readonly afterwards?: AskedFor;
+    }
+  | {
+      readonly kind: "failed";
+      readonly error: unknown;
+      readonly afterwards?: AskedFor;
+    }
   /** Nothing happened, and the same may succeed when tried again. */
   | { readonly kind: "again"; readonly error: HoldfastError }
   /** The connection was dead before the body began. */
   | { readonly kind: "notBegun"; readonly error: HoldfastError };
+
+/** What the body asked to be done once its caller may be told. */
+type AskedFor = readonly Afterwards[] | undefined;
 
 export interface Body<T> {
   readonly name: string;
@@ -55,12 +67,17 @@ export async function transact<T>(
   try {
     value = await drive(connection, body.start, fate);
     if (fate.verdict(value) === "rollback")
-      return await rollBack(connection, { kind: "rolledBack", value });
+      return await rollBack(connection, {
+        kind: "rolledBack",
+        value,
+        afterwards: fate.afterwards,
+      });
     await beforeCommit?.(connection, fate.changes);
   } catch (error) {
-    return rollBack(connection, { kind: "failed", error });
+    const { afterwards } = fate;
+    return rollBack(connection, { kind: "failed", error, afterwards });
   }
-  return commit(connection, value, fate.changes);
+  return commit(connection, value, fate);
 }
 
 /**
@@ -133,15 +150,15 @@ function judged<T>(connection: Connection, decided: Ending<T>): Ending<T> {
 async function commit<T>(
   connection: Connection,
   value: T,
-  changes: readonly Change[],
+  { changes, afterwards }: Fate,
 ): Promise<Ending<T>> {
   try {
     const tx = await connection.commit();
-    return { kind: "committed", value, tx, changes };
+    return { kind: "committed", value, tx, changes, afterwards };
   } catch (error) {
     if (connection.failure?.code === "CONNECTION_LOST")
       return { kind: "failed", error: outcomeUnknown() };
     // The server answered, so it has rolled back: a deferred constraint, say.
-    return rollBack(connection, { kind: "failed", error });
+    return rollBack(connection, { kind: "failed", error, afterwards });
   }
 }

@@ -1,14 +1,19 @@
 import { monotonicMs } from "../../host/timers.ts";
 import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
 import { Fate } from "../../sql/fate.ts";
-import type { Change } from "../../sql/operation.ts";
+import type { Afterwards, Change } from "../../sql/operation.ts";
 import type { Call } from "./call.ts";
 import type { Connection } from "./connection.ts";
 import { Busy, TransactionEnded, drive } from "./drive.ts";
 import { isBusy } from "./failures.ts";
 
 /** How one call ended inside its transaction; told to the caller after the flush. */
-type Outcome =
+type Outcome = Decided & {
+  /** What the body asked to be done once its caller may be told. */
+  readonly afterwards: readonly Afterwards[] | undefined;
+};
+
+type Decided =
   | {
       readonly kind: "committed";
       readonly value: unknown;
@@ -117,13 +122,15 @@ function runCall(connection: Connection, call: Call): Outcome {
   connection.traces = 0;
   try {
     const value = fate.during(() => drive(start(), connection, fate));
-    return fate.verdict(value) === "commit"
-      ? { kind: "committed", value, changes: changesOf(connection, fate) }
-      : { kind: "rolledBack", value };
+    const { afterwards } = fate;
+    if (fate.verdict(value) === "rollback")
+      return { kind: "rolledBack", value, afterwards };
+    const changes = changesOf(connection, fate);
+    return { kind: "committed", value, changes, afterwards };
   } catch (error) {
     // These two are about the transaction, not about the call.
     if (error instanceof Busy || error instanceof TransactionEnded) throw error;
-    return { kind: "failed", error };
+    return { kind: "failed", error, afterwards: fate.afterwards };
   }
 }
 

@@ -1,5 +1,6 @@
 import { after, monotonicMs, soon } from "../../host/timers.ts";
 import { HoldfastError } from "../../model/errors.ts";
+import { afterDurable, afterRefusal } from "../../sql/fate.ts";
 import type { Change } from "../../sql/operation.ts";
 import type { Meters } from "../meters.ts";
 import { queueFull } from "../refusals.ts";
@@ -301,13 +302,18 @@ export class GroupCommit {
       const outcome = batch.outcomes[index];
       if (outcome === undefined) continue;
       call.stopWaiting?.();
-      if (outcome.kind !== "committed") this.#meters.rollbacks += 1;
-      if (outcome.kind === "failed") {
-        call.reject(outcome.error);
+      if (outcome.kind !== "committed") {
+        this.#meters.rollbacks += 1;
+        afterRefusal(outcome.afterwards, () =>
+          outcome.kind === "failed"
+            ? call.reject(outcome.error)
+            : call.resolve(outcome.value),
+        );
         continue;
       }
+      afterDurable(outcome.afterwards);
       call.resolve(outcome.value);
-      if (outcome.kind === "committed" && outcome.changes !== undefined) {
+      if (outcome.changes !== undefined) {
         hasUnnamed ||= outcome.changes.length === 0;
         changes.push(...outcome.changes);
       }

@@ -23,10 +23,10 @@ import {
   givenSignal,
   optionsOf,
 } from "../../model/shape.ts";
-import type { Attachments } from "../../stores/attachment/index.ts";
+import type { Attachments } from "../../stores/attachment/attachments.ts";
 import type { Database } from "../../sql/database.ts";
-import { copySession } from "../../stores/session/copy.ts";
-import type { CopyOptions } from "../../stores/session/copy.ts";
+import { copySession } from "../../stores/session/copy/copy.ts";
+import type { CopyOptions } from "../../stores/session/copy/copy.ts";
 import type { CreatedSession } from "../../stores/session/create.ts";
 import { listSessions } from "../../stores/session/list.ts";
 import { sessionNamed } from "../../stores/session/session-name.ts";

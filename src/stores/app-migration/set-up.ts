@@ -7,7 +7,7 @@ import {
   givenObject,
   optionsOf,
 } from "../../model/shape.ts";
-import { rows, run, startedBody, storeOperation } from "../../sql/operation.ts";
+import { rows, run, startedBody, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type {
@@ -58,7 +58,7 @@ export async function setUp(
   return write(applyMigrations, input, options);
 }
 
-const applyMigrations: Operation<SetUp, SetUpReport> = storeOperation("setUp", {
+const applyMigrations: Operation<SetUp, SetUpReport> = plainOperation("setUp", {
   key: ({ app }: SetUp) => app,
   *one({ app, migrations, now, lock }) {
     yield* lock();

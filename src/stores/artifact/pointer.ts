@@ -1,7 +1,7 @@
 import type { NewBlob, StoredBlob } from "../../model/blob.ts";
 import { corruptRow, isBlobHash } from "../../model/blob.ts";
 import { textsOf } from "../../sql/dialect.ts";
-import { row, rows, run, storeOperation } from "../../sql/operation.ts";
+import { row, rows, run, plainOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { putBlob } from "../blob/put.ts";
@@ -23,7 +23,7 @@ export interface NewArtifact extends ArtifactName {
 }
 
 /** Stores a blob and lets the name point to it, whatever it pointed to before. */
-export const putArtifact: Operation<NewArtifact, void> = storeOperation(
+export const putArtifact: Operation<NewArtifact, void> = plainOperation(
   "putArtifact",
   {
     key: artifactKey,
@@ -42,7 +42,7 @@ export const putArtifact: Operation<NewArtifact, void> = storeOperation(
  * @throws HoldfastError `CORRUPT_ROW` when it points to nothing.
  */
 export const findArtifact: Operation<ArtifactName, StoredBlob | undefined> =
-  storeOperation("findArtifact", {
+  plainOperation("findArtifact", {
     key: artifactKey,
     *one(wanted: ArtifactName) {
       const { namespace, name } = wanted;
@@ -60,7 +60,7 @@ export const findArtifact: Operation<ArtifactName, StoredBlob | undefined> =
   });
 
 /** Removes the name; its blob is collected once nothing else refers to it. */
-export const removeArtifact: Operation<ArtifactName, boolean> = storeOperation(
+export const removeArtifact: Operation<ArtifactName, boolean> = plainOperation(
   "removeArtifact",
   {
     key: artifactKey,
@@ -94,7 +94,7 @@ export interface ArtifactPage {
 }
 
 export const listArtifacts: Operation<ListArtifacts, ArtifactPage> =
-  storeOperation("listArtifacts", {
+  plainOperation("listArtifacts", {
     key: (input: ListArtifacts) => input.namespace,
     *one({ namespace, after, limit }) {
       const found = yield* rows<{ name: string; blob: string; put_at: number }>(

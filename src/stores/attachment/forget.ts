@@ -1,6 +1,6 @@
 import { HoldfastError } from "../../model/errors.ts";
 import { lockRow, textsOf } from "../../sql/dialect.ts";
-import { row, rows, run, storeOperation } from "../../sql/operation.ts";
+import { row, rows, run, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { lockedSession } from "../session/session-row.ts";
@@ -81,7 +81,7 @@ interface Forget {
  *
  * @throws HoldfastError `ATTACHMENT_COMMITTED`
  */
-export const forgetAttachment: Operation<Forget, boolean> = storeOperation(
+export const forgetAttachment: Operation<Forget, boolean> = plainOperation(
   "forgetAttachment",
   {
     key: (input: Forget) => input.session.id,
@@ -124,7 +124,7 @@ interface Swept {
 }
 
 /** Gives up puts that never ended: whoever still writes such a copy is told so at the end. */
-export const giveUpPuts: Operation<SweepSlice, Swept> = storeOperation(
+export const giveUpPuts: Operation<SweepSlice, Swept> = plainOperation(
   "giveUpPuts",
   {
     key: () => "",
@@ -142,7 +142,7 @@ export const giveUpPuts: Operation<SweepSlice, Swept> = storeOperation(
 );
 
 /** Forgets old intents that no commit has made good. */
-export const sweepIntents: Operation<SweepSlice, Swept> = storeOperation(
+export const sweepIntents: Operation<SweepSlice, Swept> = plainOperation(
   "sweepIntents",
   {
     key: () => "",
@@ -191,7 +191,7 @@ interface CondemnedAfter {
 
 /** Copies that nothing refers to and whose bytes are to go, by name. */
 export const condemnedCopies: Operation<CondemnedAfter, readonly string[]> =
-  storeOperation("condemnedCopies", {
+  plainOperation("condemnedCopies", {
     key: () => "",
     *one({ store, after, limit }: CondemnedAfter) {
       const found = yield* rows<{ readonly name: string }>(sql`
@@ -205,7 +205,7 @@ export const condemnedCopies: Operation<CondemnedAfter, readonly string[]> =
 export const forgetCopies: Operation<
   { readonly names: readonly string[] },
   number
-> = storeOperation("forgetCopies", {
+> = plainOperation("forgetCopies", {
   key: () => "",
   *one({ names }: { readonly names: readonly string[] }) {
     return yield* run(sql`

@@ -1,6 +1,6 @@
 import { checkedCount } from "../../model/shape.ts";
 import { lockRow } from "../../sql/dialect.ts";
-import { row, run, storeOperation } from "../../sql/operation.ts";
+import { row, run, plainOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Database } from "../../sql/database.ts";
@@ -14,7 +14,7 @@ interface NewBytes {
 }
 
 /** Only for a put that nobody has given up: nothing would remove them later. */
-const putBytes: Operation<NewBytes, void> = storeOperation(
+const putBytes: Operation<NewBytes, void> = plainOperation(
   "putAttachmentBytes",
   {
     key: (input: NewBytes) => input.name,
@@ -34,7 +34,7 @@ const putBytes: Operation<NewBytes, void> = storeOperation(
 );
 
 const getBytes: Operation<{ readonly name: string }, Uint8Array | undefined> =
-  storeOperation("getAttachmentBytes", {
+  plainOperation("getAttachmentBytes", {
     key: (input: { readonly name: string }) => input.name,
     *one({ name }) {
       const found = yield* row<{ readonly content: Uint8Array }>(sql`
@@ -43,7 +43,7 @@ const getBytes: Operation<{ readonly name: string }, Uint8Array | undefined> =
     },
   });
 
-const removeBytes: Operation<{ readonly name: string }, void> = storeOperation(
+const removeBytes: Operation<{ readonly name: string }, void> = plainOperation(
   "removeAttachmentBytes",
   {
     key: (input: { readonly name: string }) => input.name,

@@ -1,5 +1,5 @@
 import { lockRow, textsOf } from "../../sql/dialect.ts";
-import { row, rows, run, storeOperation } from "../../sql/operation.ts";
+import { row, rows, run, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { livingSession, lockedSession } from "../session/session-row.ts";
@@ -77,7 +77,7 @@ export interface Intended {
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
-export const recordIntent: Operation<Intent, Intended> = storeOperation(
+export const recordIntent: Operation<Intent, Intended> = plainOperation(
   "recordIntent",
   {
     key: (input: Intent) => input.session.id,
@@ -147,7 +147,7 @@ interface Copy {
  * for this one. Copies that were lost are condemned only now, so that what a
  * commit refers to never is without one.
  */
-export const recordStored: Operation<StoredCopy, boolean> = storeOperation(
+export const recordStored: Operation<StoredCopy, boolean> = plainOperation(
   "recordStored",
   {
     key: (input: StoredCopy) => input.name,
@@ -192,7 +192,7 @@ interface Locate {
 
 /** An attachment and where its bytes are; undefined when the session has none of that id. */
 export const locateAttachment: Operation<Locate, Located | undefined> =
-  storeOperation("locateAttachment", {
+  plainOperation("locateAttachment", {
     key: (input: Locate) => input.session.id,
     *one({ session, id, store }) {
       const { key } = yield* livingSession(session);
@@ -213,7 +213,7 @@ interface ListOf {
 
 /** The attachments of a session, in the order of their ids. */
 export const listOfSession: Operation<ListOf, readonly Attachment[]> =
-  storeOperation("listOfSession", {
+  plainOperation("listOfSession", {
     key: (input: ListOf) => input.session.id,
     *one({ session, after, limit }) {
       const { key } = yield* livingSession(session);
@@ -241,7 +241,7 @@ interface ListUncommitted {
 export const listUncommitted: Operation<
   ListUncommitted,
   readonly Attachment[]
-> = storeOperation("listUncommitted", {
+> = plainOperation("listUncommitted", {
   key: (input: ListUncommitted) => input.session.id,
   *one({ session, after, until, limit }) {
     const { key } = yield* livingSession(session);

@@ -1,7 +1,7 @@
 import type { SessionRef } from "../session/session-row.ts";
 import { parseBlobHash } from "../../model/blob.ts";
 import { givenList } from "../../model/shape.ts";
-import type { AttachmentSurroundings } from "./environment.ts";
+import type { AttachmentSurroundings } from "./context.ts";
 import type { Attachment, AttachmentDescription } from "./manifest.ts";
 import { getAttachment, putAttachment } from "./transfer.ts";
 import type { LoadedAttachment } from "./transfer.ts";

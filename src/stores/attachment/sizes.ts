@@ -1,4 +1,4 @@
-import { row, rows, storeOperation } from "../../sql/operation.ts";
+import { row, rows, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 
@@ -28,7 +28,7 @@ export interface CopiesPage {
 
 /** What the next stored copies take, of whichever session. */
 export const attachmentSizesAfter: Operation<SizesAfter, CopiesPage> =
-  storeOperation("attachmentSizesAfter", {
+  plainOperation("attachmentSizesAfter", {
     key: () => "",
     *one({ after, limit }: SizesAfter) {
       const found = yield* rows<{ name: string; state: string; size: number }>(

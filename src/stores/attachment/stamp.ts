@@ -1,5 +1,5 @@
 import { textsOf } from "../../sql/dialect.ts";
-import { row, rows, run, storeOperation } from "../../sql/operation.ts";
+import { row, rows, run, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { lockedSession } from "../session/session-row.ts";
@@ -42,7 +42,7 @@ interface CommitAttachments {
 export const commitAttachments: Operation<
   CommitAttachments,
   readonly string[]
-> = storeOperation("commitAttachments", {
+> = plainOperation("commitAttachments", {
   key: (input: CommitAttachments) => input.session.id,
   *one({ session, ids, now }) {
     return yield* stampAttachments(yield* lockedSession(session), ids, now);

@@ -1,7 +1,7 @@
 import { durationMs } from "../../model/durations.ts";
 import type { Duration } from "../../model/durations.ts";
 import { checkedCount, givenFunction } from "../../model/shape.ts";
-import type { AttachmentSurroundings } from "./environment.ts";
+import type { AttachmentSurroundings } from "./context.ts";
 import {
   condemnedCopies,
   forgetCopies,

@@ -1,10 +1,10 @@
 import { corruptRow } from "../../model/blob.ts";
 import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
-import { checkedBytes } from "../blob/environment.ts";
+import { checkedBytes } from "../blob/context.ts";
 import type { SessionRef } from "../session/session-row.ts";
 import { attachmentFailed } from "./byte-store.ts";
-import { checkedDescription } from "./environment.ts";
-import type { AttachmentSurroundings } from "./environment.ts";
+import { checkedDescription } from "./context.ts";
+import type { AttachmentSurroundings } from "./context.ts";
 import { hashed } from "./hashing.ts";
 import { locateAttachment, recordIntent, recordStored } from "./manifest.ts";
 import type { Attachment, AttachmentDescription, Located } from "./manifest.ts";

@@ -1,6 +1,6 @@
 import { isBlobHash } from "../../model/blob.ts";
 import { textsOf } from "../../sql/dialect.ts";
-import { row, rows, run, storeOperation } from "../../sql/operation.ts";
+import { row, rows, run, plainOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Damaged } from "../damage.ts";
@@ -40,7 +40,7 @@ export function keepKey({ hash, owner }: BlobKeepRef): string {
  *   yield* run(sql`INSERT INTO invoice (id, pdf) VALUES ('invoice-7', ${hash})`);
  * });
  */
-export const keepBlob: Operation<NewBlobKeep, boolean> = storeOperation(
+export const keepBlob: Operation<NewBlobKeep, boolean> = plainOperation(
   "keepBlob",
   {
     snapshotSafe: true,
@@ -59,7 +59,7 @@ export const keepBlob: Operation<NewBlobKeep, boolean> = storeOperation(
  * Ends what `keepBlob` began; false when that owner did not keep it. The blob
  * stays until a collection finds that nothing else refers to it.
  */
-export const releaseBlob: Operation<BlobKeepRef, boolean> = storeOperation(
+export const releaseBlob: Operation<BlobKeepRef, boolean> = plainOperation(
   "releaseBlob",
   {
     snapshotSafe: true,
@@ -87,7 +87,7 @@ export interface KeepsPage {
 }
 
 /** Keeps by hash and owner; of one owner, or of one blob, by the other. */
-export const listKeeps: Operation<ListKeeps, KeepsPage> = storeOperation(
+export const listKeeps: Operation<ListKeeps, KeepsPage> = plainOperation(
   "listBlobKeeps",
   {
     key: () => "",

@@ -1,7 +1,7 @@
 import type { NewBlob } from "../../model/blob.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import { lockShared, textsOf } from "../../sql/dialect.ts";
-import { rows, run, storeOperation } from "../../sql/operation.ts";
+import { rows, run, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { missingBlobs } from "./read.ts";
@@ -104,7 +104,7 @@ export function* holdBlobs(hashes: readonly string[]): Tx<void> {
  * A blob on its own, as callers put it before anything refers to it: its grace
  * period begins anew. A put that came later by another clock keeps its time.
  */
-export const storeBlob: Operation<NewBlob, void> = storeOperation("storeBlob", {
+export const storeBlob: Operation<NewBlob, void> = plainOperation("storeBlob", {
   key: (input: NewBlob) => input.hash,
   *one(input) {
     yield* putBlob(input);

@@ -1,6 +1,6 @@
 import type { StoredBlob } from "../../model/blob.ts";
 import { textsOf } from "../../sql/dialect.ts";
-import { row, rows, storeOperation } from "../../sql/operation.ts";
+import { row, rows, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 
@@ -51,7 +51,7 @@ export function* sizesOfBlobs(
 export const findBlob: Operation<
   { readonly hash: string },
   StoredBlob | undefined
-> = storeOperation("findBlob", {
+> = plainOperation("findBlob", {
   key: (input: { readonly hash: string }) => input.hash,
   *one({ hash }) {
     return yield* readBlob(hash);

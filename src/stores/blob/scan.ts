@@ -1,4 +1,4 @@
-import { row, rows, storeOperation } from "../../sql/operation.ts";
+import { row, rows, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 
@@ -19,7 +19,7 @@ export function* blobsAfter(
 }
 
 /** Where a walk ends that does not care for what comes while it goes on. */
-export const newestBlob: Operation<object, number> = storeOperation(
+export const newestBlob: Operation<object, number> = plainOperation(
   "newestBlob",
   {
     key: () => "",
@@ -53,7 +53,7 @@ interface SizesAfter {
 }
 
 /** The sizes of the next blobs of a walk, by kind. */
-export const blobSizesAfter: Operation<SizesAfter, SizesPage> = storeOperation(
+export const blobSizesAfter: Operation<SizesAfter, SizesPage> = plainOperation(
   "blobSizesAfter",
   {
     key: () => "",

@@ -15,7 +15,7 @@ import { HoldfastError, unreachable } from "../../model/errors.ts";
 import type { ProvenDeath } from "../../model/lease.ts";
 import type { OwnerId } from "../../model/prefixed-id.ts";
 import { lockRow } from "../../sql/dialect.ts";
-import { row, run, storeOperation } from "../../sql/operation.ts";
+import { row, run, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import {
@@ -83,7 +83,7 @@ export type ClaimEffectOutcome =
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
  */
 export const claimEffect: Operation<ClaimEffect, ClaimEffectOutcome> =
-  storeOperation("claimEffect", {
+  plainOperation("claimEffect", {
     key: (input: ClaimEffect) => aggregateOf(input.effect),
     *one(input) {
       const { effect } = input;

@@ -23,8 +23,8 @@ import {
   readValue,
   wantedEffect,
   writtenFailure,
-} from "./environment.ts";
-import type { EffectSurroundings } from "./environment.ts";
+} from "./context.ts";
+import type { EffectSurroundings } from "./context.ts";
 import { finishEffect, releaseEffect, renewEffect } from "./finish.ts";
 import type { EffectScope } from "./scope.ts";
 import { readyEffect } from "./steps.ts";

@@ -10,7 +10,7 @@ import { claimEffect } from "./claim.ts";
 import type { SettledEffect } from "./claim.ts";
 import { namesOf } from "./effect-row.ts";
 import type { WantedEffect } from "./effect-row.ts";
-import type { EffectSurroundings } from "./environment.ts";
+import type { EffectSurroundings } from "./context.ts";
 import { runClaimed } from "./running.ts";
 import type { RunTerms } from "./running.ts";
 import { readyEffect, stepOf } from "./steps.ts";

@@ -4,7 +4,7 @@ import { standingOf } from "../../model/effect.ts";
 import type { EffectLoss, EffectOutcome } from "../../model/effect.ts";
 import { extended } from "../../model/lease.ts";
 import { isSameToken } from "../../model/token.ts";
-import { announce, row, run, storeOperation } from "../../sql/operation.ts";
+import { announce, row, run, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { isLivingSession } from "../session/session-row.ts";
@@ -51,7 +51,7 @@ export type Finished =
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
  */
-export const finishEffect: Operation<FinishEffect, Finished> = storeOperation(
+export const finishEffect: Operation<FinishEffect, Finished> = plainOperation(
   "finishEffect",
   {
     key: (input: FinishEffect) => aggregateOf(input.claim),
@@ -147,7 +147,7 @@ export type EffectRenewal =
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
  */
 export const renewEffect: Operation<RenewEffect, EffectRenewal> =
-  storeOperation("renewEffect", {
+  plainOperation("renewEffect", {
     key: (input: RenewEffect) => aggregateOf(input.claim),
     *one({ claim, now: tell, ttlMs }) {
       yield* livingSessionOf(claim.scope);
@@ -177,7 +177,7 @@ function* ended(claim: EffectClaim, lost: Lost, now: number): Tx<Lost> {
 }
 
 /** Gives a claim back, so that the next who comes runs the effect; false, and no error, when it was no longer held. */
-export const releaseEffect: Operation<ShownClaim, boolean> = storeOperation(
+export const releaseEffect: Operation<ShownClaim, boolean> = plainOperation(
   "releaseEffect",
   {
     key: (input: ShownClaim) => aggregateOf(input.claim),

@@ -1,5 +1,5 @@
 import { integersOf, lockRow } from "../../sql/dialect.ts";
-import { announce, rows, run, storeOperation } from "../../sql/operation.ts";
+import { announce, rows, run, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { aggregateOf } from "./effect-row.ts";
@@ -28,7 +28,7 @@ export interface ForgetEffects {
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
-export const forgetEffects: Operation<ForgetEffects, number> = storeOperation(
+export const forgetEffects: Operation<ForgetEffects, number> = plainOperation(
   "forgetEffects",
   {
     key: (input: ForgetEffects) => aggregateOf(input),

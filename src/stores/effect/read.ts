@@ -1,7 +1,7 @@
 import { decideEffect, holderOfEffect } from "../../model/effect.ts";
 import type { EffectHolder, EffectState } from "../../model/effect.ts";
 import type { Encoded } from "../../model/encoded.ts";
-import { row, rows, storeOperation } from "../../sql/operation.ts";
+import { row, rows, plainOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { sift } from "../damage.ts";
@@ -37,7 +37,7 @@ export type EffectAnswer =
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
  */
-export const askEffect: Operation<AskEffect, EffectAnswer> = storeOperation(
+export const askEffect: Operation<AskEffect, EffectAnswer> = plainOperation(
   "askEffect",
   {
     key: (input: AskEffect) => aggregateOf(input.effect),
@@ -90,7 +90,7 @@ interface FullRow extends EffectRow {
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
  */
 export const readEffect: Operation<EffectRef, StoredEffect | undefined> =
-  storeOperation("readEffect", {
+  plainOperation("readEffect", {
     key: (ref: EffectRef) => aggregateOf(ref),
     *one(ref) {
       const session = yield* livingSessionOf(ref.scope);
@@ -153,7 +153,7 @@ export interface StoredEffectPage extends Sifted<EffectSummary> {
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
 export const listEffects: Operation<ListEffects, StoredEffectPage> =
-  storeOperation("listEffects", {
+  plainOperation("listEffects", {
     key: (input: ListEffects) => aggregateOf(input),
     *one({ scope, after, limit }) {
       const session = yield* livingSessionOf(scope);

@@ -4,7 +4,7 @@ import { decideEffect } from "../../model/effect.ts";
 import type { EffectOutcome } from "../../model/effect.ts";
 import type { ProvenDeath } from "../../model/lease.ts";
 import { lockRow } from "../../sql/dialect.ts";
-import { announce, row, run, storeOperation } from "../../sql/operation.ts";
+import { announce, row, run, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { answerOf, conflictWith, removedMeanwhile } from "./claim.ts";
@@ -42,7 +42,7 @@ export type RecordEffectOutcome =
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
  */
 export const recordEffect: Operation<RecordEffect, RecordEffectOutcome> =
-  storeOperation("recordEffect", {
+  plainOperation("recordEffect", {
     snapshotSafe: true,
     key: (input: RecordEffect) => aggregateOf(input.effect),
     *one(input) {

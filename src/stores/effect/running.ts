@@ -9,11 +9,11 @@ import type { Encoded } from "../../model/encoded.ts";
 import { isOfTheStore } from "../../model/error-origins.ts";
 import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
 import { BackgroundRenewal } from "../renewing.ts";
-import { sleepUntil } from "../wait-until.ts";
+import { sleepUntil } from "../wait.ts";
 import type { EffectClaim, SettledEffect } from "./claim.ts";
 import { namesOf } from "./effect-row.ts";
-import { writtenFailure } from "./environment.ts";
-import type { EffectSurroundings } from "./environment.ts";
+import { writtenFailure } from "./context.ts";
+import type { EffectSurroundings } from "./context.ts";
 import { finishEffect, releaseEffect, renewEffect } from "./finish.ts";
 
 /** What a function that is run knows. */

@@ -6,7 +6,7 @@ import {
 import type { ProvenDeath } from "../../model/lease.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import { provenDeath } from "../lease/wait.ts";
-import { waitUntil } from "../wait-until.ts";
+import { waitUntil } from "../wait.ts";
 import type {
   ClaimEffectOutcome,
   EffectClaim,
@@ -14,8 +14,8 @@ import type {
 } from "./claim.ts";
 import { namesOf } from "./effect-row.ts";
 import type { WantedEffect } from "./effect-row.ts";
-import { conflictOf } from "./environment.ts";
-import type { EffectSurroundings } from "./environment.ts";
+import { conflictOf } from "./context.ts";
+import type { EffectSurroundings } from "./context.ts";
 import { askEffect } from "./read.ts";
 import { giveBack } from "./running.ts";
 import { effectChanged } from "./topics.ts";

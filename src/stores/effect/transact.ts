@@ -11,7 +11,7 @@ import type { WaitOptions } from "../../sql/database.ts";
 import type { SettledEffect } from "./claim.ts";
 import { namesOf } from "./effect-row.ts";
 import type { WantedEffect } from "./effect-row.ts";
-import type { EffectSurroundings } from "./environment.ts";
+import type { EffectSurroundings } from "./context.ts";
 import { recordEffect } from "./record.ts";
 import type { RecordEffectOutcome } from "./record.ts";
 import { failureOf } from "./running.ts";

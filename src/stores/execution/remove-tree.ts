@@ -1,10 +1,10 @@
 import type { ExecutionId } from "../../model/execution-id.ts";
 import { lockRow, textsOf } from "../../sql/dialect.ts";
-import { row, rows, run, storeOperation } from "../../sql/operation.ts";
+import { row, rows, run, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Statement } from "../../sql/statement.ts";
-import { idsBelow } from "./tree.ts";
+import { idsBelow } from "./read/tree.ts";
 
 export interface RemoveTreeSlice {
   readonly id: ExecutionId;
@@ -33,7 +33,7 @@ export interface RemovedSlice {
  * under the lock of a parent that has not: so one look is enough.
  */
 export const removeTreeSlice: Operation<RemoveTreeSlice, RemovedSlice> =
-  storeOperation("removeTreeSlice", {
+  plainOperation("removeTreeSlice", {
     key: (input: RemoveTreeSlice) => input.id,
     *one({ id, at, rowsMax }) {
       const root = yield* row<{

@@ -5,7 +5,7 @@ import { parseFunctionName } from "../../model/function-name.ts";
 import type { ExecutionId } from "../../model/execution-id.ts";
 import type { FunctionName } from "../../model/function-name.ts";
 import { checkedCount } from "../../model/shape.ts";
-import type { Surroundings } from "./environment.ts";
+import type { Surroundings } from "./context.ts";
 import { removeTreeSlice } from "./remove-tree.ts";
 import {
   finishedTrees,

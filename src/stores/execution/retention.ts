@@ -1,6 +1,6 @@
 import type { ExecutionId } from "../../model/execution-id.ts";
 import type { FunctionName } from "../../model/function-name.ts";
-import { row, rows, storeOperation } from "../../sql/operation.ts";
+import { row, rows, plainOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 
@@ -23,7 +23,7 @@ export interface TreesBetween {
 export const finishedTrees: Operation<
   TreesBetween,
   readonly (TreePlace & { readonly id: ExecutionId })[]
-> = storeOperation("finishedTrees", {
+> = plainOperation("finishedTrees", {
   key: (input: TreesBetween) => input.function,
   *one({ function: name, after, upTo, limit }) {
     const { finishedAt, id } = after ?? { finishedAt: -1, id: "" };
@@ -68,7 +68,7 @@ export const placesPerStep = 2_000;
 
 /** The place so many before another, or undefined when there are fewer. */
 export const placeBack: Operation<StepBack, TreePlace | undefined> =
-  storeOperation("placeBack", {
+  plainOperation("placeBack", {
     key: (input: StepBack) => input.function,
     *one({ function: name, before, places }) {
       const { finishedAt, id } = before ?? {
@@ -88,7 +88,7 @@ export const placeBack: Operation<StepBack, TreePlace | undefined> =
 export const nextFinishedFunction: Operation<
   { readonly after: string },
   FunctionName | undefined
-> = storeOperation("nextFinishedFunction", {
+> = plainOperation("nextFinishedFunction", {
   key: (input: { readonly after: string }) => input.after,
   *one({ after }) {
     const found = yield* row<{ readonly function: FunctionName }>(sql`
@@ -102,7 +102,7 @@ export const nextFinishedFunction: Operation<
 export const nextBeingRemoved: Operation<
   { readonly after: string },
   ExecutionId | undefined
-> = storeOperation("nextBeingRemoved", {
+> = plainOperation("nextBeingRemoved", {
   key: (input: { readonly after: string }) => input.after,
   *one({ after }) {
     const found = yield* row<{ readonly id: ExecutionId }>(sql`

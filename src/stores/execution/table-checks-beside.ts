@@ -5,7 +5,7 @@ import type { ExecutionId } from "../../model/execution-id.ts";
 import { sql } from "../../sql/statement.ts";
 import { byKey, tableCheck } from "../table-check.ts";
 import type { TableCheck } from "../table-check.ts";
-import { isLogLevel } from "./logs.ts";
+import { isLogLevel } from "./read/logs.ts";
 
 /** What lies beside the log of an execution. */
 

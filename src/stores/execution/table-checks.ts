@@ -21,7 +21,7 @@ import { processesOfKeys } from "../process/process-row.ts";
 import { byKey, distinct, groupedBy, tableCheck } from "../table-check.ts";
 import type { CheckTools, TableCheck } from "../table-check.ts";
 import { undamaged } from "../damage.ts";
-import { faultyField } from "./event-fields.ts";
+import { faultyField } from "./log/event-fields.ts";
 import { eventOf } from "./event-row.ts";
 import type { EventRow } from "./event-row.ts";
 import { besideChecks, noOwner, ownerName } from "./table-checks-beside.ts";

@@ -17,7 +17,7 @@ import type {
   ProvenDeath,
 } from "../../model/lease.ts";
 import type { SessionId } from "../../model/session-id.ts";
-import { announce, storeOperation } from "../../sql/operation.ts";
+import { announce, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { lockedSession } from "../session/session-row.ts";
 import type { SessionRef, SessionRoot } from "../session/session-row.ts";
@@ -51,7 +51,7 @@ export interface AcquireLease {
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
 export const acquireLease: Operation<AcquireLease, LeaseOutcome> =
-  storeOperation("acquireLease", {
+  plainOperation("acquireLease", {
     key: (input: AcquireLease) => input.session.id,
     *one(input) {
       return yield* takeLease(input, undefined);
@@ -70,7 +70,7 @@ export interface ReclaimLease extends AcquireLease {
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
 export const reclaimLease: Operation<ReclaimLease, LeaseOutcome> =
-  storeOperation("reclaimLease", {
+  plainOperation("reclaimLease", {
     key: (input: ReclaimLease) => input.session.id,
     *one(input) {
       return yield* takeLease(input, input.death);

@@ -3,7 +3,7 @@ import { isHoldfastError } from "../../model/errors.ts";
 import type { ErrorCode } from "../../model/errors.ts";
 import { lossOf } from "../../model/lease.ts";
 import type { LeaseFence, LeaseHolder } from "../../model/lease.ts";
-import { announce, storeOperation } from "../../sql/operation.ts";
+import { announce, plainOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import type { Database, WaitOptions } from "../../sql/database.ts";
 import { lockedSession } from "../session/session-row.ts";
@@ -23,7 +23,7 @@ interface JudgedLease extends ShownLease {
 }
 
 /** Records that a lease had run out at an instant; false when it had not, or somebody else has it. */
-const endExpiredLease: Operation<JudgedLease, boolean> = storeOperation(
+const endExpiredLease: Operation<JudgedLease, boolean> = plainOperation(
   "endExpiredLease",
   {
     key: (input: JudgedLease) => input.session.id,
@@ -46,7 +46,7 @@ interface LeaseEnd {
 
 /** Judges a lease again once its session is locked, and records that it is over; tells who holds it if it is not. */
 const recordLeaseEnd: Operation<LeaseEnd, LeaseHolder | undefined> =
-  storeOperation("recordLeaseEnd", {
+  plainOperation("recordLeaseEnd", {
     key: (input: LeaseEnd) => input.session.id,
     *one({ session: ref, at }) {
       const session = yield* lockedSession(ref);

@@ -5,7 +5,7 @@ import { integersOf } from "../../sql/dialect.ts";
 import { row, run } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import { generationKeys } from "../session/generations.ts";
+import { generationKeys } from "../session/graph/generations.ts";
 import type { SessionRoot } from "../session/session-row.ts";
 
 /** The columns of a lease, whatever it is a lease of. */

@@ -14,7 +14,7 @@ import type {
   LeaseLoss,
   LeaseState,
 } from "../../model/lease.ts";
-import { announce, storeOperation } from "../../sql/operation.ts";
+import { announce, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { livingSession, lockedSession } from "../session/session-row.ts";
 import type { SessionRef, SessionRoot } from "../session/session-row.ts";
@@ -42,7 +42,7 @@ export type Renewal =
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
-export const renewLease: Operation<RenewLease, Renewal> = storeOperation(
+export const renewLease: Operation<RenewLease, Renewal> = plainOperation(
   "renewLease",
   {
     key: (input: RenewLease) => input.session.id,
@@ -70,7 +70,7 @@ export interface ReleaseHeld {
 }
 
 /** Gives a lease back; false, and no error, when it was no longer held or its session is gone. */
-export const releaseHeldLease: Operation<ReleaseHeld, boolean> = storeOperation(
+export const releaseHeldLease: Operation<ReleaseHeld, boolean> = plainOperation(
   "releaseHeldLease",
   {
     key: (input: ReleaseHeld) => input.session.id,
@@ -113,7 +113,7 @@ export interface LeaseReading {
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
-export const judgeLease: Operation<ReadLease, LeaseReading> = storeOperation(
+export const judgeLease: Operation<ReadLease, LeaseReading> = plainOperation(
   "judgeLease",
   {
     key: (input: ReadLease) => input.session.id,
@@ -140,7 +140,7 @@ export function readingOf(state: LeaseState, now: number): LeaseReading {
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
 export const readLease: Operation<ReadLease, LeaseHolder | undefined> =
-  storeOperation("readLease", {
+  plainOperation("readLease", {
     key: (input: ReadLease) => input.session.id,
     *one(input) {
       return (yield* judgeLease(input)).holder;

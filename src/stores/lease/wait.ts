@@ -1,7 +1,7 @@
 import type { Clock } from "../../model/clock.ts";
 import type { LeaseHolder, ProvenDeath } from "../../model/lease.ts";
 import type { Database, WaitOptions } from "../../sql/database.ts";
-import { waitUntil } from "../wait-until.ts";
+import { waitUntil } from "../wait.ts";
 import { acquireLease, reclaimLease } from "./acquire.ts";
 import type { AcquireLease, Lease, LeaseOutcome } from "./acquire.ts";
 import { releaseHeldLease } from "./renew.ts";

@@ -3,16 +3,16 @@ import type { Encoded } from "../../model/encoded.ts";
 import type { PayloadCodec } from "../../model/payload-codec.ts";
 import { valueCodec } from "../../model/value-codec.ts";
 import { givenFunction, givenSignal, optionsOf } from "../../model/shape.ts";
-import { storeOperation } from "../../sql/operation.ts";
+import { plainOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { appMigrationChecks } from "../app-migration/table-checks.ts";
 import { artifactChecks } from "../artifact/table-checks.ts";
 import { attachmentChecks } from "../attachment/table-checks.ts";
-import { awaitChecks } from "../await-event/table-checks.ts";
+import { awaitChecks } from "../effect/await/table-checks.ts";
 import { blobChecks } from "../blob/table-checks.ts";
 import type { Database } from "../../sql/database.ts";
-import { effectGroupChecks } from "../effect-group/table-checks.ts";
+import { effectGroupChecks } from "../effect/groups/table-checks.ts";
 import { effectChecks } from "../effect/table-checks.ts";
 import { executionChecks } from "../execution/table-checks.ts";
 import { leaseChecks } from "../lease/table-checks.ts";
@@ -101,7 +101,7 @@ interface SkipRow {
   readonly after: object | undefined;
 }
 
-const skipRow: Operation<SkipRow, SkippedRow | undefined> = storeOperation(
+const skipRow: Operation<SkipRow, SkippedRow | undefined> = plainOperation(
   "skipTableRow",
   {
     key: (input: SkipRow) => input.check.table,
@@ -111,7 +111,7 @@ const skipRow: Operation<SkipRow, SkippedRow | undefined> = storeOperation(
   },
 );
 
-const checkSlice: Operation<CheckSlice, CheckedSlice> = storeOperation(
+const checkSlice: Operation<CheckSlice, CheckedSlice> = plainOperation(
   "checkTableSlice",
   {
     key: (input: CheckSlice) => input.check.table,

@@ -2,11 +2,12 @@ import { durationMs } from "../../model/durations.ts";
 import type { Duration } from "../../model/durations.ts";
 import type { Clock } from "../../model/clock.ts";
 import { checkedCount, givenFunction } from "../../model/shape.ts";
-import { graceUnlessTold } from "../blob/environment.ts";
+import { graceUnlessTold } from "../blob/context.ts";
 import type { BlobRoot } from "../blob/roots.ts";
 import { newestBlob } from "../blob/scan.ts";
 import type { Database } from "../../sql/database.ts";
-import { purgeInSlices, sourceKeyMemoryUnlessTold } from "../queue/purge.ts";
+import { sourceKeyMemoryDefault } from "../queue/context.ts";
+import { purgeInSlices } from "../queue/purge.ts";
 import { checkRoots, collectBlobs, lookForGarbage } from "./roots.ts";
 import type { GarbagePage, RootPlace, RootsPage } from "./roots.ts";
 
@@ -54,7 +55,7 @@ export async function collect(
   options: MaintenanceCollectOptions = {},
 ): Promise<CollectReport> {
   const { grace = graceUnlessTold, signal, onProgress } = options;
-  const { rowsPerSlice = 500, sourceKeyMemory = sourceKeyMemoryUnlessTold } =
+  const { rowsPerSlice = 500, sourceKeyMemory = sourceKeyMemoryDefault } =
     options;
   givenFunction("onProgress", onProgress);
   const limit = checkedCount("rowsPerSlice", rowsPerSlice, {
@@ -63,11 +64,11 @@ export async function collect(
   });
   const graceMs = durationMs(grace, "grace");
   const memoryMs = durationMs(sourceKeyMemory, "sourceKeyMemory");
-  const forgottenSourceKeys = await purgeInSlices(database, {
-    until: clock.now() - memoryMs,
-    rowsMax: limit,
-    signal,
-  });
+  const { sourceKeys: forgottenSourceKeys } = await purgeInSlices(
+    { database },
+    clock.now() - memoryMs,
+    { rowsPerSlice: limit, ...(signal && { signal }) },
+  );
   const begun: CollectReport = { ...nothing, forgottenSourceKeys };
   const refused = await doubtfulRoot(database, { limit, signal });
   if (refused !== undefined) return { ...begun, refused };

@@ -1,5 +1,5 @@
 import { isBlobHash } from "../../model/blob.ts";
-import { storeOperation } from "../../sql/operation.ts";
+import { plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { artifactRoots } from "../artifact/pointer.ts";
 import { keepRoots } from "../blob/keep.ts";
@@ -44,7 +44,7 @@ export function* removeLeft(
 
 /** The same for garbage that was found, as a call of its own: what was stored of late stays. */
 export const collectBlobs: Operation<BlobRemoval, RemovedBlobs> =
-  storeOperation("collectBlobs", {
+  plainOperation("collectBlobs", {
     key: () => "",
     *one({ hashes, putUntil }: BlobRemoval) {
       const locked = yield* lockedBlobs(hashes, "passOver");
@@ -73,7 +73,7 @@ export interface RootsPage {
 export const checkRoots: Operation<
   { readonly place: RootPlace; readonly limit: number },
   RootsPage
-> = storeOperation("checkRoots", {
+> = plainOperation("checkRoots", {
   key: () => "",
   *one({ place, limit }: { place: RootPlace; limit: number }) {
     const roots = allRoots[place.column];
@@ -111,7 +111,7 @@ interface LookForGarbage {
 
 /** Looks at some blobs without holding up anybody. */
 export const lookForGarbage: Operation<LookForGarbage, GarbagePage> =
-  storeOperation("lookForGarbage", {
+  plainOperation("lookForGarbage", {
     key: () => "",
     *one({ after, until, putUntil, limit }: LookForGarbage) {
       const page = yield* blobsAfter(after, limit);

@@ -1,5 +1,5 @@
 import type { OwnerId } from "../../model/prefixed-id.ts";
-import { row, run, storeOperation } from "../../sql/operation.ts";
+import { row, run, plainOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 
@@ -13,7 +13,7 @@ interface Registration {
 }
 
 /** Makes a process known as an owner, and forgets those who died long ago. */
-export const registerOwner: Operation<Registration, void> = storeOperation(
+export const registerOwner: Operation<Registration, void> = plainOperation(
   "registerOwner",
   {
     key: (input: Registration) => input.owner,
@@ -33,7 +33,7 @@ interface Death {
 }
 
 /** Records a proven death, once; later provers change nothing. Who died before its first write is not known yet. */
-export const recordDeath: Operation<Death, void> = storeOperation(
+export const recordDeath: Operation<Death, void> = plainOperation(
   "recordDeath",
   {
     key: (input: Death) => input.owner,
@@ -48,7 +48,7 @@ export const recordDeath: Operation<Death, void> = storeOperation(
 
 /** An orderly close: whatever the owner held it has given back itself. */
 export const forgetOwner: Operation<{ readonly owner: OwnerId }, void> =
-  storeOperation("forgetOwner", {
+  plainOperation("forgetOwner", {
     key: (input: { readonly owner: OwnerId }) => input.owner,
     *one({ owner }) {
       yield* run(sql`DELETE FROM holdfast_owner WHERE id = ${owner}`);
@@ -57,7 +57,7 @@ export const forgetOwner: Operation<{ readonly owner: OwnerId }, void> =
 
 /** Whether the death of an owner is on record. */
 export const isDeathRecorded: Operation<{ readonly owner: OwnerId }, boolean> =
-  storeOperation("isDeathRecorded", {
+  plainOperation("isDeathRecorded", {
     key: (input: { readonly owner: OwnerId }) => input.owner,
     *one({ owner }) {
       const found = yield* row<{ readonly died_at: number | null }>(sql`

@@ -1,6 +1,6 @@
 import type { ProvenDeath } from "../../model/lease.ts";
 import { processSpawned } from "../../model/process-errors.ts";
-import { storeOperation } from "../../sql/operation.ts";
+import { plainOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { appendDeclared } from "./append-declared.ts";
 import type {
@@ -24,7 +24,7 @@ export interface AbandonProcess {
  * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_TERMINAL`, `PROCESS_SPAWNED`, `PROCESS_LEASED`
  */
 export const abandonProcess: Operation<AbandonProcess, AppendedProcessEvent> =
-  storeOperation("abandonProcess", {
+  plainOperation("abandonProcess", {
     key: (input: AbandonProcess) => input.event.process,
     *one({ event, death }) {
       const { execution_id: execution } = (yield* foundProcess(event.process))

@@ -4,11 +4,11 @@ import type { LeaseFence } from "../../model/lease.ts";
 import { coreTypes } from "../../model/process-event-type.ts";
 import type { ProcessId } from "../../model/process-id.ts";
 import type { ProcessStatus, ProcessWake } from "../../model/process.ts";
-import { storeOperation } from "../../sql/operation.ts";
+import { plainOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { appendDeclared } from "./append-declared.ts";
 import { appendCancelRequest } from "./cancel.ts";
-import type { ProcessCodec } from "./environment.ts";
+import type { ProcessCodec } from "./context.ts";
 import type { StoredProcessEvent } from "./event-row.ts";
 import { lockedProcess } from "./process-row.ts";
 import type { SessionScopeRef } from "./scope.ts";
@@ -85,7 +85,7 @@ export function eventPayload(
 export const appendProcessEvent: Operation<
   AppendProcessEvent,
   AppendedProcessEvent
-> = storeOperation("appendProcessEvent", {
+> = plainOperation("appendProcessEvent", {
   snapshotSafe: true,
   key: (input: AppendProcessEvent) => input.process,
   *one(input) {

@@ -117,9 +117,8 @@ function* delivered(
     policy: wakePolicy,
     availableAt: 0,
     items: [{ kind: wakeItemKind, payload }],
-    now,
+    at: now,
     dedupeKey: dedupeKey === null ? null : keyInFrame(target, dedupeKey),
-    forgottenUntil: 0,
   });
   return outcome === undefined
     ? { kind: "targetGone" }

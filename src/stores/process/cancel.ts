@@ -4,8 +4,8 @@ import { executionCodec } from "../../model/execution-codec.ts";
 import type { ExecutionId } from "../../model/execution-id.ts";
 import { isFields } from "../../model/payload-schema.ts";
 import type { Tx } from "../../sql/operation.ts";
-import { requestCancellation } from "../execution/lifecycle.ts";
-import type { Finished } from "../execution/lifecycle.ts";
+import { requestCancellation } from "../execution/control/lifecycle.ts";
+import type { Finished } from "../execution/control/lifecycle.ts";
 import { lockedRecord } from "../execution/state-row.ts";
 import { appendDeclared } from "./append-declared.ts";
 import type {

@@ -15,7 +15,7 @@ import type {
   AppendProcessEvent,
   MaterialisedWake,
 } from "./append-event.ts";
-import type { ProcessSurroundings } from "./environment.ts";
+import type { ProcessSurroundings } from "./context.ts";
 import { fenced } from "./expire.ts";
 import { newProcess } from "./new-process.ts";
 import type { ProcessDraft } from "./new-process.ts";

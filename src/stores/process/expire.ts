@@ -2,11 +2,11 @@ import type { Now } from "../../model/clock.ts";
 import { lossOf } from "../../model/lease.ts";
 import type { LeaseFence, LeaseHolder } from "../../model/lease.ts";
 import type { ProcessId } from "../../model/process-id.ts";
-import { announce, storeOperation } from "../../sql/operation.ts";
+import { announce, plainOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import { recordingExpiry } from "../lease/expire.ts";
-import type { ProcessSurroundings } from "./environment.ts";
+import type { ProcessSurroundings } from "./context.ts";
 import { readingOf } from "../lease/renew.ts";
 import { expireProcessLease, processLease } from "./lease-row.ts";
 import { lockedProcess, lockedProcessByKey } from "./process-row.ts";
@@ -24,7 +24,7 @@ interface JudgedProcessLease extends ShownProcessLease {
 
 /** Records that a lease had run out at an instant; false when it had not, or somebody else has it. */
 const endExpiredProcessLease: Operation<JudgedProcessLease, boolean> =
-  storeOperation("endExpiredProcessLease", {
+  plainOperation("endExpiredProcessLease", {
     key: (input: JudgedProcessLease) => input.process,
     *one({ process, fence, at }) {
       const root = yield* lockedProcess(process);
@@ -47,7 +47,7 @@ interface ProcessLeaseEnds {
 const recordProcessLeaseEnds: Operation<
   ProcessLeaseEnds,
   ReadonlyMap<number, LeaseHolder | undefined>
-> = storeOperation("recordProcessLeaseEnds", {
+> = plainOperation("recordProcessLeaseEnds", {
   key: (input: ProcessLeaseEnds) => String(input.processes[0]),
   *one({ processes, at }) {
     const holders = new Map<number, LeaseHolder | undefined>();

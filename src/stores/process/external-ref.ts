@@ -8,7 +8,7 @@ import {
 import { coreTypes } from "../../model/process-event-type.ts";
 import type { ProcessId } from "../../model/process-id.ts";
 import { registryKeys } from "../../model/process-replay-key.ts";
-import { storeOperation } from "../../sql/operation.ts";
+import { plainOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import type { ProcessEventPayload } from "./append-event.ts";
 import { appendToProcess } from "./append-to.ts";
@@ -33,7 +33,7 @@ const replayKey = registryKeys.externalRef;
  * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_LEASED`, `PROCESS_LEASE_LOST`, `EXTERNAL_REF_CONFLICT`
  */
 export const setExternalRef: Operation<SetExternalRef, boolean> =
-  storeOperation("setExternalRef", {
+  plainOperation("setExternalRef", {
     key: (input: SetExternalRef) => input.process,
     *one({ process, ref, fence, now: clock }) {
       const root = yield* lockedProcess(process);

@@ -1,13 +1,13 @@
 import type { ProcessId } from "../../model/process-id.ts";
 import { optionsOf } from "../../model/shape.ts";
 import { behindPlace, belowHorizon } from "../../sql/dialect.ts";
-import { rows, storeOperation } from "../../sql/operation.ts";
+import { rows, plainOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { cursorInvalid, cursorPlace, cursorText } from "../cursor.ts";
 import { checkedLimit } from "../paging.ts";
-import type { PageOptions } from "../paging.ts";
-import type { ProcessSurroundings } from "./environment.ts";
+import type { PageOptions } from "../list.ts";
+import type { ProcessSurroundings } from "./context.ts";
 
 /** Something that happened to a process. Its event has the rest. */
 export interface ProcessChange {
@@ -34,7 +34,7 @@ interface ReadChanges {
  * can be missed: what a slower transaction may still precede is left out.
  */
 export const readChanges: Operation<ReadChanges, readonly ChangeRow[]> =
-  storeOperation("readProcessChanges", {
+  plainOperation("readProcessChanges", {
     key: () => "",
     *one({ after, limit }) {
       return yield* rows<ChangeRow>(sql`

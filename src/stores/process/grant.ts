@@ -1,7 +1,7 @@
 import { handleNotGranted, processPruned } from "../../model/process-errors.ts";
 import type { ProcessId } from "../../model/process-id.ts";
 import type { SessionScope } from "../../model/process.ts";
-import { row, run, storeOperation } from "../../sql/operation.ts";
+import { row, run, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Statement } from "../../sql/statement.ts";
@@ -29,7 +29,7 @@ export interface GrantHandle {
  *
  * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
-export const grantHandle: Operation<GrantHandle, SessionScope> = storeOperation(
+export const grantHandle: Operation<GrantHandle, SessionScope> = plainOperation(
   "grantHandle",
   {
     key: (input: GrantHandle) => input.process,
@@ -62,7 +62,7 @@ export interface RevokeHandle {
 }
 
 /** Takes a handle back; false when there was none. @throws HoldfastError `PROCESS_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED` */
-export const revokeHandle: Operation<RevokeHandle, boolean> = storeOperation(
+export const revokeHandle: Operation<RevokeHandle, boolean> = plainOperation(
   "revokeHandle",
   {
     key: (input: RevokeHandle) => input.process,
@@ -98,7 +98,7 @@ export interface TransferHandles {
  * @throws HoldfastError `HANDLE_NOT_GRANTED`, `PROCESS_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
 export const transferHandles: Operation<TransferHandles, SessionScope> =
-  storeOperation("transferHandles", {
+  plainOperation("transferHandles", {
     key: (input: TransferHandles) => input.from.session.id,
     *one({ from, to, processes }) {
       const roots = yield* lockedProcesses(processes);

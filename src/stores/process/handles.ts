@@ -14,9 +14,9 @@ import {
   keyPlace,
   nextCursor,
 } from "../cursor.ts";
-import type { Page, PageOptions } from "../paging.ts";
+import type { Page, PageOptions } from "../list.ts";
 import { checkedLimit, pageNames } from "../paging.ts";
-import type { ProcessSurroundings } from "./environment.ts";
+import type { ProcessSurroundings } from "./context.ts";
 import { grantHandle, revokeHandle, transferHandles } from "./grant.ts";
 import type { ProcessHandleDescriptor } from "./grant.ts";
 import { listGrants, listHandles, readGrant } from "./read-grants.ts";

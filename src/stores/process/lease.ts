@@ -25,7 +25,7 @@ import { coreTypes } from "../../model/process-event-type.ts";
 import type { ProcessId } from "../../model/process-id.ts";
 import { registryKeys } from "../../model/process-replay-key.ts";
 import { hasUsedAttempts } from "../../model/process.ts";
-import { announce, storeOperation } from "../../sql/operation.ts";
+import { announce, plainOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { readingOf } from "../lease/renew.ts";
 import type { LeaseReading } from "../lease/renew.ts";
@@ -70,7 +70,7 @@ export interface ClaimProcess {
  * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_TERMINAL`
  */
 export const claimProcess: Operation<ClaimProcess, ProcessLeaseOutcome> =
-  storeOperation("claimProcess", {
+  plainOperation("claimProcess", {
     key: (input: ClaimProcess) => input.process,
     *one({ process, owner, token, now: clock, ttlMs, death }) {
       const root = yield* lockedProcess(process);
@@ -119,7 +119,7 @@ export type ProcessRenewal =
 
 /** Extends a lease; one that is found to have run out is ended for good. @throws HoldfastError `PROCESS_NOT_FOUND` */
 export const renewProcessLease: Operation<RenewProcessLease, ProcessRenewal> =
-  storeOperation("renewProcessLease", {
+  plainOperation("renewProcessLease", {
     key: (input: RenewProcessLease) => input.process,
     *one({ process, fence, now: clock, ttlMs }) {
       const root = yield* lockedProcess(process);
@@ -145,7 +145,7 @@ export interface ReleaseProcessLease {
 
 /** Gives a lease back; false, and no error, when it was no longer held. @throws HoldfastError `PROCESS_NOT_FOUND` */
 export const releaseProcessLease: Operation<ReleaseProcessLease, boolean> =
-  storeOperation("releaseProcessLease", {
+  plainOperation("releaseProcessLease", {
     key: (input: ReleaseProcessLease) => input.process,
     *one({ process, fence }) {
       const root = yield* lockedProcess(process);
@@ -162,7 +162,7 @@ export const releaseProcessLease: Operation<ReleaseProcessLease, boolean> =
 export const readProcessLease: Operation<
   { readonly process: ProcessId; readonly now: number },
   LeaseReading & { readonly key: number }
-> = storeOperation("readProcessLease", {
+> = plainOperation("readProcessLease", {
   key: (input: { readonly process: ProcessId; readonly now: number }) =>
     input.process,
   *one({ process, now }) {
@@ -183,7 +183,7 @@ export interface StartProcess {
  *
  * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_TERMINAL`, `PROCESS_LEASE_LOST`, `PROCESS_ATTEMPTS_USED`
  */
-export const startProcess: Operation<StartProcess, number> = storeOperation(
+export const startProcess: Operation<StartProcess, number> = plainOperation(
   "startProcess",
   {
     key: (input: StartProcess) => input.process,

@@ -21,12 +21,12 @@ import type { LeaseKeeper } from "../lease/keeper.ts";
 import { provenDeath } from "../lease/wait.ts";
 import { nextCursor, textPlace } from "../cursor.ts";
 import { checkedLimit } from "../paging.ts";
-import type { Page, PageOptions } from "../paging.ts";
+import type { Page, PageOptions } from "../list.ts";
 import { abandonProcess } from "./abandon.ts";
 import { eventPayload } from "./append-event.ts";
 import { appendedView, checkedReason } from "./commands.ts";
 import type { AppendedProcessEventView } from "./commands.ts";
-import type { ProcessSurroundings } from "./environment.ts";
+import type { ProcessSurroundings } from "./context.ts";
 import { fenced, recordEnds } from "./expire.ts";
 import {
   claimProcess,

@@ -2,7 +2,7 @@ import { HoldfastError } from "../../model/errors.ts";
 import { excerpt } from "../../model/excerpt.ts";
 import type { ProcessStatus, ProcessSummary } from "../../model/process.ts";
 import { checkedFilterText } from "../../model/shape.ts";
-import { rows, storeOperation } from "../../sql/operation.ts";
+import { rows, plainOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Statement } from "../../sql/statement.ts";
@@ -39,7 +39,7 @@ export interface StoredProcessPage {
 
 /** Processes in the order of their ids. */
 export const listProcesses: Operation<ListProcesses, StoredProcessPage> =
-  storeOperation("listProcesses", {
+  plainOperation("listProcesses", {
     key: () => "",
     *one({ filter, after, limit }) {
       const found = yield* rows<SummaryRow>(sql`

@@ -5,7 +5,7 @@ import { parseProcessId } from "../../model/process-id.ts";
 import { registrationIdentity } from "../../model/process-registration.ts";
 import type { ProcessDisposition } from "../../model/process.ts";
 import { checkedText, givenObject, optionalText } from "../../model/shape.ts";
-import type { ProcessCodec } from "./environment.ts";
+import type { ProcessCodec } from "./context.ts";
 import type { NewProcess } from "./register.ts";
 import { namedParts, scopeNamed } from "./scope.ts";
 import type { SessionScopeName } from "./scope.ts";

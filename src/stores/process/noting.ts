@@ -5,7 +5,7 @@ import { checkedCount, checkedText, givenObject } from "../../model/shape.ts";
 import { eventPayload } from "./append-event.ts";
 import { checkedSignal, fencedOptions } from "./commands.ts";
 import type { ProcessFenceOptions } from "./commands.ts";
-import type { ProcessSurroundings } from "./environment.ts";
+import type { ProcessSurroundings } from "./context.ts";
 import { fenced } from "./expire.ts";
 import { setExternalRef } from "./external-ref.ts";
 import { clearWait, setWait } from "./wait-state.ts";

@@ -1,8 +1,8 @@
 import { coreTypes } from "../../model/process-event-type.ts";
-import { row, rows, run, storeOperation } from "../../sql/operation.ts";
+import { row, rows, run, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import { unlinkProcess } from "../execution/spawned.ts";
+import { unlinkProcess } from "../execution/log/spawned.ts";
 import { appendToProcess } from "./append-to.ts";
 import { lockedProcessByKey } from "./process-row.ts";
 
@@ -22,7 +22,7 @@ export interface PrunablePlace {
 
 /** Ended processes, the longest ended first. */
 export const prunableProcesses: Operation<Prunable, readonly PrunablePlace[]> =
-  storeOperation("prunableProcesses", {
+  plainOperation("prunableProcesses", {
     key: () => "",
     *one({ endedUntil, after, limit }) {
       const { endedAt, key } = after ?? { endedAt: -1, key: 0 };
@@ -38,7 +38,7 @@ export const prunableProcesses: Operation<Prunable, readonly PrunablePlace[]> =
 export const nextBeingPruned: Operation<
   { readonly after: number },
   { readonly key: number; readonly id: string } | undefined
-> = storeOperation("nextBeingPruned", {
+> = plainOperation("nextBeingPruned", {
   key: () => "",
   *one({ after }: { readonly after: number }) {
     return yield* row<{ readonly key: number; readonly id: string }>(sql`
@@ -66,7 +66,7 @@ export interface PrunedSlice {
  *
  * @throws HoldfastError `CORRUPT_ROW`
  */
-export const pruneSlice: Operation<PruneSlice, PrunedSlice> = storeOperation(
+export const pruneSlice: Operation<PruneSlice, PrunedSlice> = plainOperation(
   "pruneProcessSlice",
   {
     key: (input: PruneSlice) => String(input.process),

@@ -10,7 +10,7 @@ import {
 import { isDamage } from "../damage.ts";
 import type { Damaged } from "../damage.ts";
 import { checkedRowsPerSlice } from "../slices.ts";
-import type { ProcessSurroundings } from "./environment.ts";
+import type { ProcessSurroundings } from "./context.ts";
 import { nextBeingPruned, prunableProcesses, pruneSlice } from "./prune.ts";
 import type { PrunablePlace, PrunedSlice } from "./prune.ts";
 

@@ -1,7 +1,7 @@
 import type { ProcessId } from "../../model/process-id.ts";
 import type { ProcessSummary, SessionScope } from "../../model/process.ts";
 import type { SessionId } from "../../model/session-id.ts";
-import { row, rows, storeOperation } from "../../sql/operation.ts";
+import { row, rows, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { sift } from "../damage.ts";
@@ -48,7 +48,7 @@ export interface ReadGrant {
 }
 
 /** Whether a session, or one frame of it, has a handle. @throws HoldfastError `PROCESS_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED` */
-export const readGrant: Operation<ReadGrant, boolean> = storeOperation(
+export const readGrant: Operation<ReadGrant, boolean> = plainOperation(
   "readGrant",
   {
     key: (input: ReadGrant) => input.process,
@@ -84,7 +84,7 @@ export interface StoredGrantPage {
 
 /** Who has handles of a process, by session and frame. @throws HoldfastError `PROCESS_NOT_FOUND` */
 export const listGrants: Operation<ListGrants, StoredGrantPage> =
-  storeOperation("listGrants", {
+  plainOperation("listGrants", {
     key: (input: ListGrants) => input.process,
     *one({ process, after, limit }) {
       const { key } = yield* foundProcess(process);
@@ -136,7 +136,7 @@ export interface StoredHandlePage {
 
 /** The handles of a session, or of one frame of it, in the order in which their processes were registered. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
 export const listHandles: Operation<ListHandles, StoredHandlePage> =
-  storeOperation("listHandles", {
+  plainOperation("listHandles", {
     key: (input: ListHandles) => input.scope.session.id,
     *one({ scope, isLive, after, limit }) {
       const held = yield* livingScope(scope);

@@ -3,11 +3,11 @@ import { corruptRow } from "../../model/corrupt-row.ts";
 import { processPruned } from "../../model/process-errors.ts";
 import type { ProcessId } from "../../model/process-id.ts";
 import type { ProcessRecord } from "../../model/process.ts";
-import { row, rows, storeOperation } from "../../sql/operation.ts";
+import { row, rows, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import { readResult } from "../execution/read.ts";
-import { pageCharactersMax } from "../execution/history.ts";
+import { readResult } from "../execution/read/read.ts";
+import { pageCharactersMax } from "../execution/lock/history.ts";
 import { ReadBudget, readWithin } from "../read-budget.ts";
 import { sift } from "../damage.ts";
 import type { Damaged } from "../damage.ts";
@@ -20,7 +20,7 @@ import type { ProcessRoot, ProcessRow } from "./process-row.ts";
 export const readProcess: Operation<
   { readonly process: ProcessId },
   ProcessRecord<Encoded> | undefined
-> = storeOperation("readProcess", {
+> = plainOperation("readProcess", {
   key: (input: { readonly process: ProcessId }) => input.process,
   *one({ process }) {
     const found = yield* row<ProcessRow>(sql`
@@ -48,7 +48,7 @@ export interface StoredEventPage {
 
 /** Events behind a cursor, in order. Large ones make short pages. @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED` */
 export const readEvents: Operation<ReadEvents, StoredEventPage> =
-  storeOperation("readProcessEvents", {
+  plainOperation("readProcessEvents", {
     key: (input: ReadEvents) => input.process,
     *one({ process, after, type, isWake, limit }) {
       const { key, id } = yield* unprunedProcess(process);
@@ -99,7 +99,7 @@ export interface RecentEvents {
 export const recentEvents: Operation<
   RecentEvents,
   Omit<StoredEventPage, "next">
-> = storeOperation("recentProcessEvents", {
+> = plainOperation("recentProcessEvents", {
   key: (input: RecentEvents) => input.process,
   *one({ process, limit }) {
     const { key, id } = yield* unprunedProcess(process);
@@ -127,7 +127,7 @@ export interface CountEvents {
 }
 
 /** How many events of a type there are up to a number. @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED` */
-export const countEvents: Operation<CountEvents, number> = storeOperation(
+export const countEvents: Operation<CountEvents, number> = plainOperation(
   "countProcessEvents",
   {
     key: (input: CountEvents) => input.process,
@@ -149,7 +149,7 @@ export interface ReadSignal {
 
 /** The n-th signal of a type; undefined when it has not come yet. @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `CORRUPT_ROW` */
 export const readSignal: Operation<ReadSignal, StoredProcessEvent | undefined> =
-  storeOperation("readProcessSignal", {
+  plainOperation("readProcessSignal", {
     key: (input: ReadSignal) => input.process,
     *one({ process, type, ordinal }) {
       const { key, id } = yield* unprunedProcess(process);
@@ -170,7 +170,7 @@ export interface StoredEnd {
 export const readEnd: Operation<
   { readonly process: ProcessId },
   StoredEnd | undefined
-> = storeOperation("readProcessEnd", {
+> = plainOperation("readProcessEnd", {
   key: (input: { readonly process: ProcessId }) => input.process,
   *one({ process }) {
     const { key, id, state, row: root } = yield* unprunedProcess(process);

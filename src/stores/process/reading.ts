@@ -11,9 +11,9 @@ import type { WaitOptions } from "../../sql/database.ts";
 import { withValues } from "../damage.ts";
 import type { Damaged } from "../damage.ts";
 import { nextCursor, textPlace } from "../cursor.ts";
-import type { Page, PageOptions } from "../paging.ts";
+import type { Page, PageOptions } from "../list.ts";
 import { checkedLimit } from "../paging.ts";
-import type { ProcessSurroundings } from "./environment.ts";
+import type { ProcessSurroundings } from "./context.ts";
 import { checkedFilter, listProcesses } from "./list.ts";
 import type { ProcessFilter } from "./list.ts";
 import {

@@ -18,7 +18,7 @@ import type {
   SessionScope,
 } from "../../model/process.ts";
 import { lockRow } from "../../sql/dialect.ts";
-import { announce, row, storeOperation } from "../../sql/operation.ts";
+import { announce, row, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { insertEvent } from "./event-row.ts";
@@ -67,7 +67,7 @@ export interface RegisteredProcess<Value = Encoded> {
  *   `SESSION_NOT_FOUND` or `SESSION_DELETED` for its wake target.
  */
 export const registerProcess: Operation<NewProcess, RegisteredProcess> =
-  storeOperation("registerProcess", {
+  plainOperation("registerProcess", {
     snapshotSafe: true,
     key: (input: NewProcess) => input.id,
     one: (input) => registeredAs(input, undefined),

@@ -1,7 +1,7 @@
 import { coreTypes } from "../../model/process-event-type.ts";
 import type { ProcessId } from "../../model/process-id.ts";
 import { lockRow } from "../../sql/dialect.ts";
-import { row, rows, run, storeOperation } from "../../sql/operation.ts";
+import { row, rows, run, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { isDamage } from "../damage.ts";
@@ -36,7 +36,7 @@ export interface ForgottenProcesses {
  * one to be woken: at most about so many rows. Nothing is cancelled.
  */
 export const forgetProcesses: Operation<ForgetProcesses, ForgottenProcesses> =
-  storeOperation("forgetProcesses", {
+  plainOperation("forgetProcesses", {
     key: (input: ForgetProcesses) => String(input.session),
     *one({ session, at, rowsMax }) {
       const root = yield* sessionByKey(session);

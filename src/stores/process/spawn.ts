@@ -1,10 +1,10 @@
 import type { ExecutionId } from "../../model/execution-id.ts";
 import { processConflict } from "../../model/process-errors.ts";
-import { storeOperation } from "../../sql/operation.ts";
+import { plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
-import { createExecution } from "../execution/create.ts";
-import type { NewExecution } from "../execution/create.ts";
-import { linkProcess, standingForProcess } from "../execution/spawned.ts";
+import { createExecution } from "../execution/log/create.ts";
+import type { NewExecution } from "../execution/log/create.ts";
+import { linkProcess, standingForProcess } from "../execution/log/spawned.ts";
 import { endProcessOf } from "./execution-end.ts";
 import type { EndWakes, EndedExecution } from "./execution-end.ts";
 import { grantHandle } from "./grant.ts";
@@ -36,7 +36,7 @@ export interface SpawnedProcess extends RegisteredProcess {
  * @throws HoldfastError those of `createExecution`, `registerProcess` and `grantHandle`
  */
 export const spawnProcess: Operation<SpawnProcess, SpawnedProcess> =
-  storeOperation("spawnProcess", {
+  plainOperation("spawnProcess", {
     snapshotSafe: true,
     key: (input: SpawnProcess) => input.process.id,
     *one({ execution, process, endWakes, grants }) {

@@ -5,7 +5,7 @@ import { isOutput, outputOfResult } from "../../model/process-output.ts";
 import type { ProcessEnd, ProcessOutput } from "../../model/process-output.ts";
 import type { ProcessRecord, ProcessWake } from "../../model/process.ts";
 import { isResult } from "../../model/result.ts";
-import type { ProcessCodec } from "./environment.ts";
+import type { ProcessCodec } from "./context.ts";
 import type { StoredProcessEvent } from "./event-row.ts";
 import type { StoredEnd } from "./read.ts";
 

@@ -10,7 +10,7 @@ import { coreTypes } from "../../model/process-event-type.ts";
 import type { ProcessId } from "../../model/process-id.ts";
 import { signalType, waitKey } from "../../model/process.ts";
 import type { ProcessWait } from "../../model/process.ts";
-import { storeOperation } from "../../sql/operation.ts";
+import { plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { appendToProcess } from "./append-to.ts";
 import { assertProcessFence, assertUnattended } from "./fence.ts";
@@ -32,7 +32,7 @@ export interface SetWait {
  * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`,
  *   `PROCESS_TERMINAL`, `EVENT_TYPE_UNDECLARED`, `PROCESS_LEASED`, `PROCESS_LEASE_LOST`
  */
-export const setWait: Operation<SetWait, ProcessWait> = storeOperation(
+export const setWait: Operation<SetWait, ProcessWait> = plainOperation(
   "setProcessWait",
   {
     key: (input: SetWait) => input.process,
@@ -69,7 +69,7 @@ export interface ClearWait {
 }
 
 /** Records that a process goes on; false when it did not wait. @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_LEASED`, `PROCESS_LEASE_LOST` */
-export const clearWait: Operation<ClearWait, boolean> = storeOperation(
+export const clearWait: Operation<ClearWait, boolean> = plainOperation(
   "clearProcessWait",
   {
     key: (input: ClearWait) => input.process,

@@ -9,10 +9,10 @@ import {
   optionsOf,
 } from "../../model/shape.ts";
 import type { WaitOptions } from "../../sql/database.ts";
-import { waitUntil } from "../wait-until.ts";
+import { waitUntil } from "../wait.ts";
 import { givenWait, waitNames } from "../given.ts";
 import { checkedSignal } from "./commands.ts";
-import type { ProcessSurroundings } from "./environment.ts";
+import type { ProcessSurroundings } from "./context.ts";
 import { readEnd, readEvents, readSignal } from "./read.ts";
 import { processEnded, processEvent } from "./topics.ts";
 import { eventView, outputView } from "./views.ts";

@@ -1,7 +1,7 @@
 import { corruptRow } from "../../model/corrupt-row.ts";
 import type { ProcessSummary } from "../../model/process.ts";
 import type { OwnerId } from "../../model/prefixed-id.ts";
-import { rows, storeOperation } from "../../sql/operation.ts";
+import { rows, plainOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { sift } from "../damage.ts";
@@ -49,7 +49,7 @@ interface RunningRow extends SummaryRow {
 }
 
 /** Running processes by id, with those who work on them. What runs as an execution has its own workers. */
-export const listRunning: Operation<ListRunning, RunningPage> = storeOperation(
+export const listRunning: Operation<ListRunning, RunningPage> = plainOperation(
   "listRunningProcesses",
   {
     key: () => "",

@@ -1,20 +1,40 @@
 import { instantOf } from "../../model/clock.ts";
-import type { Now } from "../../model/clock.ts";
+import { checkedText } from "../../model/shape.ts";
+import type { WaitOptions } from "../../sql/database.ts";
 import { announce, storeOperation } from "../../sql/operation.ts";
-import type { Operation } from "../../sql/operation.ts";
+import type { StoreOperation } from "../../sql/operation.ts";
+import { undamaged } from "../damage.ts";
 import { liveFence } from "../lease/fence.ts";
+import { onlyWait } from "../method.ts";
+import type { Call } from "../method.ts";
+import { sessionNamed } from "../session/session-name.ts";
+import type { SessionName } from "../session/session-name.ts";
 import { lockedSession } from "../session/session-row.ts";
 import type { SessionRef } from "../session/session-row.ts";
 import { isClaimed, withItems } from "./batch-row.ts";
 import type { QueueBatch } from "./batch-row.ts";
 import { batchesById } from "./claim.ts";
 import { removeBatches } from "./complete.ts";
+import { readItem } from "./context.ts";
+import type { QueueContext } from "./context.ts";
 import { queueWork } from "./topics.ts";
 
-export interface CancelBatch {
+interface CancelBatch {
   readonly session: SessionRef;
   readonly id: string;
-  readonly now: Now;
+}
+
+export function givenCancel(
+  _: QueueContext,
+  session: SessionName,
+  id: string,
+  wait?: WaitOptions,
+): Call<CancelBatch> {
+  const input = {
+    session: sessionNamed(session),
+    id: checkedText("The id of a batch", id),
+  };
+  return { input, wait: onlyWait(wait) };
 }
 
 /**
@@ -23,18 +43,36 @@ export interface CancelBatch {
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
-export const cancelBatch: Operation<CancelBatch, QueueBatch | undefined> =
-  storeOperation("cancelBatch", {
-    key: (input: CancelBatch) => input.session.id,
-    *one({ session: ref, id, now: tell }) {
-      const session = yield* lockedSession(ref);
-      const now = instantOf(tell);
-      const [found] = yield* batchesById(session.key, [id]);
-      if (found === undefined) return undefined;
-      if (isClaimed(found, yield* liveFence(session, now))) return undefined;
-      const [batch] = yield* withItems([found]);
-      yield* removeBatches(session.key, [found], now);
-      yield* announce(queueWork, session.id);
-      return batch;
-    },
-  });
+export const cancelBatch: StoreOperation<
+  QueueContext,
+  CancelBatch,
+  QueueBatch | undefined
+> = storeOperation("cancelBatch", {
+  key: (input: CancelBatch) => input.session.id,
+  *one({ clock }: QueueContext, { session: ref, id }) {
+    const session = yield* lockedSession(ref);
+    const now = instantOf(() => clock.now());
+    const [found] = yield* batchesById(session.key, [id]);
+    if (found === undefined) return undefined;
+    if (isClaimed(found, yield* liveFence(session, now))) return undefined;
+    const [batch] = yield* withItems([found]);
+    yield* removeBatches(session.key, [found], now);
+    yield* announce(queueWork, session.id);
+    return batch;
+  },
+});
+
+/** Items that cannot be read are left out: the batch is gone, and its caller wants the rest. */
+export function shownCancelled(
+  context: QueueContext,
+  batch: QueueBatch | undefined,
+): QueueBatch<unknown> | undefined {
+  return (
+    batch && {
+      ...batch,
+      items: batch.items.flatMap(
+        (item) => undamaged(() => readItem(context, item)) ?? [],
+      ),
+    }
+  );
+}

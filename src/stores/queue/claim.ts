@@ -7,7 +7,7 @@ import { commandPrefix, turnPrefix } from "../../model/queue.ts";
 import type { Boundary } from "../../model/queue.ts";
 import { isSameToken } from "../../model/token.ts";
 import { integersOf, keysOf, textsOf } from "../../sql/dialect.ts";
-import { announce, rows, run, storeOperation } from "../../sql/operation.ts";
+import { announce, rows, run, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { assertFence } from "../lease/fence.ts";
@@ -61,7 +61,7 @@ export interface QueueClaimRef {
  * @throws HoldfastError `LEASE_LOST`, `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
 export const claimWork: Operation<ClaimWork, ClaimedWork | undefined> =
-  storeOperation("claimWork", {
+  plainOperation("claimWork", {
     key: (input: ClaimWork) => input.session.id,
     *one({ session: ref, fence, want, claim, mayBeRepeated, now: tell }) {
       const limit = limitOf(want);
@@ -165,7 +165,7 @@ export interface AbandonClaim {
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
-export const abandonClaim: Operation<AbandonClaim, number> = storeOperation(
+export const abandonClaim: Operation<AbandonClaim, number> = plainOperation(
   "abandonClaim",
   {
     key: (input: AbandonClaim) => input.session.id,

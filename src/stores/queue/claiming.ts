@@ -17,8 +17,8 @@ import {
 import { abandonClaim, claimWork } from "./claim.ts";
 import type { ClaimedWork, QueueClaimRef, WantedWork } from "./claim.ts";
 import { completeWithoutCommit } from "./complete.ts";
-import { readBatch } from "./environment.ts";
-import type { QueueSurroundings } from "./environment.ts";
+import { readBatch } from "./context.ts";
+import type { QueueContext } from "./context.ts";
 import { waitForWork } from "./wait.ts";
 
 export interface ClaimKey {
@@ -77,7 +77,7 @@ export interface QueueClaims {
   ): Promise<void>;
 }
 
-export function queueClaims(around: QueueSurroundings): QueueClaims {
+export function queueClaims(around: QueueContext): QueueClaims {
   const { database } = around;
   const claimed = (
     lease: Lease,
@@ -136,12 +136,12 @@ function shownBy(given: Lease): { session: Lease["session"]; fence: Lease } {
 }
 
 async function claimReadable(
-  around: QueueSurroundings,
+  around: QueueContext,
   lease: Lease,
   want: WantedWork,
   options?: WaitOptions & ClaimKey,
 ): Promise<ClaimedWork<unknown> | undefined> {
-  const { database, codec } = around;
+  const { database } = around;
   const shown = shownBy(lease);
   const { key } = optionsOf(options);
   const claim = tokenOf(around, lease, key);
@@ -155,7 +155,7 @@ async function claimReadable(
   );
   if (work === undefined) return undefined;
   try {
-    const batches = work.batches.map((batch) => readBatch(codec, batch));
+    const batches = work.batches.map((batch) => readBatch(around, batch));
     return { ...work, batches };
   } catch (error) {
     // Else it would stay claimed by somebody who never got it.
@@ -166,7 +166,7 @@ async function claimReadable(
 
 /** Nobody but the holder of the lease can know it, whatever key it was made from. */
 function tokenOf(
-  { database, entropy }: QueueSurroundings,
+  { database, entropy }: QueueContext,
   lease: Lease,
   key: string | undefined,
 ): string {
@@ -181,7 +181,7 @@ const attemptsMax = 3;
 
 /** Tries more than once. What stays claimed even so is free with the end of the lease. */
 async function givenBack(
-  { database }: QueueSurroundings,
+  { database }: QueueContext,
   { session }: Lease,
   claim: QueueClaimRef,
 ): Promise<void> {

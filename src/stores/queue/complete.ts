@@ -4,7 +4,7 @@ import { HoldfastError } from "../../model/errors.ts";
 import type { LeaseFence } from "../../model/lease.ts";
 import type { SessionId } from "../../model/session-id.ts";
 import { integersOf } from "../../sql/dialect.ts";
-import { announce, run, storeOperation } from "../../sql/operation.ts";
+import { announce, run, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { assertFence } from "../lease/fence.ts";
@@ -108,7 +108,7 @@ export interface CompleteWithoutCommit {
  * under the same lease are remembered.
  */
 export const completeWithoutCommit: Operation<CompleteWithoutCommit, void> =
-  storeOperation("completeWithoutCommit", {
+  plainOperation("completeWithoutCommit", {
     key: (input: CompleteWithoutCommit) => input.session.id,
     *one({ session: ref, fence, claims, now: tell }) {
       const session = yield* lockedSession(ref);

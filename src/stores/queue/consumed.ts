@@ -1,4 +1,4 @@
-import { row, run, storeOperation } from "../../sql/operation.ts";
+import { row, run, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { BatchRow, QueueSource } from "./batch-row.ts";
@@ -50,7 +50,7 @@ export interface PurgeConsumed {
 }
 
 /** Forgets a slice of the oldest source keys; fewer than asked for means that no more are old enough. */
-export const purgeConsumed: Operation<PurgeConsumed, number> = storeOperation(
+export const purgeConsumed: Operation<PurgeConsumed, number> = plainOperation(
   "purgeConsumed",
   {
     key: () => "",

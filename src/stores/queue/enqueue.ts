@@ -1,14 +1,50 @@
+import { instantOf } from "../../model/clock.ts";
 import type { Encoded } from "../../model/encoded.ts";
-import type { QueuePolicy } from "../../model/queue.ts";
+import { checkedPolicy, classOf } from "../../model/queue.ts";
+import type {
+  Delivery,
+  QueueItemDraft,
+  QueuePolicy,
+  Slot,
+} from "../../model/queue.ts";
+import {
+  checkedCount,
+  checkedInstant,
+  checkedText,
+  draftOf,
+} from "../../model/shape.ts";
+import { newToken } from "../../model/token.ts";
+import type { WaitOptions } from "../../sql/database.ts";
 import { announce, row, run, storeOperation } from "../../sql/operation.ts";
-import type { Operation, Tx } from "../../sql/operation.ts";
+import type { StoreOperation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
+import { onlyWait } from "../method.ts";
+import type { Call } from "../method.ts";
+import { sessionNamed } from "../session/session-name.ts";
+import type { SessionName } from "../session/session-name.ts";
 import { lockedSession } from "../session/session-row.ts";
 import type { SessionRef, SessionRoot } from "../session/session-row.ts";
 import { batchColumns, itemId, withItems } from "./batch-row.ts";
 import type { BatchRow, QueueBatch, QueueSource } from "./batch-row.ts";
+import { readBatch } from "./context.ts";
+import type { QueueContext } from "./context.ts";
 import { wasConsumed } from "./consumed.ts";
 import { queueWork } from "./topics.ts";
+
+/** What goes into a queue together. */
+export interface BatchDraft {
+  /** 1 to 256 of one class. */
+  readonly items: readonly QueueItemDraft[];
+  /** Enqueuing twice from one source is enqueuing once, also after the batch was consumed. */
+  readonly source?: QueueSource;
+  /** Defaults to `earliestSafeBoundary`. */
+  readonly delivery?: Delivery;
+  /** Defaults to `exclusive`. */
+  readonly slot?: Slot;
+  readonly mergeKey?: string;
+  /** Not before this instant, in milliseconds since 1970. */
+  readonly availableAt?: number;
+}
 
 export interface EnqueueBatch {
   readonly session: SessionRef;
@@ -22,11 +58,68 @@ export interface EnqueueBatch {
     readonly kind: string;
     readonly payload: Encoded;
   }[];
-  readonly now: number;
+  /** When it was enqueued. */
+  readonly at: number;
   /** Joins a batch of the same key that nobody has claimed, instead of being queued itself. */
   readonly dedupeKey?: string | null;
-  /** Source keys that were consumed at this instant or before are forgotten. */
-  readonly forgottenUntil: number;
+}
+
+/** @throws HoldfastError `BATCH_INVALID`, `NAME_INVALID`, `OPTION_INVALID`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE` */
+export function givenEnqueue(
+  { clock, entropy, encode }: QueueContext,
+  session: SessionName,
+  draft: BatchDraft,
+  wait?: WaitOptions,
+): Call<EnqueueBatch> {
+  const {
+    items,
+    source,
+    mergeKey,
+    availableAt = 0,
+    ...policy
+  } = draftOf("the batch", draft, [
+    "items",
+    "source",
+    "delivery",
+    "slot",
+    "mergeKey",
+    "availableAt",
+  ]);
+  const { delivery = "earliestSafeBoundary", slot = "exclusive" } = policy;
+  const input = {
+    session: sessionNamed(session),
+    id: `batch_${newToken(entropy)}`,
+    source: source === undefined ? null : checkedSource(source),
+    policy: checkedPolicy({
+      class: classOf(items),
+      delivery,
+      slot,
+      mergeKey:
+        mergeKey === undefined ? null : checkedText("A merge key", mergeKey),
+    }),
+    availableAt: checkedInstant("availableAt", availableAt),
+    items: items.map(({ kind, payload }) => ({
+      kind: checkedText("The kind of an item", kind),
+      payload: encode(payload),
+    })),
+    at: instantOf(() => clock.now()),
+  };
+  return { input, wait: onlyWait(wait) };
+}
+
+const sourceKeyCharactersMax = 512;
+
+function checkedSource(source: QueueSource): QueueSource {
+  if (typeof source === "string")
+    return checkedText("A source key", source, sourceKeyCharactersMax);
+  const { process, sequence } = draftOf("source", source, [
+    "process",
+    "sequence",
+  ]);
+  return {
+    process: checkedText("A process", process, sourceKeyCharactersMax),
+    sequence: checkedCount("A sequence", sequence),
+  };
 }
 
 type WakeSource = Exclude<QueueSource, string>;
@@ -46,27 +139,39 @@ export type EnqueueOutcome<P = Encoded> =
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
-export const enqueueBatch: Operation<EnqueueBatch, EnqueueOutcome> =
-  storeOperation("enqueueBatch", {
-    snapshotSafe: true,
-    key: (input: EnqueueBatch) => input.session.id,
-    *one(input) {
-      const session = yield* lockedSession(input.session);
-      const { source } = input;
-      if (source !== null) {
-        const [batch] = yield* withItems(
-          yield* queuedFrom(session.key, source),
-        );
-        if (batch !== undefined) return { kind: "duplicate", batch };
-        if (yield* wasConsumed(session.key, source, input.forgottenUntil))
-          return { kind: "consumed" };
-      }
-      return (
-        (yield* joinedBatch(session, input)) ??
-        (yield* queuedBatch(session, input))
-      );
-    },
-  });
+export const enqueueBatch: StoreOperation<
+  QueueContext,
+  EnqueueBatch,
+  EnqueueOutcome
+> = storeOperation("enqueueBatch", {
+  snapshotSafe: true,
+  key: (input: EnqueueBatch) => input.session.id,
+  *one({ clock, memoryMs }: QueueContext, input) {
+    const session = yield* lockedSession(input.session);
+    const { source } = input;
+    if (source !== null) {
+      const [batch] = yield* withItems(yield* queuedFrom(session.key, source));
+      if (batch !== undefined) return { kind: "duplicate", batch };
+      const forgottenUntil = clock.now() - memoryMs;
+      if (yield* wasConsumed(session.key, source, forgottenUntil))
+        return { kind: "consumed" };
+    }
+    return (
+      (yield* joinedBatch(session, input)) ??
+      (yield* queuedBatch(session, input))
+    );
+  },
+});
+
+/** @throws HoldfastError `CORRUPT_ROW` when the batch that was queued before cannot be read. */
+export function shownEnqueued(
+  context: QueueContext,
+  outcome: EnqueueOutcome,
+): EnqueueOutcome<unknown> {
+  return outcome.kind === "consumed"
+    ? outcome
+    : { ...outcome, batch: readBatch(context, outcome.batch) };
+}
 
 /** What becomes of a batch that is not known yet. */
 export type NewlyEnqueued = Extract<
@@ -144,14 +249,14 @@ function* waitingUnder(
 }
 
 function* insertBatch(session: number, input: EnqueueBatch): Tx<QueueBatch> {
-  const { id, source, policy, availableAt, items, now } = input;
+  const { id, source, policy, availableAt, items, at } = input;
   const wake = typeof source === "object" ? source : null;
   const inserted = yield* row<{ readonly key: number }>(sql`
     INSERT INTO holdfast_queue_batch
       (id, session, source_key, process, sequence, dedupe_key, class, delivery, slot, merge_key, available_at, enqueued_at)
     VALUES (${id}, ${session}, ${typeof source === "string" ? source : null},
       ${wake?.process ?? null}, ${wake?.sequence ?? null}, ${input.dedupeKey ?? null},
-      ${policy.class}, ${policy.delivery}, ${policy.slot}, ${policy.mergeKey}, ${availableAt}, ${now})
+      ${policy.class}, ${policy.delivery}, ${policy.slot}, ${policy.mergeKey}, ${availableAt}, ${at})
     RETURNING key`);
   const order = inserted?.key ?? 0;
   for (const [ordinal, { kind, payload }] of items.entries())
@@ -164,7 +269,7 @@ function* insertBatch(session: number, input: EnqueueBatch): Tx<QueueBatch> {
     order,
     source,
     availableAt,
-    enqueuedAt: now,
+    enqueuedAt: at,
     items: items.map((item, ordinal) => ({ id: itemId(id, ordinal), ...item })),
   };
 }

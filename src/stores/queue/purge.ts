@@ -1,25 +1,26 @@
-import type { Duration } from "../../model/durations.ts";
 import type { Database } from "../../sql/database.ts";
-import { forgottenInSlices } from "../slices.ts";
+import { sweep } from "../removal.ts";
+import type { SweepOptions } from "../removal.ts";
 import { purgeConsumed } from "./consumed.ts";
 
-/** How long the source key of a batch that has left the queue is remembered. */
-export const sourceKeyMemoryUnlessTold: Duration = "30 days";
-
-interface PurgeSlices {
-  /** Those that were consumed at this instant or before. */
-  readonly until: number;
-  readonly rowsMax: number;
-  readonly signal?: AbortSignal | undefined;
+/** What was purged. */
+export interface PurgeReport {
+  readonly sourceKeys: number;
 }
 
-/** Forgets old source keys of all queues, a slice per transaction; tells how many. */
+/** Forgets source keys of all queues that were consumed at an instant or before, a slice per transaction. */
 export async function purgeInSlices(
-  database: Database,
-  { until, rowsMax, signal }: PurgeSlices,
-): Promise<number> {
-  const slice = { until, rowsMax };
-  return forgottenInSlices(database, rowsMax, () =>
-    database.write(purgeConsumed, slice, { signal }),
-  );
+  context: { readonly database: Database },
+  until: number,
+  options: SweepOptions<PurgeReport> & { readonly rowsPerSlice: number },
+): Promise<PurgeReport> {
+  const { rowsPerSlice: rowsMax, signal } = options;
+  return sweep(context, options, async () => {
+    const sourceKeys = await context.database.write(
+      purgeConsumed,
+      { until, rowsMax },
+      { signal },
+    );
+    return { report: { sourceKeys }, isDone: sourceKeys < rowsMax };
+  });
 }

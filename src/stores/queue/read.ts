@@ -1,68 +1,95 @@
-import type { Encoded } from "../../model/encoded.ts";
 import { isPolicy } from "../../model/queue.ts";
 import { keysOf } from "../../sql/dialect.ts";
-import { rows, storeOperation } from "../../sql/operation.ts";
-import type { Operation } from "../../sql/operation.ts";
+import { rows } from "../../sql/operation.ts";
+import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { liveFence } from "../lease/fence.ts";
+import { list, pageOf, slicedByBytes } from "../list.ts";
+import type { List, PageOptions, Place, Slice, SliceBounds } from "../list.ts";
+import { sessionNamed } from "../session/session-name.ts";
+import type { SessionName } from "../session/session-name.ts";
 import { livingSession } from "../session/session-row.ts";
 import type { SessionRef } from "../session/session-row.ts";
-import { batchColumns, isClaimed, withItems } from "./batch-row.ts";
+import { batchColumns, isClaimed, policyOf, withItems } from "./batch-row.ts";
 import type { BatchRow, QueueBatch } from "./batch-row.ts";
+import { checkedState } from "./checks.ts";
+import { readBatch } from "./context.ts";
+import type { QueueContext } from "./context.ts";
 
-export interface ListQueue {
-  readonly session: SessionRef;
-  /** Pending is what nobody has claimed, or whose claim no longer counts. */
-  readonly state: "all" | "pending";
-  /** The `order` of the last batch of the page before; 0 for the first page. */
-  readonly after: number;
-  readonly limit: number;
-  readonly now: number;
+export interface ListQueueOptions extends PageOptions {
+  /** `pending` leaves out what somebody works on; defaults to `all`. */
+  readonly state?: "all" | "pending";
 }
 
-export interface ListedBatch<P = Encoded> extends QueueBatch<P> {
+export interface ListedBatch extends QueueBatch<unknown> {
   readonly isClaimed: boolean;
 }
 
-export interface QueuePage<P = Encoded> {
-  readonly items: readonly ListedBatch<P>[];
-  /** Rows that could not be read, and were passed over. */
-  readonly damaged: readonly { readonly table: string; readonly key: string }[];
-  /** Where to go on, when there are more. */
-  readonly next: number | undefined;
+interface QueueFilter {
+  readonly session: SessionRef;
+  readonly state: "all" | "pending";
 }
 
-/**
- * A page of a session's queue, in its order.
- *
- * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
- */
-export const listQueue: Operation<ListQueue, QueuePage> = storeOperation(
-  "listQueue",
-  {
-    key: (input: ListQueue) => input.session.id,
-    *one({ session: ref, state, after, limit, now }) {
-      const session = yield* livingSession(ref);
-      const fence = yield* liveFence(session, now);
-      const hidden = state === "pending" ? fence : -1;
-      const found = yield* rows<BatchRow>(sql`
-        SELECT ${batchColumns} FROM holdfast_queue_batch
-        WHERE ${keysOf(session.key, after)} AND (claim IS NULL OR claim_fence <> ${hidden})
-        ORDER BY session, key LIMIT ${limit + 1}`);
-      const page = found.slice(0, limit);
-      const readable = page.filter(isPolicy);
-      const batches = yield* withItems(readable);
-      return {
-        items: batches.map((batch, index) => {
-          const stored = readable[index];
-          const claimed = stored !== undefined && isClaimed(stored, fence);
-          return { ...batch, isClaimed: claimed };
-        }),
-        damaged: page
-          .filter((batch) => !isPolicy(batch))
-          .map(({ id }) => ({ table: "holdfast_queue_batch", key: id })),
-        next: found.length > limit ? page.at(-1)?.key : undefined,
-      };
-    },
+interface FoundBatch {
+  readonly row: BatchRow;
+  readonly batch: QueueBatch;
+  readonly isClaimed: boolean;
+}
+
+/** A session's queue, in its order. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
+export const queueList: List<
+  QueueContext,
+  [session: SessionName, options?: ListQueueOptions],
+  ListedBatch
+> = list("listQueue", {
+  table: "holdfast_queue_batch",
+  given(_: QueueContext, session: SessionName, options?: ListQueueOptions) {
+    const { filter, page } = pageOf(options, ["state"]);
+    const state = checkedState(filter.state);
+    return { filter: { session: sessionNamed(session), state }, page };
   },
-);
+  slice: queueSlice,
+  keyOf: ({ row }: FoundBatch) => row.id,
+  itemOf(context, { row, batch, isClaimed: claimed }) {
+    policyOf(row);
+    return { ...readBatch(context, batch), isClaimed: claimed };
+  },
+});
+
+function* queueSlice(
+  { clock }: QueueContext,
+  { session: ref, state }: QueueFilter,
+  bounds: SliceBounds,
+): Tx<Slice<FoundBatch>> {
+  const session = yield* livingSession(ref);
+  const fence = yield* liveFence(session, clock.now());
+  const hidden = state === "pending" ? fence : -1;
+  const next = (after: Place | undefined) => sql`
+    FROM holdfast_queue_batch b
+    WHERE ${keysOf(session.key, Number(after?.[0] ?? 0))} AND (claim IS NULL OR claim_fence <> ${hidden})
+    ORDER BY session, key`;
+  const slice = yield* slicedByBytes(
+    bounds,
+    ({ key }: BatchRow) => [key],
+    function* (after, count) {
+      const found = yield* rows<{ readonly bytes: number }>(sql`
+        SELECT (SELECT COALESCE(SUM(octet_length(i.payload)), 0) FROM holdfast_queue_item i WHERE i.batch = b.key) AS bytes
+        ${next(after)} LIMIT ${count}`);
+      return found.map(({ bytes }) => bytes);
+    },
+    function* (after, count) {
+      return yield* rows<BatchRow>(
+        sql`SELECT ${batchColumns} ${next(after)} LIMIT ${count}`,
+      );
+    },
+  );
+  const batches = yield* withItems(slice.rows);
+  return {
+    next: slice.next,
+    rows: slice.rows.map((row, index) => ({
+      row,
+      batch: batches[index] as QueueBatch,
+      isClaimed: isPolicy(row) && isClaimed(row, fence),
+    })),
+  };
+}

@@ -3,7 +3,7 @@ import { isLive } from "../../model/lease.ts";
 import type { OwnerId } from "../../model/prefixed-id.ts";
 import { mayStartWith } from "../../model/queue.ts";
 import type { Boundary } from "../../model/queue.ts";
-import { row, storeOperation } from "../../sql/operation.ts";
+import { row, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Database, WaitOptions } from "../../sql/database.ts";
@@ -11,7 +11,7 @@ import { leaseState } from "../lease/lease-row.ts";
 import { leaseChanged } from "../lease/topics.ts";
 import { livingSession } from "../session/session-row.ts";
 import type { SessionRef } from "../session/session-row.ts";
-import { waitUntil } from "../wait-until.ts";
+import { waitUntil } from "../wait.ts";
 import { policyOf } from "./batch-row.ts";
 import { claimable } from "./claim.ts";
 import { queueWork } from "./topics.ts";
@@ -33,7 +33,7 @@ type WorkAhead =
     };
 
 /** Whether something can be claimed at the front of a queue, or when that may change. */
-export const workAhead: Operation<AskAhead, WorkAhead> = storeOperation(
+export const workAhead: Operation<AskAhead, WorkAhead> = plainOperation(
   "workAhead",
   {
     key: (input: AskAhead) => input.session.id,

@@ -7,7 +7,7 @@ import {
   rows,
   run,
   startedBody,
-  storeOperation,
+  plainOperation,
 } from "../../sql/operation.ts";
 import type { Operation, OperationForms, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
@@ -51,7 +51,7 @@ export interface FoundDue {
 }
 
 /** Schedules whose time has come, the longest waiting first. Looks at the front of an index, however many sleep behind it. */
-export const dueSchedules: Operation<DueSchedules, FoundDue> = storeOperation(
+export const dueSchedules: Operation<DueSchedules, FoundDue> = plainOperation(
   "dueSchedules",
   {
     key: (input: DueSchedules) => input.kinds[0] ?? "",
@@ -152,10 +152,10 @@ export const fireSchedule: Operation<FireInput, FireOutcome> = operation(
 
 /** For what we fire ourselves. */
 export const fireOwnSchedule: Operation<FireInput, FireOutcome> =
-  storeOperation("fireSchedule", fireForms);
+  plainOperation("fireSchedule", fireForms);
 
 /** Whether a schedule is still as it was seen. */
-export const standsAsSeen: Operation<SeenSchedule, boolean> = storeOperation(
+export const standsAsSeen: Operation<SeenSchedule, boolean> = plainOperation(
   "standsAsSeen",
   {
     key: (input: SeenSchedule) => input.name.name,
@@ -175,7 +175,7 @@ export interface PostponeInput {
 }
 
 /** Tries a schedule again later, at the same instant, so that one that fails does not hold up the others. */
-export const postponeSchedule: Operation<PostponeInput, void> = storeOperation(
+export const postponeSchedule: Operation<PostponeInput, void> = plainOperation(
   "postponeSchedule",
   {
     key: (input: PostponeInput) => input.seen.name.name,

@@ -2,7 +2,7 @@ import { instantOf } from "../../model/clock.ts";
 import type { Now } from "../../model/clock.ts";
 import type { Cadence } from "../../model/schedule-cadence.ts";
 import { lockRow, textsOf } from "../../sql/dialect.ts";
-import { announce, row, run, storeOperation } from "../../sql/operation.ts";
+import { announce, row, run, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Statement } from "../../sql/statement.ts";
@@ -35,7 +35,7 @@ export interface PutScheduleOutcome {
  * that were due by the terms it had are named as skipped.
  */
 export const putSchedule: Operation<PutSchedule, PutScheduleOutcome> =
-  storeOperation("putSchedule", {
+  plainOperation("putSchedule", {
     key: (input: PutSchedule) => input.name,
     *one(input) {
       const { kind, name, catchUp, catchUpMax, now } = input;
@@ -114,7 +114,7 @@ export interface PauseSchedule extends ScheduleName {
 }
 
 /** Stops a schedule until it is put again: instants that pass meanwhile do not fire, and those that were due are named as skipped. True when it was running. */
-export const pauseSchedule: Operation<PauseSchedule, boolean> = storeOperation(
+export const pauseSchedule: Operation<PauseSchedule, boolean> = plainOperation(
   "pauseSchedule",
   {
     key: (input: PauseSchedule) => input.name,
@@ -132,7 +132,7 @@ export const pauseSchedule: Operation<PauseSchedule, boolean> = storeOperation(
 );
 
 /** Lets a paused schedule go on with the terms it has; true when it was paused. @throws HoldfastError `CORRUPT_ROW` */
-export const resumeSchedule: Operation<PauseSchedule, boolean> = storeOperation(
+export const resumeSchedule: Operation<PauseSchedule, boolean> = plainOperation(
   "resumeSchedule",
   {
     key: (input: PauseSchedule) => input.name,
@@ -147,7 +147,7 @@ export const resumeSchedule: Operation<PauseSchedule, boolean> = storeOperation(
 );
 
 /** Removes a schedule; true when there was one. */
-export const removeSchedule: Operation<ScheduleName, boolean> = storeOperation(
+export const removeSchedule: Operation<ScheduleName, boolean> = plainOperation(
   "removeSchedule",
   {
     key: (input: ScheduleName) => input.name,

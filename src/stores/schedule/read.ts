@@ -1,14 +1,14 @@
-import { row, rows, storeOperation } from "../../sql/operation.ts";
+import { row, rows, plainOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { sift } from "../damage.ts";
-import type { Page } from "../paging.ts";
+import type { Page } from "../list.ts";
 import { scheduleColumns, scheduleOf } from "./schedule-row.ts";
 import type { Schedule, ScheduleName, ScheduleRow } from "./schedule-row.ts";
 
 /** @throws HoldfastError `CORRUPT_ROW` */
 export const readSchedule: Operation<ScheduleName, Schedule | undefined> =
-  storeOperation("readSchedule", {
+  plainOperation("readSchedule", {
     key: (input: ScheduleName) => input.name,
     *one({ kind, name }) {
       const found = yield* row<ScheduleRow>(sql`
@@ -28,7 +28,7 @@ export interface ListSchedules {
 export const listSchedules: Operation<
   ListSchedules,
   Page<Schedule>
-> = storeOperation("listSchedules", {
+> = plainOperation("listSchedules", {
   key: (input: ListSchedules) => input.kind,
   *one({ kind, after, limit }) {
     const found = yield* rows<ScheduleRow>(sql`

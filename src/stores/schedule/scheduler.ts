@@ -8,7 +8,7 @@ import type {
 import type { Isolation } from "../../sql/isolation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import type { Database } from "../../sql/database.ts";
-import { sleepUntil, waitUntil } from "../wait-until.ts";
+import { sleepUntil, waitUntil } from "../wait.ts";
 import { instantsOf } from "./cadence.ts";
 import { dueSchedules, postponeSchedule, standsAsSeen } from "./fire.ts";
 import type {

@@ -16,7 +16,7 @@ import {
   givenObject,
   optionalText,
 } from "../../model/shape.ts";
-import { checkTurnShape } from "./turn-shape.ts";
+import { checkTurnShape } from "./turn/turn-shape.ts";
 
 /** What callers may give, checked where it enters. */
 

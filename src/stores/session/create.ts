@@ -6,7 +6,7 @@ import type {
   SessionRelation,
 } from "../../model/session.ts";
 import { corruptRow } from "../../model/corrupt-row.ts";
-import { row, run, storeOperation } from "../../sql/operation.ts";
+import { row, run, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { livingSession, lockedSession } from "./session-row.ts";
@@ -28,7 +28,7 @@ export interface CreatedSession extends SessionHandle {
  * has. An id that was deleted becomes the next generation.
  */
 export const createSession: Operation<NewSession, CreatedSession> =
-  storeOperation("createSession", {
+  plainOperation("createSession", {
     key: (input: NewSession) => input.id,
     *one(input) {
       const living = yield* livingHandle(input.id);
@@ -86,7 +86,7 @@ function* livingHandle(id: SessionId): Tx<SessionHandle | undefined> {
 export const openSession: Operation<
   { readonly id: SessionId },
   SessionHandle | undefined
-> = storeOperation("openSession", {
+> = plainOperation("openSession", {
   key: (input: { readonly id: SessionId }) => input.id,
   one: ({ id }) => livingHandle(id),
 });
@@ -105,7 +105,7 @@ export interface StoredMeta extends SessionMeta {
 }
 
 /** What the host said about a session. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
-export const loadMeta: Operation<SessionRef, StoredMeta> = storeOperation(
+export const loadMeta: Operation<SessionRef, StoredMeta> = plainOperation(
   "loadMeta",
   {
     key: (input: SessionRef) => input.id,
@@ -136,7 +136,7 @@ export interface SaveMeta {
 }
 
 /** Replaces all that the host said; the last one to save wins. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
-export const saveMeta: Operation<SaveMeta, void> = storeOperation("saveMeta", {
+export const saveMeta: Operation<SaveMeta, void> = plainOperation("saveMeta", {
   key: (input: SaveMeta) => input.session.id,
   *one({ session, meta }) {
     const { key } = yield* lockedSession(session);

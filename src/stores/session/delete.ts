@@ -5,7 +5,7 @@ import {
   row,
   rows,
   run,
-  storeOperation,
+  plainOperation,
 } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
@@ -40,7 +40,7 @@ interface TombstoneRow extends SessionHandle {
 export const deleteSession: Operation<
   DeleteSession,
   DeletedSession | undefined
-> = storeOperation("deleteSession", {
+> = plainOperation("deleteSession", {
   key: (input: DeleteSession) => input.session.id,
   *one({ session: { id, generation }, at }) {
     const which =
@@ -89,7 +89,7 @@ export const importIdleMs = 3_600_000;
 export const unreclaimedSessions: Operation<
   UnreclaimedSessions,
   readonly number[]
-> = storeOperation("unreclaimedSessions", {
+> = plainOperation("unreclaimedSessions", {
   key: (input: UnreclaimedSessions) => input.id ?? "",
   *one({ id, at, before, limit }) {
     const left = sql`deleted_at IS NOT NULL AND reclaimed_at IS NULL

@@ -1,9 +1,9 @@
 import type { SessionId } from "../../model/session-id.ts";
-import { row, storeOperation } from "../../sql/operation.ts";
+import { row, plainOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { beginFenceAfter } from "../lease/lease-row.ts";
-import { generationKeys } from "./generations.ts";
+import { generationKeys } from "./graph/generations.ts";
 
 interface FollowSession {
   readonly id: SessionId;
@@ -17,7 +17,7 @@ interface FollowSession {
  * another one: leaves the tombstone that would be here. Nothing when the
  * database knows the session already.
  */
-export const followSession: Operation<FollowSession, void> = storeOperation(
+export const followSession: Operation<FollowSession, void> = plainOperation(
   "followSession",
   {
     key: (input: FollowSession) => input.id,

@@ -1,7 +1,7 @@
 import type { Encoded } from "../../model/encoded.ts";
 import type { SessionId } from "../../model/session-id.ts";
 import type { SessionHandle, SessionMeta } from "../../model/session.ts";
-import { rows, storeOperation } from "../../sql/operation.ts";
+import { rows, plainOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { relationOf } from "./create.ts";
@@ -54,7 +54,7 @@ const afterAllIds = "\u{10ffff}";
 export const listSessions: Operation<
   ListSessions,
   readonly SessionSummary<Encoded | null>[]
-> = storeOperation("listSessions", {
+> = plainOperation("listSessions", {
   key: (input: ListSessions) => input.parent ?? "",
   *one({ parent, before, limit }) {
     const { activeAt, id } = before ?? {

@@ -5,7 +5,7 @@ import { rows } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Statement } from "../../sql/statement.ts";
-import { onTheWayTo } from "./ancestors.ts";
+import { onTheWayTo } from "./graph/ancestors.ts";
 
 /** Whose nodes are meant: its own, and those on the way to its fork node. */
 export interface GraphOwner {

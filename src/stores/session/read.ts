@@ -1,16 +1,16 @@
 import type { StoredBlob } from "../../model/blob.ts";
-import { storeOperation } from "../../sql/operation.ts";
+import { plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { readBlobs } from "../blob/read.ts";
-import { pathOf } from "./graph.ts";
-import type { PathPage } from "./graph.ts";
+import { pathOf } from "./graph/graph.ts";
+import type { PathPage } from "./graph/graph.ts";
 import { livingHead } from "./head-row.ts";
 import type { SessionHeadRow } from "./head-row.ts";
 import type { SessionRef } from "./session-row.ts";
-import { componentRows } from "./turn-components.ts";
-import type { ComponentRow } from "./turn-components.ts";
-import { frameRows } from "./turn-frames.ts";
-import type { FrameRow } from "./turn-frames.ts";
+import { componentRows } from "./turn/turn-components.ts";
+import type { ComponentRow } from "./turn/turn-components.ts";
+import { frameRows } from "./turn/turn-frames.ts";
+import type { FrameRow } from "./turn/turn-frames.ts";
 
 /** The head as it is stored, with the blobs it refers to. */
 export interface StoredHead {
@@ -20,7 +20,7 @@ export interface StoredHead {
 }
 
 /** Revision, config and frames. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
-export const readHead: Operation<SessionRef, StoredHead> = storeOperation(
+export const readHead: Operation<SessionRef, StoredHead> = plainOperation(
   "readSessionHead",
   {
     key: (input: SessionRef) => input.id,
@@ -39,7 +39,7 @@ export interface StoredCheckpoint {
 
 /** All parts of the checkpoint. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
 export const readCheckpoint: Operation<SessionRef, StoredCheckpoint> =
-  storeOperation("readCheckpoint", {
+  plainOperation("readCheckpoint", {
     key: (input: SessionRef) => input.id,
     *one(ref) {
       const { key } = yield* livingHead(ref);
@@ -61,7 +61,7 @@ export interface StoredSession extends StoredHead {
 
 /** Head, active path and checkpoint, as they were at one moment. */
 export const readSession: Operation<ReadSession, StoredSession> =
-  storeOperation("readSession", {
+  plainOperation("readSession", {
     key: (input: ReadSession) => input.session.id,
     *one({ session, leaf, limit }) {
       const head = yield* livingHead(session);

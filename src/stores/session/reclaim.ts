@@ -1,9 +1,9 @@
 import { integersOf, keysOf, lockRow } from "../../sql/dialect.ts";
-import { row, rows, run, storeOperation } from "../../sql/operation.ts";
+import { row, rows, run, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { forgetWithBytes } from "../attachment/removed-bytes.ts";
-import { forgetAwaitsOf } from "../await-event/forget.ts";
+import { forgetAwaitsOf } from "../effect/await/forget.ts";
 import { forgetEffectsOf } from "../effect/forget.ts";
 import { forgetLease } from "../lease/forget.ts";
 import { forgetQueue } from "../queue/forget.ts";
@@ -50,7 +50,7 @@ const nothing: ReclaimedSlice = {
  * the fork is gone too.
  */
 export const reclaimSlice: Operation<ReclaimSlice, ReclaimedSlice> =
-  storeOperation("reclaimSessionSlice", {
+  plainOperation("reclaimSessionSlice", {
     key: (input: ReclaimSlice) => String(input.session),
     *one(input) {
       const { session, at, rowsMax, putUntil } = input;

@@ -7,8 +7,8 @@ import {
   givenSignal,
   optionsOf,
 } from "../../model/shape.ts";
-import { attachments as attachmentsIn } from "../attachment/index.ts";
-import type { Attachments } from "../attachment/index.ts";
+import { attachments as attachmentsIn } from "../attachment/attachments.ts";
+import type { Attachments } from "../attachment/attachments.ts";
 import { pendingCopies } from "../attachment/removed-bytes.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import { addedProcesses, noProcesses } from "../process/end-report.ts";
@@ -17,15 +17,15 @@ import { forgetProcesses } from "../process/session-end.ts";
 import type { ForgottenProcesses } from "../process/session-end.ts";
 import { checkedId } from "./checks.ts";
 import { deleteSession, unreclaimedSessions } from "./delete.ts";
-import type { SessionSurroundings } from "./environment.ts";
-import { generationKeys } from "./generations.ts";
+import type { SessionSurroundings } from "./context.ts";
+import { generationKeys } from "./graph/generations.ts";
 import { reclaimSlice } from "./reclaim.ts";
 import type { ReclaimedSlice } from "./reclaim.ts";
 import { sessionNamed } from "./session-name.ts";
 import type { SessionName } from "./session-name.ts";
 import { measureNodes, measureParts } from "./sizes.ts";
 import type { Sized, SmallParts } from "./sizes.ts";
-import { tombstoneNodes, vacuumSlice } from "./tombstones.ts";
+import { tombstoneNodes, vacuumSlice } from "./graph/tombstones.ts";
 
 export interface RemovalReport {
   /** False when there never was such a session. */

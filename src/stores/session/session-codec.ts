@@ -1,11 +1,11 @@
 import type { Encoded } from "../../model/encoded.ts";
 import type { SessionHandle } from "../../model/session.ts";
 import type { Database } from "../../sql/database.ts";
-import type { CommitTurn } from "./commit-turn.ts";
-import { sessionSurroundings } from "./environment.ts";
-import type { SessionEnvironment } from "./environment.ts";
-import { preparedTurn } from "./turn-prepared.ts";
-import type { Turn } from "./turn-prepared.ts";
+import type { CommitTurn } from "./turn/commit-turn.ts";
+import { sessionSurroundings } from "./context.ts";
+import type { SessionEnvironment } from "./context.ts";
+import { preparedTurn } from "./turn/turn-prepared.ts";
+import type { Turn } from "./turn/turn-prepared.ts";
 
 /** How turns and messages become what operations on sessions take. */
 export interface SessionCodec {

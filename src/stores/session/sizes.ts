@@ -1,5 +1,5 @@
 import { keysOf } from "../../sql/dialect.ts";
-import { row, rows, storeOperation } from "../../sql/operation.ts";
+import { row, rows, plainOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { attachmentSizesOf } from "../attachment/sizes.ts";
@@ -24,7 +24,7 @@ interface MeasureNodes {
 export const measureNodes: Operation<
   MeasureNodes,
   Sized & { readonly last: number | undefined }
-> = storeOperation("measureSessionNodes", {
+> = plainOperation("measureSessionNodes", {
   key: (input: MeasureNodes) => input.session.id,
   *one({ session, after, limit }) {
     const { key } = yield* livingSession(session);
@@ -57,7 +57,7 @@ export interface SmallParts {
 }
 
 /** Everything but the nodes. */
-export const measureParts: Operation<SessionRef, SmallParts> = storeOperation(
+export const measureParts: Operation<SessionRef, SmallParts> = plainOperation(
   "measureSessionParts",
   {
     key: (input: SessionRef) => input.id,

@@ -11,8 +11,8 @@ import { byKey, distinct, tableCheck } from "../table-check.ts";
 import type { CheckTools, JudgeRow, TableCheck } from "../table-check.ts";
 import { sessionsOfKeys } from "./session-row.ts";
 import type { SessionMention } from "./session-row.ts";
-import type { ComponentRow } from "./turn-components.ts";
-import type { FrameRow } from "./turn-frames.ts";
+import type { ComponentRow } from "./turn/turn-components.ts";
+import type { FrameRow } from "./turn/turn-frames.ts";
 
 interface OwnedRow {
   readonly session: number;

@@ -2,7 +2,7 @@ import { usageOverflow } from "../../model/session-errors.ts";
 import { tokenKinds } from "../../model/session.ts";
 import type { TokenUsage, UsageEntry } from "../../model/session.ts";
 import { keysOf } from "../../sql/dialect.ts";
-import { row, rows, run, storeOperation } from "../../sql/operation.ts";
+import { row, rows, run, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { livingSession } from "./session-row.ts";
@@ -60,7 +60,7 @@ export interface SummedPage {
 }
 
 /** What was used, per source and model, in one page of entries. */
-export const sumUsage: Operation<UsagePage, SummedPage> = storeOperation(
+export const sumUsage: Operation<UsagePage, SummedPage> = plainOperation(
   "sumUsage",
   {
     key: (input: UsagePage) => input.session.id,

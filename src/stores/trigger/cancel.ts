@@ -1,7 +1,7 @@
 import { isHoldfastError } from "../../model/errors.ts";
 import { parseProcessId } from "../../model/process-id.ts";
 import { occurrenceNotFound } from "../../model/trigger-errors.ts";
-import { storeOperation } from "../../sql/operation.ts";
+import { plainOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { isDamage } from "../damage.ts";
 import type { Damaged, Sifted } from "../damage.ts";
@@ -27,7 +27,7 @@ export interface CancelOccurrence {
 export const cancelOccurrence: Operation<
   CancelOccurrence,
   Sifted<string>
-> = storeOperation("cancelOccurrence", {
+> = plainOperation("cancelOccurrence", {
   key: (input: CancelOccurrence) => input.key,
   *one({ key, requestTo }) {
     const found = yield* foundOccurrence(key);

@@ -10,7 +10,7 @@ import type { TriggerArgument, TriggerSource } from "../../model/trigger.ts";
 import { subscriptionInvalid } from "../../model/trigger-errors.ts";
 import { pathText } from "../../model/value-path.ts";
 import { checkedText } from "../../model/shape.ts";
-import type { ProcessCodec } from "../process/environment.ts";
+import type { ProcessCodec } from "../process/context.ts";
 import { checkedDescriptor } from "../process/handles.ts";
 import { newProcess } from "../process/new-process.ts";
 import { scopeNamed } from "../process/scope.ts";

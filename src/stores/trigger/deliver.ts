@@ -5,7 +5,7 @@ import type { Registrant } from "../../model/trigger.ts";
 import { run } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import type { ProcessCodec } from "../process/environment.ts";
+import type { ProcessCodec } from "../process/context.ts";
 import { grantHandle } from "../process/grant.ts";
 import type { GrantHandle } from "../process/grant.ts";
 import { newProcess } from "../process/new-process.ts";

@@ -2,7 +2,7 @@ import { scheduledOccurrence, scheduleSource } from "../../model/trigger.ts";
 import { row } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import type { ProcessCodec } from "../process/environment.ts";
+import type { ProcessCodec } from "../process/context.ts";
 import type { DueInstant } from "../schedule/fire.ts";
 import { recordOccurrence } from "./record.ts";
 import type { RecordOccurrence, RecordOccurrenceOutcome } from "./record.ts";

@@ -7,7 +7,7 @@ import { row, rows } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Statement } from "../../sql/statement.ts";
-import type { ProcessCodec } from "../process/environment.ts";
+import type { ProcessCodec } from "../process/context.ts";
 import { registrantOf } from "./subscription-row.ts";
 
 export interface OccurrenceRow {

@@ -1,7 +1,7 @@
 import { occurrenceNotFound } from "../../model/trigger-errors.ts";
 import type { TriggerSource } from "../../model/trigger.ts";
 import { integersOf } from "../../sql/dialect.ts";
-import { row, rows, storeOperation } from "../../sql/operation.ts";
+import { row, rows, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { sift } from "../damage.ts";
@@ -31,7 +31,7 @@ export interface StoredOccurrence {
 
 /** @throws HoldfastError `OCCURRENCE_NOT_FOUND`, `CORRUPT_ROW` */
 export const readOneOccurrence: Operation<string, StoredOccurrence> =
-  storeOperation("readOccurrence", {
+  plainOperation("readOccurrence", {
     key: (key: string) => key,
     *one(key) {
       const found = yield* foundOccurrence(key);
@@ -74,7 +74,7 @@ const charactersPerDelivery = 4_096;
  * @throws HoldfastError `SUBSCRIPTION_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
 export const listOccurrences: Operation<ListOccurrences, OccurrenceRows> =
-  storeOperation("listOccurrences", {
+  plainOperation("listOccurrences", {
     key: (input: ListOccurrences) => input.source?.key ?? "",
     *one(input) {
       const items: StoredOccurrence[] = [];

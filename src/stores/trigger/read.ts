@@ -1,5 +1,5 @@
 import type { Encoded } from "../../model/encoded.ts";
-import { row, rows, storeOperation } from "../../sql/operation.ts";
+import { row, rows, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Statement } from "../../sql/statement.ts";
@@ -21,7 +21,7 @@ import type { Subscription, SubscriptionRow } from "./subscription-row.ts";
 export const readSubscription: Operation<
   SubscriptionRef,
   Subscription<Encoded> | undefined
-> = storeOperation("readSubscription", {
+> = plainOperation("readSubscription", {
   key: (input: SubscriptionRef) => input.key,
   *one({ key, registrant }) {
     const session = yield* registrantKey(registrant);
@@ -63,7 +63,7 @@ export interface SubscriptionRows extends Sifted<Subscription<Encoded>> {
 
 /** A page of subscriptions in the order of registrant and key. What cannot be read is named. */
 export const listSubscriptions: Operation<ListSubscriptions, SubscriptionRows> =
-  storeOperation("listSubscriptions", {
+  plainOperation("listSubscriptions", {
     key: (input: ListSubscriptions) => input.sourceKey ?? "",
     *one(input) {
       const { registrant, limit } = input;

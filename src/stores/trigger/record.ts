@@ -6,12 +6,12 @@ import {
 import { occurrenceDifference } from "../../model/trigger.ts";
 import type { TriggerSource } from "../../model/trigger.ts";
 import { lockShared } from "../../sql/dialect.ts";
-import { row, rows, storeOperation } from "../../sql/operation.ts";
+import { row, rows, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { sift } from "../damage.ts";
 import type { Damaged, Sifted } from "../damage.ts";
-import type { ProcessCodec } from "../process/environment.ts";
+import type { ProcessCodec } from "../process/context.ts";
 import type { SessionRef } from "../session/session-row.ts";
 import { deliver } from "./deliver.ts";
 import type { Addressee } from "./deliver.ts";
@@ -75,7 +75,7 @@ export interface RecordOccurrenceOutcome<Payload = Encoded> {
 export const recordOccurrence: Operation<
   RecordOccurrence,
   RecordOccurrenceOutcome
-> = storeOperation("recordOccurrence", {
+> = plainOperation("recordOccurrence", {
   key: (input: RecordOccurrence) => input.key,
   *one(input) {
     const inserted = yield* insertOccurrence(input);

@@ -19,7 +19,7 @@ import { cancelRequest, newEvent } from "../process/commands.ts";
 import type { ProcessCancelOptions } from "../process/commands.ts";
 import { keyPlace, nextCursor } from "../cursor.ts";
 import { checkedLimit, pageNames } from "../paging.ts";
-import type { Page, PageOptions } from "../paging.ts";
+import type { Page, PageOptions } from "../list.ts";
 import { checkedRowsPerSlice } from "../slices.ts";
 import { cancelOccurrence } from "./cancel.ts";
 import {
@@ -29,7 +29,7 @@ import {
   subscriptionNamed,
 } from "./checks.ts";
 import type { SubscriptionName } from "./checks.ts";
-import type { TriggerSurroundings } from "./environment.ts";
+import type { TriggerSurroundings } from "./context.ts";
 import { occurrenceTable, readOccurrence } from "./occurrence-row.ts";
 import type { TriggerDelivery, Occurrence } from "./occurrence-row.ts";
 import { listOccurrences, readOneOccurrence } from "./read-occurrences.ts";

@@ -1,5 +1,5 @@
 import { integersOf, lockRow } from "../../sql/dialect.ts";
-import { rows, run, storeOperation } from "../../sql/operation.ts";
+import { rows, run, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { isUnended } from "../process/process-row.ts";
@@ -35,7 +35,7 @@ export interface RemovedOccurrences {
 export const removeOccurrenceSlice: Operation<
   RemoveOccurrences,
   RemovedOccurrences
-> = storeOperation("removeOccurrences", {
+> = plainOperation("removeOccurrences", {
   key: () => "",
   *one({ before, after, rowsMax }) {
     const found = yield* rows<OldRow>(sql`

@@ -16,7 +16,7 @@ import type {
   SubscriptionPartHashes,
   TriggerSource,
 } from "../../model/trigger.ts";
-import { row, storeOperation } from "../../sql/operation.ts";
+import { row, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { pauseSchedule, putSchedule, removeSchedule } from "../schedule/put.ts";
@@ -68,7 +68,7 @@ export interface SubscribeOutcome<Content = Encoded> {
  *   `SUBSCRIPTION_INVALID` when too many listen to the source,
  *   `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
-export const subscribe: Operation<Subscribe, SubscribeOutcome> = storeOperation(
+export const subscribe: Operation<Subscribe, SubscribeOutcome> = plainOperation(
   "subscribe",
   {
     key: (input: Subscribe) => input.name.key,
@@ -173,7 +173,7 @@ export interface ReviseOutcome<Content = Encoded> {
  *   `SUBSCRIPTION_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
 export const reviseSubscription: Operation<Revise, ReviseOutcome> =
-  storeOperation("reviseSubscription", {
+  plainOperation("reviseSubscription", {
     key: (input: Revise) => input.name.key,
     *one({ name, terms, expectedRevision, now }) {
       const registrant = yield* lockedRegistrant(name.registrant);

@@ -12,7 +12,7 @@ import { cursorInvalid, cursorPlace, cursorText } from "../cursor.ts";
 import { sessionNamed } from "../session/session-name.ts";
 import type { SessionName } from "../session/session-name.ts";
 import { checkedLimit, pageNames } from "../paging.ts";
-import type { Page, PageOptions } from "../paging.ts";
+import type { Page, PageOptions } from "../list.ts";
 import {
   checkedSourceType,
   checkedSubscription,
@@ -20,7 +20,7 @@ import {
 } from "./checks.ts";
 import type { SubscriptionName } from "./checks.ts";
 import type { SubscriptionContent, SubscriptionTerms } from "./content.ts";
-import type { TriggerSurroundings } from "./environment.ts";
+import type { TriggerSurroundings } from "./context.ts";
 import { listSubscriptions, readSubscription } from "./read.ts";
 import type { ListSubscriptions, SubscriptionPlace } from "./read.ts";
 import { reviseSubscription, subscribe } from "./subscribe.ts";

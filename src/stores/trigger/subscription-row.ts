@@ -13,7 +13,7 @@ import { row } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Statement } from "../../sql/statement.ts";
-import type { ProcessCodec } from "../process/environment.ts";
+import type { ProcessCodec } from "../process/context.ts";
 import { lockedSession } from "../session/session-row.ts";
 import type { SessionRef } from "../session/session-row.ts";
 import type { SubscriptionRef } from "./checks.ts";

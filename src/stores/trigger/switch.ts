@@ -1,7 +1,7 @@
 import { instantOf } from "../../model/clock.ts";
 import type { Now } from "../../model/clock.ts";
 import { scheduleSource, triggerSchedules } from "../../model/trigger.ts";
-import { run, storeOperation } from "../../sql/operation.ts";
+import { run, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import {
@@ -26,7 +26,7 @@ export interface SwitchSubscription {
  * @throws HoldfastError `SUBSCRIPTION_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
 export const enableSubscription: Operation<SwitchSubscription, boolean> =
-  storeOperation("enableSubscription", {
+  plainOperation("enableSubscription", {
     key: (input: SwitchSubscription) => input.name.key,
     *one({ name, now }) {
       const found = yield* living(name);
@@ -49,7 +49,7 @@ export const enableSubscription: Operation<SwitchSubscription, boolean> =
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
 export const disableSubscription: Operation<SwitchSubscription, boolean> =
-  storeOperation("disableSubscription", {
+  plainOperation("disableSubscription", {
     key: (input: SwitchSubscription) => input.name.key,
     *one({ name, now }) {
       const found = yield* living(name);
@@ -71,7 +71,7 @@ export const disableSubscription: Operation<SwitchSubscription, boolean> =
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
 export const deleteSubscription: Operation<SwitchSubscription, boolean> =
-  storeOperation("deleteSubscription", {
+  plainOperation("deleteSubscription", {
     key: (input: SwitchSubscription) => input.name.key,
     *one({ name, now }) {
       const found = yield* living(name);

@@ -1,13 +1,13 @@
 import { processPrefix } from "../../model/trigger.ts";
 import type { TriggerSource } from "../../model/trigger.ts";
 import { textsOf } from "../../sql/dialect.ts";
-import { rows, storeOperation } from "../../sql/operation.ts";
+import { rows, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { sift } from "../damage.ts";
 import type { Sifted } from "../damage.ts";
 import { listRunning } from "../process/worklist.ts";
-import type { Page } from "../paging.ts";
+import type { Page } from "../list.ts";
 import { deliveryOf } from "./occurrence-row.ts";
 import type { TriggerDelivery, DeliveryRow } from "./occurrence-row.ts";
 
@@ -30,7 +30,7 @@ export interface UnstartedDelivery extends TriggerDelivery {
 export const listUnstarted: Operation<
   ListUnstarted,
   Page<UnstartedDelivery>
-> = storeOperation("listUnstartedDeliveries", {
+> = plainOperation("listUnstartedDeliveries", {
   key: () => "",
   *one({ after, limit, now }) {
     const page = yield* listRunning({

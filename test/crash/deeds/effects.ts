@@ -1,7 +1,7 @@
-import { awaitEvents } from "../../../src/stores/await-event/index.ts";
+import { awaitEvents } from "../../../src/stores/effect/await/await-events.ts";
 import type { Database } from "../../../src/sql/database.ts";
-import { effects } from "../../../src/stores/effect/index.ts";
-import { processEffects } from "../../../src/stores/effect/process-effects.ts";
+import { effects } from "../../../src/stores/effect/effects.ts";
+import { processEffects } from "../../../src/stores/effect/commands/process-effects.ts";
 import type { Orders } from "../prepare-deeds.ts";
 
 /** A turn of session "chat". */

@@ -1,8 +1,8 @@
 import type { Database } from "../../../src/sql/database.ts";
-import type { AppendOutcome } from "../../../src/stores/execution/append.ts";
-import { executions } from "../../../src/stores/execution/index.ts";
+import type { AppendOutcome } from "../../../src/stores/execution/log/append.ts";
+import { executions } from "../../../src/stores/execution/executions.ts";
 import type { AppendedProcessEventView } from "../../../src/stores/process/commands.ts";
-import { processes } from "../../../src/stores/process/index.ts";
+import { processes } from "../../../src/stores/process/processes.ts";
 import type { SpawnedProcessView } from "../../../src/stores/process/spawning.ts";
 import type { Orders } from "../prepare-deeds.ts";
 

@@ -1,5 +1,5 @@
 import type { Database } from "../../../src/sql/database.ts";
-import { sessions } from "../../../src/stores/session/index.ts";
+import { sessions } from "../../../src/stores/session/sessions.ts";
 import type { Orders } from "../prepare-deeds.ts";
 import { wholeTurn } from "../turn.ts";
 

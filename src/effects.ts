@@ -1,0 +1,75 @@
+export type { AwaitEnd, AwaitOutcome } from "./model/await-event.ts";
+export type { AwaitEventId, SignedEvent } from "./model/await-token.ts";
+export type { EffectEnvelope } from "./model/effect-envelope.ts";
+export type { GroupKind } from "./model/effect-group.ts";
+export type { EffectFence, EffectHolder } from "./model/effect.ts";
+export type {
+  AwaitAnswers,
+  AwaitReply,
+} from "./stores/effect/await/answering.ts";
+export { awaitEvents } from "./stores/effect/await/await-events.ts";
+export type { AwaitEvents } from "./stores/effect/await/await-events.ts";
+export type {
+  Awaiting,
+  OpenAwaitEventOptions,
+} from "./stores/effect/await/awaiting.ts";
+export type {
+  AwaitPlace,
+  AwaitScope,
+} from "./stores/effect/await/event-row.ts";
+export { openAwaitEvent } from "./stores/effect/await/open.ts";
+export type {
+  OpenAwaitEvent,
+  OpenedAwaitEvent,
+} from "./stores/effect/await/open.ts";
+export type {
+  AwaitEvent,
+  AwaitOverview,
+  ForgetAwaitEventsOptions,
+  ListAwaitEventsOptions,
+  RevokeAwaitEventsOptions,
+} from "./stores/effect/await/overview.ts";
+export type { EffectRetry, SeenEffectHolder } from "./stores/effect/checks.ts";
+export type { EffectClaim } from "./stores/effect/claim.ts";
+export type {
+  ClaimedEffect,
+  ClaimEffectOptions,
+  EffectClaims,
+} from "./stores/effect/claiming.ts";
+export type {
+  CommandedProcess,
+  ListedProcess,
+  ListHeldProcessesOptions,
+  ProcessCommandOptions,
+  ProcessStartOptions,
+} from "./stores/effect/commands/process-commands.ts";
+export { processEffects } from "./stores/effect/commands/process-effects.ts";
+export type { ProcessEffects } from "./stores/effect/commands/process-effects.ts";
+export type { EffectEnvironment } from "./stores/effect/context.ts";
+export type { EffectRef } from "./stores/effect/effect-row.ts";
+export { effects } from "./stores/effect/effects.ts";
+export type { Effects } from "./stores/effect/effects.ts";
+export type {
+  EffectExecuteOptions,
+  EffectExecution,
+  EffectReplayOptions,
+  EffectTransactOptions,
+} from "./stores/effect/executing.ts";
+export type { GroupMemberDraft } from "./stores/effect/groups/checks.ts";
+export { effectGroups } from "./stores/effect/groups/effect-groups.ts";
+export type {
+  EffectGroup,
+  EffectGroups,
+  EndedGroupMember,
+  GroupAllAnswer,
+  GroupMemberOutcome,
+} from "./stores/effect/groups/effect-groups.ts";
+export type { EffectSummary } from "./stores/effect/read.ts";
+export type {
+  EffectReads,
+  EffectView,
+  ForgetEffectsOptions,
+} from "./stores/effect/reading.ts";
+export type { EffectContext, EffectFunction } from "./stores/effect/running.ts";
+export type { EffectScope, EffectScopeRef } from "./stores/effect/scope.ts";
+export type { EffectBody } from "./stores/effect/transact.ts";

@@ -1,0 +1,154 @@
+import { isAwaitState, isOverdue } from "../../../model/await-event.ts";
+import { instantOf } from "../../../model/clock.ts";
+import type { Now } from "../../../model/clock.ts";
+import type { AwaitState } from "../../../model/await-event.ts";
+import type { AwaitEventId } from "../../../model/await-token.ts";
+import type { Encoded } from "../../../model/encoded.ts";
+import { corruptRow } from "../../../model/corrupt-row.ts";
+import { lockRow, textsOf } from "../../../sql/dialect.ts";
+import { row, rows } from "../../../sql/operation.ts";
+import type { Tx } from "../../../sql/operation.ts";
+import { sql } from "../../../sql/statement.ts";
+import type { Statement } from "../../../sql/statement.ts";
+import type { EffectScopeRef } from "../scope.ts";
+import { undamaged } from "../../damage.ts";
+
+export const awaitEventTable = "holdfast_await_event";
+
+/** The columns of `holdfast_await_event` that operations read. */
+export interface EventRow {
+  readonly key: number;
+  readonly id: AwaitEventId;
+  readonly session: number;
+  readonly scope_kind: string;
+  readonly scope: string;
+  readonly name: string;
+  readonly state: AwaitState["state"];
+  readonly opened_at: number;
+  readonly due_at: number | null;
+  readonly settled_at: number | null;
+  readonly revoked_at: number | null;
+  readonly hash: string | null;
+  readonly payload: Encoded | null;
+}
+
+export const eventColumns: Statement = sql`
+  key, id, session, scope_kind, scope, name, state, opened_at, due_at, settled_at, revoked_at, hash, payload`;
+
+/** A scope within a session that is known already. */
+export type AwaitScope = Pick<EffectScopeRef, "kind" | "id">;
+
+/** An await-event as it is stored. */
+export interface AwaitRecord extends AwaitState {
+  readonly rowKey: number;
+  readonly id: AwaitEventId;
+  /** The key of its session's row; 0 when its scope belongs to none. */
+  readonly session: number;
+  readonly scope: AwaitScope;
+  readonly key: string;
+  readonly openedAt: number;
+  readonly settledAt: number | null;
+  readonly revokedAt: number | null;
+  readonly payload: Encoded | null;
+}
+
+/** @throws HoldfastError `CORRUPT_ROW` for one that no operation writes. */
+export function recordOf(found: EventRow): AwaitRecord {
+  const { id, state, hash, payload, settled_at: settledAt } = found;
+  if (!isAwaitState({ state, settledAt, hash, payload }))
+    throw corruptRow(
+      awaitEventTable,
+      id,
+      "has a state that its other columns contradict",
+    );
+  return {
+    rowKey: found.key,
+    id,
+    session: found.session,
+    scope: { kind: found.scope_kind, id: found.scope },
+    key: found.name,
+    state,
+    openedAt: found.opened_at,
+    dueAt: found.due_at,
+    settledAt,
+    revokedAt: found.revoked_at,
+    hash,
+    payload,
+  };
+}
+
+/** Where an await-event is, for who is inside. */
+export interface AwaitPlace {
+  readonly scope: EffectScopeRef;
+  readonly key: string;
+}
+
+/** The aggregate that operations on an await-event name: what belongs together. */
+export function aggregateOf({ scope }: Pick<AwaitPlace, "scope">): string {
+  return scope.session?.id ?? scope.id;
+}
+
+function whichEvent(session: number, { scope, key }: AwaitPlace): Statement {
+  return sql`SELECT ${eventColumns} FROM holdfast_await_event
+    WHERE session = ${session} AND scope_kind = ${scope.kind} AND scope = ${scope.id} AND name = ${key}`;
+}
+
+/** The await-event of a place. @throws HoldfastError `CORRUPT_ROW` */
+export function* eventAt(
+  session: number,
+  place: AwaitPlace,
+): Tx<AwaitRecord | undefined> {
+  const found = yield* row<EventRow>(whichEvent(session, place));
+  return found && recordOf(found);
+}
+
+/** Where an await-event is. */
+export interface AwaitAddress {
+  /** The key of its session's row; 0 when its scope belongs to none. */
+  readonly session: number;
+  readonly scope: AwaitScope;
+  readonly key: string;
+}
+
+export function* addressOf(
+  id: AwaitEventId,
+): Tx<(AwaitAddress & { readonly rowKey: number }) | undefined> {
+  const found = yield* row<EventRow>(sql`
+    SELECT key, session, scope_kind, scope, name FROM holdfast_await_event WHERE id = ${id}`);
+  if (found === undefined) return undefined;
+  const { session, scope_kind: kind, scope, name } = found;
+  return { rowKey: found.key, session, scope: { kind, id: scope }, key: name };
+}
+
+/**
+ * An await-event, locked until the transaction ends, and those of `others`
+ * whose time is over at the instant at which it is: who ends one must not
+ * overtake them, so all that may time out are locked with it, in the order of
+ * their keys; their session is held before. What cannot be read among the
+ * others is left alone.
+ *
+ * @throws HoldfastError `CORRUPT_ROW`
+ */
+export function* lockedEvents(
+  { session, scope, key }: AwaitAddress,
+  others: readonly string[],
+  tell: Now,
+): Tx<{
+  readonly now: number;
+  readonly event: AwaitRecord | undefined;
+  readonly overdue: readonly AwaitRecord[];
+}> {
+  const found = yield* rows<EventRow>(sql`
+    SELECT ${eventColumns} FROM holdfast_await_event
+    WHERE session = ${session} AND scope_kind = ${scope.kind} AND scope = ${scope.id}
+      AND name IN ${textsOf([key, ...others])}
+      AND (name = ${key} OR (state = 'open' AND due_at IS NOT NULL))
+    ORDER BY key ${lockRow}`);
+  const now = instantOf(tell);
+  const own = found.find(({ name }) => name === key);
+  const overdue = found.flatMap((other) => {
+    const read = other === own ? undefined : undamaged(() => recordOf(other));
+    return read !== undefined && isOverdue(read, now) ? [read] : [];
+  });
+  return { now, event: own && recordOf(own), overdue };
+}

@@ -1,0 +1,127 @@
+import type {
+  GroupKind,
+  GroupMember,
+  MemberPlace,
+} from "../../../model/effect-group.ts";
+import { corruptRow } from "../../../model/corrupt-row.ts";
+import { lockRow } from "../../../sql/dialect.ts";
+import { row, rows } from "../../../sql/operation.ts";
+import type { Tx } from "../../../sql/operation.ts";
+import { sql } from "../../../sql/statement.ts";
+import type { Statement } from "../../../sql/statement.ts";
+import type { AwaitPlace } from "../await/event-row.ts";
+
+export const groupTable = "holdfast_effect_group";
+const memberTable = "holdfast_effect_group_member";
+
+/** Where a group is: like what it waits for, a scope and a key. */
+export type GroupPlace = AwaitPlace;
+
+/** The columns of `holdfast_effect_group`. */
+export interface GroupRow {
+  readonly key: number;
+  readonly scope_kind: string;
+  readonly scope: string;
+  readonly name: string;
+  readonly kind: string;
+  readonly opened_at: number;
+}
+
+export const groupColumns: Statement = sql`key, scope_kind, scope, name, kind, opened_at`;
+
+export interface MemberRow {
+  readonly effect_group: number;
+  readonly ordinal: number;
+  readonly kind: string;
+  readonly name: string;
+  readonly attempts: number;
+  readonly place: number | null;
+  readonly attempt: number | null;
+  readonly succeeded: number | null;
+  readonly settled_at: number | null;
+}
+
+export const memberColumns: Statement = sql`
+  effect_group, ordinal, kind, name, attempts, place, attempt, succeeded, settled_at`;
+
+/** A group as it is recorded. */
+export interface GroupRecord {
+  readonly rowKey: number;
+  readonly scope: { readonly kind: string; readonly id: string };
+  readonly key: string;
+  readonly kind: GroupKind;
+  readonly openedAt: number;
+  readonly members: readonly GroupMember[];
+  /** Those that have ended, in the order in which they did. */
+  readonly placed: readonly MemberPlace[];
+}
+
+/** The row of a group. */
+export function* groupRowAt(
+  session: number,
+  { scope, key }: GroupPlace,
+): Tx<GroupRow | undefined> {
+  return yield* row<GroupRow>(sql`
+    SELECT ${groupColumns} FROM holdfast_effect_group
+    WHERE session = ${session} AND scope_kind = ${scope.kind} AND scope = ${scope.id} AND name = ${key}`);
+}
+
+/** The same by its key, locked until the transaction ends: last of all, after sessions and members. */
+export function* lockedGroup(key: number): Tx<GroupRow | undefined> {
+  return yield* row<GroupRow>(sql`
+    SELECT ${groupColumns} FROM holdfast_effect_group WHERE key = ${key} ${lockRow}`);
+}
+
+/** A group with its members. @throws HoldfastError `CORRUPT_ROW` */
+export function* withMembers(found: GroupRow): Tx<GroupRecord> {
+  const members = yield* rows<MemberRow>(sql`
+    SELECT ${memberColumns} FROM holdfast_effect_group_member WHERE effect_group = ${found.key} ORDER BY ordinal`);
+  return groupOf(found, members);
+}
+
+/** A group of rows. @throws HoldfastError `CORRUPT_ROW` */
+export function groupOf(
+  found: GroupRow,
+  members: readonly MemberRow[],
+): GroupRecord {
+  const { key, kind } = found;
+  if (kind !== "race" && kind !== "all")
+    throw corruptRow(groupTable, key, "is of a kind that there is not");
+  if (members.some(({ ordinal }, index) => ordinal !== index))
+    throw corruptRow(groupTable, key, "lacks members");
+  const placed = members.flatMap(placeOf).toSorted((a, b) => a.place - b.place);
+  if (placed.some(({ place }, index) => place !== index + 1))
+    throw corruptRow(groupTable, key, "has gaps in its order");
+  return {
+    rowKey: key,
+    scope: { kind: found.scope_kind, id: found.scope },
+    key: found.name,
+    kind,
+    openedAt: found.opened_at,
+    members: members.map(memberOf),
+    placed,
+  };
+}
+
+function memberOf(found: MemberRow): GroupMember {
+  const { kind, name: key, attempts } = found;
+  if (kind === "awaitEvent") return { kind, key };
+  if (kind === "effect") return { kind, key, attempts };
+  throw corruptMember(found, "is of a kind that there is not");
+}
+
+function placeOf(found: MemberRow): readonly MemberPlace[] {
+  const { ordinal, place, attempt, succeeded, settled_at: at } = found;
+  if (place === null) return [];
+  const isWhole = (attempt !== null) === (found.kind === "effect");
+  if (at === null || (succeeded !== 0 && succeeded !== 1) || !isWhole)
+    throw corruptMember(found, "has a place but lacks other parts");
+  return [{ ordinal, place, attempt, isSuccess: succeeded === 1, at }];
+}
+
+function corruptMember(
+  { effect_group: group, ordinal }: MemberRow,
+  why: string,
+): ReturnType<typeof corruptRow> {
+  return corruptRow(memberTable, `${group}.${ordinal}`, why);
+}

@@ -1,0 +1,103 @@
+import { HoldfastError } from "../../../model/errors.ts";
+import type { ForkOrigin } from "../../../model/execution-event.ts";
+import type { ExecutionId } from "../../../model/execution-id.ts";
+import { run } from "../../../sql/operation.ts";
+import type { Tx } from "../../../sql/operation.ts";
+import { sql } from "../../../sql/statement.ts";
+import type { Statement } from "../../../sql/statement.ts";
+import { lastSeen } from "./fork-seen.ts";
+import type { ExecutionRecord } from "../state-row.ts";
+
+/** What one transaction copies at most. */
+const copiedMax = { events: 100_000, responses: 100_000 } as const;
+
+/** @throws HoldfastError `FORK_TOO_LARGE` */
+export function assertCopyable(
+  { id, state }: ExecutionRecord,
+  { version }: ForkOrigin,
+): void {
+  assertFew(id, "events", version, copiedMax.events);
+  assertFew(id, "responses", state.responses, copiedMax.responses);
+}
+
+/** @throws HoldfastError `FORK_TOO_LARGE` */
+export function assertFew(
+  id: ExecutionId,
+  what: "events" | "responses" | "open requests",
+  count: number,
+  max: number,
+): void {
+  if (count <= max) return;
+  throw new HoldfastError(
+    "FORK_TOO_LARGE",
+    `A copy of execution ${id} would have more than ${max} ${what}, which is too much for one transaction; nothing was written. ` +
+      "Fork it at an earlier version, or start it anew.",
+    { id, what, count, max },
+  );
+}
+
+/** Copies events 1 to `version`; event 0 is the copy's own. */
+export function* copyEvents(
+  source: number,
+  copy: number,
+  version: number,
+  responses: number,
+): Tx<void> {
+  yield* run(sql`
+    INSERT INTO holdfast_execution_event
+      (execution, version, at, responses, kind, call, seen, inbox, ordinal, body, payload)
+    SELECT CAST(${copy} AS BIGINT), version, at,
+      CASE WHEN responses > ${responses} THEN CAST(${responses} AS BIGINT) ELSE responses END,
+      kind, call, seen, inbox, ordinal, body, payload
+    FROM holdfast_execution_event
+    WHERE execution = ${source} AND version > 0 AND version <= ${version} ORDER BY version`);
+}
+
+export function* copyTags(source: number, copy: number): Tx<void> {
+  yield* run(sql`
+    INSERT INTO holdfast_execution_tag (tag, execution)
+    SELECT tag, CAST(${copy} AS BIGINT) FROM holdfast_execution_tag WHERE execution = ${source}`);
+}
+
+/** With the results of children, whose logs may go. */
+const copied: Statement = sql`
+  r.at, r.kind, r.inbox, r.source, r.outcome, r.finished_version, r.value_hash, COALESCE(r.payload, e.payload)`;
+
+const into: Statement = sql`
+  INSERT INTO holdfast_execution_response
+    (execution, seq, ordinal, at, kind, inbox, source, outcome, finished_version, value_hash, payload)`;
+
+const withResults: Statement = sql`
+  holdfast_execution_response r
+    LEFT JOIN holdfast_execution_event e ON e.execution = r.child AND e.version = r.finished_version`;
+
+/**
+ * Copies the responses that the copied events know of, with their numbers. A
+ * run tried again also keeps those that came later and were no failures of
+ * children: their work is done. Answers with how many the copy has.
+ */
+export function* copyResponses(
+  source: ExecutionRecord,
+  copy: number,
+  from: ForkOrigin,
+): Tx<number> {
+  const { key, state } = source;
+  const seen = yield* lastSeen(key, state, from.version);
+  yield* run(sql`
+    ${into}
+    SELECT CAST(${copy} AS BIGINT), r.seq, r.ordinal, ${copied} FROM ${withResults}
+    WHERE r.execution = ${key} AND r.seq <= ${seen} ORDER BY r.seq`);
+  if (!from.isRetry) return seen;
+  const later = yield* run(sql`
+    ${into}
+    SELECT CAST(${copy} AS BIGINT), CAST(${seen} AS BIGINT) + ROW_NUMBER() OVER (ORDER BY r.seq),
+      COALESCE(base.ordinal, 0) + ROW_NUMBER() OVER (PARTITION BY r.inbox ORDER BY r.seq), ${copied}
+    FROM ${withResults}
+      LEFT JOIN (
+        SELECT inbox, MAX(ordinal) AS ordinal FROM holdfast_execution_response
+        WHERE execution = ${key} AND seq <= ${seen} GROUP BY inbox
+      ) AS base ON base.inbox = r.inbox
+    WHERE r.execution = ${key} AND r.seq > ${seen} AND NOT (r.kind = 'child' AND r.outcome <> 'completed')
+    ORDER BY r.seq`);
+  return seen + later;
+}

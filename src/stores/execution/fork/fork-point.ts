@@ -1,0 +1,108 @@
+import { HoldfastError } from "../../../model/errors.ts";
+import type { ResultKind } from "../../../model/execution-event.ts";
+import { isFailureOfStep, isKeptOnRetry } from "../../../model/fork-point.ts";
+import { row, rows } from "../../../sql/operation.ts";
+import type { Tx } from "../../../sql/operation.ts";
+import { sql } from "../../../sql/statement.ts";
+import { lastSeen } from "./fork-seen.ts";
+import type { ExecutionRecord } from "../state-row.ts";
+
+/** The last event that a copy gets. @throws HoldfastError `FORK_POINT_INVALID` or `NOT_FAILED` */
+export function* forkVersion(
+  record: ExecutionRecord,
+  version: number | undefined,
+): Tx<number> {
+  const { id, state } = record;
+  const { pending } = state;
+  if (state.role === "external")
+    throw new HoldfastError(
+      "FORK_POINT_INVALID",
+      `Execution ${id} is resolved from outside, so there is nothing to copy. Create another one.`,
+      { id },
+    );
+  const last = pending.kind === "finished" ? state.version - 1 : state.version;
+  if (version === undefined) {
+    if (pending.kind !== "finished" || pending.resultKind === "completed")
+      throw new HoldfastError(
+        "NOT_FAILED",
+        `Execution ${id} has not failed, so there is nothing to try again. Fork it at a version instead.`,
+        { id },
+      );
+    return yield* retryPoint(record, last, pending.resultKind);
+  }
+  if (Number.isSafeInteger(version) && version >= 0 && version <= last)
+    return version;
+  throw new HoldfastError(
+    "FORK_POINT_INVALID",
+    `Execution ${id} can be forked at versions 0 to ${last}; got ${version}.`,
+    { id, version, last },
+  );
+}
+
+/**
+ * The last event that a run tried again may keep. When all that failed lies
+ * before it (a child whose failure the run had seen, and recorded something
+ * after) a copy would fail in the same way; then it is the last one before
+ * the newest of those failures was seen.
+ */
+function* retryPoint(
+  { key, state }: ExecutionRecord,
+  last: number,
+  resultKind: ResultKind,
+): Tx<number> {
+  const { historyFrom, responsesFrom } = state;
+  const point = yield* lastKept(key, historyFrom, last);
+  if (resultKind !== "failed" || point.isBeforeFailure) return point.version;
+  const newest = yield* row<{
+    readonly seq: number;
+    readonly inbox: string;
+    readonly ordinal: number;
+  }>(sql`
+    SELECT seq, inbox, ordinal FROM holdfast_execution_response
+    WHERE execution = ${key} AND seq > ${responsesFrom} AND kind = 'child' AND outcome <> 'completed'
+    ORDER BY seq DESC LIMIT 1`);
+  if (newest === undefined) return point.version;
+  // One that was not seen is not copied, so its child runs again anyway.
+  if (newest.seq > (yield* lastSeen(key, state, point.version)))
+    return point.version;
+  const known = yield* row<{ readonly version: number | null }>(sql`
+    SELECT MIN(version) AS version FROM holdfast_execution_event
+    WHERE execution = ${key} AND version > ${historyFrom}
+      AND (seen >= ${newest.seq} OR (inbox = ${newest.inbox} AND ordinal = ${newest.ordinal}))`);
+  const before = (known?.version ?? point.version) - 1;
+  return (yield* lastKept(key, historyFrom, before)).version;
+}
+
+const eventsPerPage = 200;
+
+interface Kept {
+  readonly version: number;
+  /** True when something that failed comes after it. */
+  readonly isBeforeFailure: boolean;
+}
+
+/** Looks back from an event, without what users' values are in; not beyond the start of the run. */
+function* lastKept(execution: number, start: number, last: number): Tx<Kept> {
+  let isBeforeFailure = false;
+  for (let upTo = last; upTo > start;) {
+    const page = yield* rows<{
+      readonly version: number;
+      readonly kind: string;
+      readonly body: string;
+    }>(sql`
+      SELECT version, kind, body FROM holdfast_execution_event
+      WHERE execution = ${execution} AND version > ${start} AND version <= ${upTo}
+      ORDER BY version DESC LIMIT ${eventsPerPage}`);
+    for (const { version, kind, body } of page) {
+      const tried = { kind, ...(kind === "stepFinished" && outcomeIn(body)) };
+      if (isKeptOnRetry(tried)) return { version, isBeforeFailure };
+      isBeforeFailure ||= isFailureOfStep(tried);
+    }
+    upTo = (page.at(-1)?.version ?? start) - 1;
+  }
+  return { version: start, isBeforeFailure };
+}
+
+function outcomeIn(body: string): { readonly outcome: unknown } {
+  return { outcome: (JSON.parse(body) as { outcome?: unknown }).outcome };
+}

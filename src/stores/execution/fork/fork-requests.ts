@@ -1,0 +1,164 @@
+import { splitDelayId, delayId } from "../../../model/delay-id.ts";
+import type {
+  Created,
+  ExecutionEvent,
+} from "../../../model/execution-event.ts";
+import { childId, splitToParts } from "../../../model/execution-id.ts";
+import type { ExecutionId } from "../../../model/execution-id.ts";
+import { integersOf, textsOf } from "../../../sql/dialect.ts";
+import { announce, rows, run } from "../../../sql/operation.ts";
+import type { Tx } from "../../../sql/operation.ts";
+import { sql } from "../../../sql/statement.ts";
+import { createUnder } from "../log/create.ts";
+import { eventColumns, eventColumnsOf, eventOf } from "../event-row.ts";
+import type { EventRow } from "../event-row.ts";
+import { assertFew } from "./fork-copy.ts";
+import { readCreatedEvent, readCreatedEvents } from "../lock/lock.ts";
+import { timerSet } from "../topics.ts";
+
+export interface Copy {
+  readonly key: number;
+  readonly id: ExecutionId;
+  /** The version after which the copied run begins. */
+  readonly historyFrom: number;
+}
+
+/** Each takes some statements; more of them would hold the transaction for too long. */
+const openRequestsMax = 1_000;
+
+/**
+ * Asks for what the copied run asked for and the copied responses do not
+ * answer. What earlier runs under the id left open is theirs.
+ *
+ * @throws HoldfastError `FORK_TOO_LARGE`
+ */
+export function* requestAnew(copy: Copy, at: number): Tx<void> {
+  const requests = yield* openRequests(copy);
+  const former = yield* formerChildren(
+    requests.flatMap(({ event }) =>
+      event.kind === "childRequested" ? event.child : [],
+    ),
+    at,
+  );
+  for (const { version, event } of requests) {
+    if (event.kind === "delayRequested") {
+      const { joinSet, index } = splitDelayId(event.delay);
+      const delay = delayId(copy.id, joinSet, index);
+      yield* run(sql`
+        INSERT INTO holdfast_execution_delay (id, execution, inbox, expires_at, is_paused)
+        VALUES (${delay}, ${copy.key}, ${joinSet}, ${event.expiresAt}, 0)`);
+      yield* rewrite(copy.key, version, { ...event, delay });
+      yield* announce(timerSet, copy.id);
+      continue;
+    }
+    const parts = splitToParts(event.child);
+    const found = former.get(event.child);
+    // Requested, but never created: the log alone was written, and the run will ask again.
+    if (parts === undefined || found === undefined) continue;
+    const child = childId(copy.id, parts.joinSet, parts.index);
+    yield* createUnder(copy.key, { id: child, at, ...found });
+    yield* rewrite(copy.key, version, { ...event, child });
+  }
+}
+
+type Request = Extract<
+  ExecutionEvent,
+  { readonly kind: "childRequested" | "delayRequested" }
+>;
+
+interface OpenRequest {
+  readonly version: number;
+  readonly event: Request;
+}
+
+const requestsPerPage = 1_000;
+
+function* openRequests({
+  id,
+  key,
+  historyFrom,
+}: Copy): Tx<readonly OpenRequest[]> {
+  const answers = yield* rows<{ readonly source: string }>(sql`
+    SELECT source FROM holdfast_execution_response WHERE execution = ${key} AND kind <> 'signal'`);
+  const answered = new Set(answers.map(({ source }) => source));
+  const open: OpenRequest[] = [];
+  for (let after = historyFrom; ;) {
+    const page = yield* rows<EventRow>(sql`
+      SELECT ${eventColumns} FROM holdfast_execution_event
+      WHERE execution = ${key} AND version > ${after} AND kind IN ('childRequested', 'delayRequested')
+      ORDER BY version LIMIT ${requestsPerPage}`);
+    for (const logged of page) {
+      const { version } = logged;
+      const event = eventOf(logged).event as Request;
+      const source =
+        event.kind === "childRequested" ? event.child : event.delay;
+      if (!answered.has(source)) open.push({ version, event });
+    }
+    assertFew(id, "open requests", open.length, openRequestsMax);
+    if (page.length < requestsPerPage) return open;
+    after = page.at(-1)?.version ?? after;
+  }
+}
+
+interface CreatedAnew {
+  readonly created: Created;
+  readonly tags: readonly string[];
+}
+
+/** What the children of the source were created with; those that never were are missing. */
+function* formerChildren(
+  ids: readonly ExecutionId[],
+  at: number,
+): Tx<ReadonlyMap<ExecutionId, CreatedAnew>> {
+  const former = new Map<ExecutionId, CreatedAnew>();
+  if (ids.length === 0) return former;
+  const found = yield* rows<{
+    readonly id: ExecutionId;
+    readonly key: number;
+    readonly created_at: number;
+  }>(sql`
+    SELECT id, key, created_at FROM holdfast_execution WHERE id IN ${textsOf(ids)}`);
+  const events = yield* readCreatedEvents(found);
+  const tagged = yield* rows<{
+    readonly execution: number;
+    readonly tag: string;
+  }>(sql`
+    SELECT execution, tag FROM holdfast_execution_tag
+    WHERE execution IN ${integersOf(found.map(({ key }) => key))}`);
+  for (const { id, key, created_at: createdAt } of found) {
+    const created = events.get(key) ?? (yield* readCreatedEvent(id, key));
+    former.set(id, {
+      created: createdAnew(created, createdAt, at),
+      tags: tagged.flatMap(({ execution, tag }) =>
+        execution === key ? tag : [],
+      ),
+    });
+  }
+  return former;
+}
+
+/** What a copy is created as: now, with as much time until its deadline as the original had. */
+export function createdAnew(
+  created: Created,
+  createdAt: number,
+  at: number,
+): Created {
+  const { deadlineAt } = created;
+  return {
+    ...created,
+    scheduledAt: at,
+    deadlineAt: deadlineAt === null ? null : deadlineAt + at - createdAt,
+    isPaused: false,
+  };
+}
+
+/** The copy is not in anybody's hands yet, so its events may still be put right. */
+function* rewrite(
+  execution: number,
+  version: number,
+  event: ExecutionEvent,
+): Tx<void> {
+  yield* run(sql`
+    UPDATE holdfast_execution_event SET body = ${eventColumnsOf(event).body}
+    WHERE execution = ${execution} AND version = ${version}`);
+}

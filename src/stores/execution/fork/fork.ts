@@ -1,0 +1,196 @@
+import type {
+  ControlEvent,
+  ForkOrigin,
+} from "../../../model/execution-event.ts";
+import {
+  eventsInvalid,
+  executionBeingRemoved,
+  executionExists,
+} from "../../../model/execution-errors.ts";
+import { splitToParts, topLevelOf } from "../../../model/execution-id.ts";
+import type { ExecutionId } from "../../../model/execution-id.ts";
+import type { ExecutionState } from "../../../model/execution-state.ts";
+import { row, plainOperation } from "../../../sql/operation.ts";
+import type { Operation, Tx } from "../../../sql/operation.ts";
+import { sql } from "../../../sql/statement.ts";
+import { announceState } from "../log/announce-state.ts";
+import { createUnder } from "../log/create.ts";
+import { eventColumns, eventOf, insertEvent } from "../event-row.ts";
+import type { EventRow } from "../event-row.ts";
+import {
+  assertCopyable,
+  copyEvents,
+  copyResponses,
+  copyTags,
+} from "./fork-copy.ts";
+import { forkVersion } from "./fork-point.ts";
+import { createdAnew, requestAnew } from "./fork-requests.ts";
+import { startsUpTo } from "./fork-seen.ts";
+import { readCreatedEvent } from "../lock/lock.ts";
+import { lockedKey } from "../lock/locked-key.ts";
+import { findStanding } from "../read/read.ts";
+import { lockedRecord, writeState } from "../state-row.ts";
+import type { ExecutionRecord } from "../state-row.ts";
+
+export interface ForkExecution {
+  readonly source: ExecutionId;
+  /**
+   * The last event that is copied. Without it the run is tried again: what it
+   * had achieved is kept, up to the newest failure of a step or child that
+   * another attempt may turn out otherwise.
+   */
+  readonly version?: number;
+  /** The copy's id. */
+  readonly id: ExecutionId;
+  readonly at: number;
+}
+
+export interface ForkOutcome {
+  readonly key: number;
+  readonly nextVersion: number;
+  /** True when the same copy had been made before. */
+  readonly existed: boolean;
+}
+
+/**
+ * Copies an execution up to an event into a new one that goes on from there.
+ * What it had asked for and not been given is asked for anew. Repeated under
+ * the same id it finds the copy, also when the source has been removed since.
+ *
+ * @throws HoldfastError `EXECUTION_NOT_FOUND`, `FORK_POINT_INVALID`,
+ *   `FORK_TOO_LARGE`, `NOT_FAILED` when there is nothing to try again,
+ *   `EXECUTION_EXISTS`, `EXECUTION_BEING_REMOVED`.
+ */
+export const forkExecution: Operation<ForkExecution, ForkOutcome> =
+  plainOperation("forkExecution", {
+    key: (input: ForkExecution) => input.id,
+    *one(input) {
+      const { source, id, at } = input;
+      if (splitToParts(id) !== undefined || id === source)
+        throw eventsInvalid(
+          id,
+          "owner",
+          "a fork needs a top-level id of its own.",
+        );
+      const earlier = yield* earlierFork(input);
+      if (earlier !== undefined) return earlier;
+      const record = yield* lockedSource(source);
+      const from: ForkOrigin = {
+        execution: source,
+        version: yield* forkVersion(record, input.version),
+        isRetry: input.version === undefined,
+      };
+      assertCopyable(record, from);
+      const outcome = yield* createUnder(null, {
+        id,
+        at,
+        created: {
+          ...(yield* createdOf(record, at)),
+          forkedFrom: from,
+        },
+      });
+      if (outcome.existed) return (yield* earlierFork(input)) ?? notTheSame(id);
+      yield* fillFork(record, { key: outcome.key, id }, from, at);
+      return { ...outcome, nextVersion: from.version + 2 };
+    },
+  });
+
+/** The copy that was made before, if there is one and it is this one. */
+function* earlierFork({
+  id,
+  source,
+  version,
+}: ForkExecution): Tx<ForkOutcome | undefined> {
+  const found = yield* row<{
+    readonly key: number;
+    readonly version: number;
+    readonly state: string;
+    readonly removing_at: number | null;
+  }>(sql`
+    SELECT key, version, state, removing_at FROM holdfast_execution WHERE id = ${id}`);
+  if (found === undefined) return undefined;
+  if (found.removing_at !== null) throw executionBeingRemoved(id);
+  const { key, state } = found;
+  const { forkedFrom } = yield* readCreatedEvent(id, key);
+  const isSame =
+    forkedFrom !== null &&
+    forkedFrom.execution === source &&
+    forkedFrom.isRetry === (version === undefined) &&
+    (forkedFrom.isRetry || forkedFrom.version === version);
+  if (!isSame) return notTheSame(id);
+  const nextVersion = state === "finished" ? found.version : found.version + 1;
+  return { key, nextVersion, existed: true };
+}
+
+function notTheSame(id: ExecutionId): never {
+  throw executionExists(id, "input");
+}
+
+/**
+ * Below a root that is being removed results go before those who were given
+ * them; so while a finished execution is copied its root stays as it is.
+ */
+function* lockedSource(id: ExecutionId): Tx<ExecutionRecord> {
+  const root = topLevelOf(id);
+  if (root !== id && (yield* findStanding(id))?.state === "finished")
+    yield* lockedKey(root);
+  return yield* lockedRecord(id);
+}
+
+function* createdOf(
+  { id, key }: ExecutionRecord,
+  at: number,
+): Tx<ReturnType<typeof createdAnew>> {
+  const created = yield* readCreatedEvent(id, key);
+  const found = yield* row<{ readonly created_at: number }>(sql`
+    SELECT created_at FROM holdfast_execution WHERE key = ${key}`);
+  return createdAnew(created, found?.created_at ?? at, at);
+}
+
+function* fillFork(
+  source: ExecutionRecord,
+  copy: { readonly key: number; readonly id: ExecutionId },
+  from: ForkOrigin,
+  at: number,
+): Tx<void> {
+  const responses = yield* copyResponses(source, copy.key, from);
+  yield* copyEvents(source.key, copy.key, from.version, responses);
+  yield* copyTags(source.key, copy.key);
+  const starts = yield* startsUpTo(copy.key, source.state, from.version);
+  yield* requestAnew({ ...copy, historyFrom: starts.historyFrom }, at);
+  const forked: ControlEvent = { kind: "forked", from };
+  const version = from.version + 1;
+  yield* insertEvent({ execution: copy.key, version, at, responses }, forked);
+  const state: ExecutionState = {
+    role: source.state.role,
+    version,
+    pending: { kind: "pending", dueAt: at, leaseUntil: null, lastLock: null },
+    lifecycle: "active",
+    failures: 0,
+    deaths: 0,
+    ...(yield* lastTerms(copy.key)),
+    ...starts,
+    responses,
+  };
+  yield* writeState(copy.key, state);
+  yield* announceState({ id: copy.id, function: source.function }, state);
+}
+
+/** How it was last locked, among the events that were copied. */
+function* lastTerms(
+  execution: number,
+): Tx<Pick<ExecutionState, "retry" | "codeVersion">> {
+  const lock = yield* row<EventRow>(sql`
+    SELECT ${eventColumns} FROM holdfast_execution_event
+    WHERE execution = ${execution} AND kind = 'locked' ORDER BY version DESC LIMIT 1`);
+  const locked = lock && eventOf(lock).event;
+  const retry = locked?.kind === "locked" ? locked.retry : null;
+  // JSON escapes quotes, so no text can hold what is looked for.
+  const named = yield* row<EventRow>(sql`
+    SELECT ${eventColumns} FROM holdfast_execution_event
+    WHERE execution = ${execution} AND kind IN ('created', 'locked') AND body NOT LIKE '%"codeVersion":null%'
+    ORDER BY version DESC LIMIT 1`);
+  const event = named && eventOf(named).event;
+  const isNamed = event?.kind === "locked" || event?.kind === "created";
+  return { retry, codeVersion: isNamed ? event.codeVersion : null };
+}

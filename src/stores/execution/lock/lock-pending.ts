@@ -1,0 +1,296 @@
+import { isHoldfastError } from "../../../model/errors.ts";
+import type { ErrorCode } from "../../../model/errors.ts";
+import type { Created } from "../../../model/execution-event.ts";
+import { assertLeaseAhead } from "../../../model/execution-lock.ts";
+import type { FunctionName } from "../../../model/function-name.ts";
+import type { RetryPolicy } from "../../../model/retry-policy.ts";
+import { integersOf, skipLocked } from "../../../sql/dialect.ts";
+import { announce, rows, run, plainOperation } from "../../../sql/operation.ts";
+import type { Operation, Tx } from "../../../sql/operation.ts";
+import { sql } from "../../../sql/statement.ts";
+import { eventColumnsOf } from "../event-row.ts";
+import { candidatesOf } from "./candidates.ts";
+import type { Candidate, KeyWalks } from "./candidates.ts";
+import { undamaged } from "../../damage.ts";
+import type { Damaged } from "../../damage.ts";
+import { pageCharactersMax } from "./history.ts";
+import { loadLocked, lockedBy, readCreatedEvents } from "./lock.ts";
+import type { LockedExecution, LockTerms } from "./lock.ts";
+import { holdFunctions, holdingsOf } from "./places.ts";
+import type { LimitedFunction } from "./places.ts";
+import { ReadBudget } from "../../read-budget.ts";
+import { recordOf, stateColumns } from "../state-row.ts";
+import type { ExecutionRecord, StateRow } from "../state-row.ts";
+import { timerSet } from "../topics.ts";
+
+/** A function that may be locked, with its limits and its way of retrying if it has any. */
+export interface ServedFunction extends LimitedFunction {
+  readonly retry?: RetryPolicy;
+}
+
+export interface LockPending extends LockTerms {
+  /** One that is named twice is served once, under the stricter of its limits. */
+  readonly functions: readonly ServedFunction[];
+  /** Locks what is due at this instant or before. */
+  readonly dueBy: number;
+  readonly limit: number;
+  /** The `walked` of the calls before. */
+  readonly walkAfter?: KeyWalks;
+}
+
+export interface LockPendingOutcome {
+  readonly locked: readonly LockedExecution[];
+  /** Rows that could not be read, and were left alone. */
+  readonly damaged: readonly Damaged[];
+  /** True when a limit kept something due from being locked. */
+  readonly isLimited: boolean;
+  /** Where searches for keys that are not full have stopped; the next call goes on from there. */
+  readonly walked: KeyWalks;
+}
+
+/**
+ * Selects and locks what is due, the longest due first whatever its function,
+ * equal ones by id. What another worker is locking at this moment is passed
+ * over.
+ *
+ * @throws HoldfastError `LOCK_EXPIRY_INVALID`
+ */
+export const lockPending: Operation<LockPending, LockPendingOutcome> =
+  plainOperation("lockPending", {
+    key: (input: LockPending) => input.holder.executor,
+    *one(input) {
+      assertLeaseAhead(input);
+      const functions = onceEach(input.functions);
+      yield* holdFunctions(functions);
+      const { found, damaged, isLimited, walked } = yield* search({
+        ...input,
+        functions,
+      });
+      const records = found.map(({ record }) => record);
+      for (const [body, alike] of byLock(records, functions, input))
+        yield* writeLocks(alike, body, input.at);
+      return {
+        locked: found.map(({ execution }) => execution),
+        damaged: [...damaged.values()],
+        isLimited,
+        walked,
+      };
+    },
+  });
+
+/** Each function once, under the stricter of its limits. */
+export function onceEach(
+  functions: readonly ServedFunction[],
+): readonly ServedFunction[] {
+  const once = new Map<FunctionName, ServedFunction>();
+  for (const served of functions) {
+    const before = once.get(served.name);
+    once.set(served.name, {
+      ...before,
+      ...served,
+      concurrencyMax: stricter(before?.concurrencyMax, served.concurrencyMax),
+      perKeyMax: stricter(before?.perKeyMax, served.perKeyMax),
+    });
+  }
+  return [...once.values()];
+}
+
+function stricter(
+  a: number | undefined,
+  b: number | undefined,
+): number | undefined {
+  return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
+}
+
+/** Rows that one call tries to lock or to read in vain, before it gives up. */
+const triedMax = 1_000;
+/** Of those, so many rounds: each tries twice as many as the one before. */
+const roundsMax = 8;
+/** Rows locked at once beyond what is wanted, when many cannot be read. */
+const spareMax = 100;
+
+interface Readable {
+  readonly record: ExecutionRecord;
+  readonly execution: LockedExecution;
+}
+
+interface Search {
+  readonly found: Readable[];
+  readonly chosen: Candidate[];
+  readonly damaged: Map<number, Damaged>;
+  readonly tried: Set<number>;
+  readonly walked: Map<FunctionName, string>;
+  readonly budget: ReadBudget;
+  isLimited: boolean;
+}
+
+/**
+ * Locks the rows of what is to be locked and reads it before anything is
+ * written. Candidates are selected without locks and then locked, no more than
+ * are needed: what is kept from others here must not be left to nobody. Those
+ * that somebody else has locked, or that cannot be read, are replaced by the
+ * next ones.
+ */
+function* search(input: LockPending): Tx<Search> {
+  const state: Search = {
+    found: [],
+    chosen: [],
+    damaged: new Map(),
+    tried: new Set(),
+    walked: new Map(),
+    budget: new ReadBudget(pageCharactersMax),
+    isLimited: false,
+  };
+  const holdings = yield* holdingsOf(input.functions, input.at);
+  for (let round = 0; round < roundsMax; round += 1) {
+    const missing = input.limit - state.found.length;
+    const spare = Math.min(state.damaged.size, spareMax);
+    const count = Math.min(
+      (missing + spare) * 2 ** round,
+      triedMax - state.tried.size,
+    );
+    if (missing === 0 || count <= 0) break;
+    const { items, isLimited, walked } = yield* candidatesOf({
+      functions: input.functions,
+      holdings,
+      chosen: state.chosen,
+      dueBy: input.dueBy,
+      count,
+      except: [...state.tried],
+      walkAfter: input.walkAfter ?? new Map(),
+    });
+    state.isLimited ||= isLimited;
+    for (const [name, key] of walked) state.walked.set(name, key);
+    const isTried = yield* tryCandidates(input, items, missing + spare, state);
+    if (isTried && items.length < count) break;
+  }
+  return state;
+}
+
+/** Locks and reads as many of these as are missing. True when there was none that it did not try. */
+function* tryCandidates(
+  input: LockPending,
+  candidates: readonly Candidate[],
+  rowsMax: number,
+  state: Search,
+): Tx<boolean> {
+  const keys = candidates.map(({ key }) => key);
+  const locked = yield* lockRows(keys, input.dueBy, rowsMax);
+  // Who gets all he asked for has passed over those before the last; else all.
+  const last = locked.length === rowsMax ? locked.at(-1)?.key : keys.at(-1);
+  const tried = keys.slice(0, last === undefined ? 0 : keys.indexOf(last) + 1);
+  for (const key of tried) state.tried.add(key);
+  const created = yield* readCreatedEvents(locked);
+  for (const row of locked) {
+    if (state.found.length === input.limit) break;
+    const readable = yield* readUndamaged(row, input, created, state);
+    const candidate = candidates.find(({ key }) => key === row.key);
+    if (readable === undefined || candidate === undefined) continue;
+    state.found.push(readable);
+    state.chosen.push(candidate);
+  }
+  return tried.length === keys.length;
+}
+
+function* readUndamaged(
+  found: StateRow,
+  input: LockPending,
+  created: ReadonlyMap<number, Created>,
+  { budget, damaged }: Search,
+): Tx<Readable | undefined> {
+  const record = undamaged(() => recordOf(found));
+  const execution =
+    record === undefined
+      ? undefined
+      : yield* loadUndamaged(record, input, created.get(record.key), budget);
+  if (record !== undefined && execution !== undefined)
+    return { record, execution };
+  const table =
+    record === undefined ? "holdfast_execution" : "holdfast_execution_event";
+  damaged.set(found.key, { table, key: found.id });
+  return undefined;
+}
+
+const unreadable: ReadonlySet<ErrorCode> = new Set([
+  "CORRUPT_ROW",
+  "VALUE_MALFORMED",
+  "PAYLOAD_CODEC_FAILED",
+]);
+
+function* loadUndamaged(
+  record: ExecutionRecord,
+  terms: LockPending,
+  created: Created | undefined,
+  budget: ReadBudget,
+): Tx<LockedExecution | undefined> {
+  const version = record.state.version + 1;
+  try {
+    return yield* loadLocked(record, version, terms, created, budget);
+  } catch (error) {
+    if (isHoldfastError(error) && unreadable.has(error.code)) return undefined;
+    throw error;
+  }
+}
+
+/** Locks the first of the rows that are still due and that nobody else has locked. */
+function* lockRows(
+  keys: readonly number[],
+  dueBy: number,
+  limit: number,
+): Tx<readonly StateRow[]> {
+  if (keys.length === 0) return [];
+  return yield* rows<StateRow>(sql`
+    SELECT ${stateColumns} FROM holdfast_execution
+    WHERE key IN ${integersOf(keys)} AND state = 'pending' AND lifecycle = 'active' AND due_at <= ${dueBy}
+    ORDER BY due_at, id LIMIT ${limit} ${skipLocked}`);
+}
+
+type LockedEvent = ReturnType<typeof lockedBy>;
+
+/** Most often one group: it takes two statements, however many are locked. */
+function byLock(
+  records: readonly ExecutionRecord[],
+  functions: readonly ServedFunction[],
+  input: LockPending,
+): ReadonlyMap<LockedEvent, readonly ExecutionRecord[]> {
+  const retries = new Map(functions.map(({ name, retry }) => [name, retry]));
+  const events = new Map<string, LockedEvent>();
+  const groups = new Map<LockedEvent, ExecutionRecord[]>();
+  for (const record of records) {
+    const { role } = record.state;
+    const retry = retries.get(record.function) ?? input.retry;
+    const name = `${role} ${JSON.stringify(retry)}`;
+    let event = events.get(name);
+    if (event === undefined) {
+      event = lockedBy({ ...input, ...(retry && { retry }) }, role);
+      events.set(name, event);
+      groups.set(event, []);
+    }
+    groups.get(event)?.push(record);
+  }
+  return groups;
+}
+
+/** The same lock on all of them. */
+function* writeLocks(
+  records: readonly ExecutionRecord[],
+  event: LockedEvent,
+  at: number,
+): Tx<void> {
+  const { holder, leaseUntil, retry, codeVersion } = event;
+  const keys = integersOf(records.map((record) => record.key));
+  yield* run(sql`
+    UPDATE holdfast_execution SET
+      version = version + 1, state = 'locked', due_at = NULL, lease_until = ${leaseUntil}, lock_version = version + 1,
+      executor = ${holder.executor}, run = ${holder.run}, owner = ${holder.owner},
+      max_retries = ${retry.maxRetries}, backoff_ms = ${retry.backoffMs}, backoff_max_ms = ${retry.backoffMaxMs},
+      code_version = COALESCE(${codeVersion}, code_version)
+    WHERE key IN ${keys}`);
+  const { kind, call, seen, body } = eventColumnsOf(event);
+  yield* run(sql`
+    INSERT INTO holdfast_execution_event (execution, version, at, responses, kind, call, seen, body)
+    SELECT key, version, CAST(${at} AS BIGINT), responses, CAST(${kind} AS TEXT), CAST(${call} AS BIGINT),
+      CAST(${seen} AS BIGINT), CAST(${body} AS TEXT)
+    FROM holdfast_execution WHERE key IN ${keys} ORDER BY key`);
+  for (const { id } of records) yield* announce(timerSet, id);
+}

@@ -1,0 +1,151 @@
+import type { FunctionName } from "../../../model/function-name.ts";
+import { lockRow } from "../../../sql/dialect.ts";
+import { row, rows, run } from "../../../sql/operation.ts";
+import type { Tx } from "../../../sql/operation.ts";
+import { sql } from "../../../sql/statement.ts";
+import type { Statement } from "../../../sql/statement.ts";
+
+/** How many executions may be held at once, counted over all processes. */
+export interface FunctionLimits {
+  readonly concurrencyMax?: number | undefined;
+  /** Of one function with one concurrency key; those without a key are not counted. */
+  readonly perKeyMax?: number | undefined;
+}
+
+export interface LimitedFunction extends FunctionLimits {
+  readonly name: FunctionName;
+}
+
+/** How many executions of a function are held, and of each of its keys if those have a limit. */
+export interface Holding {
+  readonly total: number;
+  readonly byKey: ReadonlyMap<string, number>;
+}
+
+export type Holdings = ReadonlyMap<FunctionName, Holding>;
+
+export function hasLimit({
+  concurrencyMax,
+  perKeyMax,
+}: FunctionLimits): boolean {
+  return concurrencyMax !== undefined || perKeyMax !== undefined;
+}
+
+/**
+ * Held until the transaction ends: two workers that counted at once would both
+ * take the last place. In the order of names, so that they never wait for each
+ * other in a circle.
+ */
+export function* holdFunctions(
+  functions: readonly LimitedFunction[],
+): Tx<void> {
+  const names = functions.filter(hasLimit).map(({ name }) => name);
+  for (const name of names.toSorted()) {
+    const held = yield* row(sql`
+      SELECT name FROM holdfast_execution_limit WHERE name = ${name} ${lockRow}`);
+    if (held !== undefined) continue;
+    yield* run(sql`
+      INSERT INTO holdfast_execution_limit (name) VALUES (${name}) ON CONFLICT (name) DO NOTHING`);
+    yield* row(sql`
+      SELECT name FROM holdfast_execution_limit WHERE name = ${name} ${lockRow}`);
+  }
+}
+
+/** Counts what is held of the functions that have limits; the others are missing. */
+export function* holdingsOf(
+  functions: readonly LimitedFunction[],
+  at: number,
+): Tx<Holdings> {
+  const holdings = new Map<FunctionName, Holding>();
+  for (const served of functions)
+    if (hasLimit(served))
+      holdings.set(served.name, yield* holdingOf(served, at));
+  return holdings;
+}
+
+function* holdingOf(
+  { name, perKeyMax }: LimitedFunction,
+  at: number,
+): Tx<Holding> {
+  if (perKeyMax === undefined) {
+    const counted = yield* row<{ readonly n: number }>(sql`
+      SELECT COUNT(*) AS n FROM (${heldOf(name, at)}) AS held`);
+    return { total: counted?.n ?? 0, byKey: new Map() };
+  }
+  const counted = yield* rows<{
+    readonly concurrency_key: string | null;
+    readonly n: number;
+  }>(sql`
+    SELECT concurrency_key, COUNT(*) AS n FROM (${heldOf(name, at)}) AS held GROUP BY concurrency_key`);
+  const byKey = new Map<string, number>();
+  let total = 0;
+  for (const { concurrency_key: concurrencyKey, n } of counted) {
+    total += n;
+    if (concurrencyKey !== null) byKey.set(concurrencyKey, n);
+  }
+  return { total, byKey };
+}
+
+/**
+ * Held at this moment: locked, or kept in memory by a worker while it waits.
+ * One range of the index for each, so that those who went on sleeping after
+ * their lease had passed are not looked at.
+ */
+function heldOf(name: FunctionName, at: number): Statement {
+  const held = sql`SELECT concurrency_key FROM holdfast_execution WHERE function = ${name} AND lease_until IS NOT NULL`;
+  return sql`
+    ${held} AND state = 'locked'
+    UNION ALL ${held} AND state = 'pending' AND lease_until > ${at}
+    UNION ALL ${held} AND state = 'blocked' AND lease_until > ${at}`;
+}
+
+/** What is left of the limits of one function while candidates are chosen. */
+export class Places {
+  readonly #perKeyMax: number;
+  readonly #byKey: Map<string, number>;
+  #room: number;
+
+  constructor(
+    { name, concurrencyMax, perKeyMax }: LimitedFunction,
+    held: Holding,
+    chosen: readonly {
+      readonly function: FunctionName;
+      readonly concurrency_key: string | null;
+    }[],
+  ) {
+    this.#perKeyMax = perKeyMax ?? Number.MAX_SAFE_INTEGER;
+    this.#byKey = new Map(held.byKey);
+    this.#room = Math.max(
+      0,
+      (concurrencyMax ?? Number.MAX_SAFE_INTEGER) - held.total,
+    );
+    for (const one of chosen) if (one.function === name) this.take(one);
+  }
+
+  /** How many more of the function may be held. */
+  get room(): number {
+    return this.#room;
+  }
+
+  isFree(concurrencyKey: string): boolean {
+    return (this.#byKey.get(concurrencyKey) ?? 0) < this.#perKeyMax;
+  }
+
+  /** False when there is no place for one of this key. */
+  take({
+    concurrency_key: concurrencyKey,
+  }: {
+    readonly concurrency_key: string | null;
+  }): boolean {
+    if (this.#room === 0) return false;
+    if (concurrencyKey !== null) {
+      if (!this.isFree(concurrencyKey)) return false;
+      this.#byKey.set(
+        concurrencyKey,
+        (this.#byKey.get(concurrencyKey) ?? 0) + 1,
+      );
+    }
+    this.#room -= 1;
+    return true;
+  }
+}

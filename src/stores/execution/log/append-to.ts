@@ -1,0 +1,123 @@
+import type { ExecutionEvent } from "../../../model/execution-event.ts";
+import { eventsInvalid } from "../../../model/execution-errors.ts";
+import { afterEvent } from "../../../model/execution-transition.ts";
+import type { ExecutionState } from "../../../model/execution-state.ts";
+import { announce, row, run } from "../../../sql/operation.ts";
+import type { Tx } from "../../../sql/operation.ts";
+import { sql } from "../../../sql/statement.ts";
+import { endProcessOf } from "../../process/execution-end.ts";
+import { announceState } from "./announce-state.ts";
+import { insertWithEffects } from "./event-effects.ts";
+import { answerTo, nextQuestion, signalInbox } from "./inbox.ts";
+import { respondToParent } from "./respond.ts";
+import { writeState } from "../state-row.ts";
+import type { ExecutionRecord } from "../state-row.ts";
+import { executionEnded } from "../topics.ts";
+
+/**
+ * Appends events to an execution whose record the transaction has locked,
+ * moves its state, answers its parent when they end it, and tells those who
+ * wait for what came of it.
+ */
+export function* appendTo(
+  record: ExecutionRecord,
+  at: number,
+  events: readonly ExecutionEvent[],
+): Tx<ExecutionState> {
+  let { state } = record;
+  for (const event of events) {
+    const question = yield* questionOf(record, state, event);
+    const next = afterEvent(record.id, state, {
+      at,
+      event,
+      answeredAt: question.answeredAt,
+      ordinal: question.ordinal,
+    });
+    yield* insertWithEffects(
+      {
+        id: record.id,
+        execution: record.key,
+        version: next.version,
+        at,
+        responses: state.responses,
+        ordinal: question.ordinal,
+      },
+      event,
+    );
+    state = next;
+  }
+  yield* writeState(record.key, state);
+  const last = events.at(-1);
+  yield* announceState(record, state);
+  if (last?.kind === "finished") yield* end(record, state.version, at, last);
+  return state;
+}
+
+interface Question {
+  readonly ordinal: number | undefined;
+  readonly answeredAt: number | null;
+}
+
+const noQuestion: Question = { ordinal: undefined, answeredAt: null };
+
+/** The place of an event among the questions to its inbox, and when it was answered, if it was. */
+function* questionOf(
+  { id, key: execution }: ExecutionRecord,
+  state: ExecutionState,
+  event: ExecutionEvent,
+): Tx<Question> {
+  switch (event.kind) {
+    case "joinNext": {
+      const ordinal = yield* nextQuestion(execution, event.joinSet);
+      const answer = yield* answerTo(execution, event.joinSet, ordinal);
+      return { ordinal, answeredAt: answer?.at ?? null };
+    }
+    case "waiting": {
+      const { seen } = event;
+      if (seen > state.responses)
+        throw eventsInvalid(
+          id,
+          "response",
+          `it cannot have seen ${seen} responses, since there are ${state.responses}.`,
+        );
+      // What an earlier run under the id was given is no news to this one.
+      const after = Math.max(seen, state.responsesFrom);
+      if (state.responses <= after) return noQuestion;
+      const answer = yield* row<{ readonly at: number }>(sql`
+        SELECT at FROM holdfast_execution_response
+        WHERE execution = ${execution} AND seq = ${after + 1}`);
+      return { ordinal: undefined, answeredAt: answer?.at ?? null };
+    }
+    case "signalReceived": {
+      const inbox = signalInbox(event.signal);
+      const ordinal = yield* nextQuestion(execution, inbox);
+      const answer = yield* answerTo(execution, inbox, ordinal);
+      if (answer?.seq !== event.seq)
+        throw eventsInvalid(
+          id,
+          "response",
+          `response ${event.seq} is not the next signal "${event.signal}" that it could take.`,
+        );
+      return { ordinal, answeredAt: null };
+    }
+    default:
+      return noQuestion;
+  }
+}
+
+function* end(
+  record: ExecutionRecord,
+  version: number,
+  at: number,
+  finished: Extract<ExecutionEvent, { readonly kind: "finished" }>,
+): Tx<void> {
+  // Nobody is left to wait for them, whatever its role: any may have asked for some.
+  yield* run(sql`
+    DELETE FROM holdfast_execution_delay WHERE execution = ${record.key}`);
+  yield* announce(executionEnded, record.id);
+  if (record.parent !== null)
+    yield* respondToParent(record, version, at, finished);
+  // Last, since executions are locked before processes, and those before sessions.
+  if (record.process !== null)
+    yield* endProcessOf(record.process, { ...finished, version, at });
+}

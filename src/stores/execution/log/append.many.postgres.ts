@@ -1,0 +1,86 @@
+import { done, rows } from "../../../sql/operation.ts";
+import type { Done, Tx } from "../../../sql/operation.ts";
+import { sql } from "../../../sql/statement.ts";
+import type { AppendEvents, AppendOutcome } from "./append.ts";
+import { insertEventsOnPostgres } from "../event-row.many.postgres.ts";
+import type { PlacedEvent } from "../event-row.many.postgres.ts";
+import { isFinish, isQuiet } from "./event-weight.ts";
+import { finishManyOnPostgres } from "./finish.many.postgres.ts";
+
+/** The set form of `appendEvents`, for quiet events and for the end. */
+export function* appendManyOnPostgres(
+  inputs: readonly AppendEvents[],
+): Tx<readonly (Done<AppendOutcome> | undefined)[]> {
+  const next = new Map<AppendEvents, number>();
+  // Ends come first: they may wait for a row, and may not while the set holds others.
+  yield* finishManyOnPostgres(inputs.filter(isFinish), next);
+  yield* appendQuietEvents(inputs.filter(isQuiet), next);
+  return inputs.map((input) => {
+    const nextVersion = next.get(input);
+    return nextVersion === undefined ? undefined : done({ nextVersion });
+  });
+}
+
+interface Moved {
+  /** The place of the input, from 1 on. */
+  readonly n: number;
+  readonly key: number;
+  readonly responses: number;
+}
+
+/**
+ * Two statements: the second takes its rows from arrays alone. Inserting in
+ * the first, joined to the rows it moved, would be a nested loop, since the
+ * planner expects a few rows of each part.
+ */
+function* appendQuietEvents(
+  inputs: readonly AppendEvents[],
+  next: Map<AppendEvents, number>,
+): Tx<void> {
+  if (inputs.length === 0) return;
+  const placed: PlacedEvent[] = [];
+  for (const { n, key, responses } of yield* moveVersions(inputs)) {
+    const input = inputs[n - 1];
+    if (input === undefined) continue;
+    const { at, events } = input;
+    let { version } = input;
+    for (const event of events) {
+      placed.push({ place: { execution: key, version, at, responses }, event });
+      version += 1;
+    }
+    next.set(input, version);
+  }
+  if (placed.length > 0) yield* insertEventsOnPostgres(placed);
+}
+
+/**
+ * What is locked, missing, ended, not active, held by another run or at
+ * another version is passed over. Each row is looked up by its id in a
+ * subquery that locks, which the planner cannot turn around: as a plain join
+ * it compared every input with every row of a table without statistics (200
+ * inputs: 16 instead of 2 ms).
+ */
+function* moveVersions(inputs: readonly AppendEvents[]): Tx<readonly Moved[]> {
+  return yield* rows<Moved>(sql`
+    WITH locked AS MATERIALIZED (
+      SELECT found.key, given.events, given.n
+      FROM unnest(
+        ${inputs.map(({ id }) => id)}::text[],
+        ${inputs.map(({ key }) => key ?? null)}::bigint[],
+        ${inputs.map(({ version }) => version - 1)}::bigint[],
+        ${inputs.map(({ events }) => events.length)}::bigint[],
+        ${inputs.map(({ fence }) => fence?.executor ?? null)}::text[],
+        ${inputs.map(({ fence }) => fence?.run ?? null)}::text[]
+      ) WITH ORDINALITY AS given (id, key, version, events, executor, run, n), LATERAL (
+        SELECT e.key FROM holdfast_execution e
+        WHERE e.id = given.id AND e.version = given.version AND e.state <> 'finished' AND e.lifecycle = 'active'
+          AND e.role <> 'external'
+          AND (given.key IS NULL OR given.key = e.key)
+          AND (given.executor IS NULL OR (given.executor = e.executor AND given.run = e.run))
+        FOR NO KEY UPDATE SKIP LOCKED
+      ) AS found
+    )
+    UPDATE holdfast_execution e SET version = e.version + locked.events, deaths = 0
+    FROM locked WHERE e.key = locked.key
+    RETURNING locked.n, e.key, e.responses`);
+}

@@ -1,0 +1,106 @@
+import { splitToParts } from "../../../model/execution-id.ts";
+import type { ExecutionId } from "../../../model/execution-id.ts";
+import { announce, done, rows } from "../../../sql/operation.ts";
+import type { Done, Tx } from "../../../sql/operation.ts";
+import { sql } from "../../../sql/statement.ts";
+import type { CreateOutcome, NewExecution } from "./create.ts";
+import { insertEventsOnPostgres } from "../event-row.many.postgres.ts";
+import type { PlacedEvent } from "../event-row.many.postgres.ts";
+import { pendingWork, timerSet } from "../topics.ts";
+
+/**
+ * The set form of `createExecution`: two statements for new ids, and one more
+ * when some have parents. Ids that are there, or appear while this runs, are
+ * passed over, and so are children whose parents are missing, at their end or
+ * in somebody else's hands; those with tags are not given to it.
+ */
+export function* createManyOnPostgres(
+  inputs: readonly NewExecution[],
+): Tx<readonly (Done<CreateOutcome> | undefined)[]> {
+  const parents = yield* lockParents(inputs);
+  const keys = yield* insertStates(inputs, parents);
+  const events: PlacedEvent[] = [];
+  const due = new Set<string>();
+  const timed: ExecutionId[] = [];
+  const outcomes = inputs.map(({ id, at, created }) => {
+    const execution = keys.get(id);
+    if (execution === undefined) return undefined;
+    events.push({
+      place: { execution, version: 0, at, responses: 0 },
+      event: created,
+    });
+    if (created.role !== "external" && !created.isPaused)
+      due.add(created.function);
+    if (created.deadlineAt !== null) timed.push(id);
+    return done({ key: execution, nextVersion: 1, existed: false });
+  });
+  if (events.length > 0) yield* insertEventsOnPostgres(events);
+  for (const name of due) yield* announce(pendingWork, name);
+  for (const id of timed) yield* announce(timerSet, id);
+  return outcomes;
+}
+
+/** The keys of parents that may have more children, locked so that they stay as they are. */
+function* lockParents(
+  inputs: readonly NewExecution[],
+): Tx<ReadonlyMap<ExecutionId, number>> {
+  const ids = new Set<ExecutionId>();
+  for (const { id } of inputs) {
+    const parent = splitToParts(id)?.parent;
+    if (parent !== undefined) ids.add(parent);
+  }
+  if (ids.size === 0) return new Map();
+  const found = yield* rows<{
+    readonly key: number;
+    readonly id: ExecutionId;
+  }>(sql`
+    SELECT key, id FROM holdfast_execution
+    WHERE id = ANY(${[...ids]}::text[]) AND state <> 'finished' AND lifecycle <> 'cancelling'
+    ORDER BY key FOR NO KEY UPDATE SKIP LOCKED`);
+  return new Map(found.map(({ key, id }) => [id, key]));
+}
+
+/**
+ * The keys of those that were inserted, in the order of their ids: an insert
+ * waits for another transaction's insert of the same id, and two sets that
+ * did so in opposite orders would wait for each other.
+ */
+function* insertStates(
+  all: readonly NewExecution[],
+  parents: ReadonlyMap<ExecutionId, number>,
+): Tx<ReadonlyMap<ExecutionId, number>> {
+  const parentOf = (id: ExecutionId): number | null | undefined => {
+    const parts = splitToParts(id);
+    return parts === undefined ? null : parents.get(parts.parent);
+  };
+  const inputs = all.filter(({ id }) => parentOf(id) !== undefined);
+  if (inputs.length === 0) return new Map();
+  const created = inputs.map((input) => input.created);
+  const inserted = yield* rows<{
+    readonly key: number;
+    readonly id: ExecutionId;
+  }>(sql`
+    INSERT INTO holdfast_execution
+      (id, parent, role, function, input_hash, created_at, scheduled_at, version, state, lifecycle, due_at,
+       failures, deaths, responses, history_from, code_version, concurrency_key, deadline_at)
+    SELECT given.id, given.parent, given.role, given.function, given.input_hash, given.at, given.scheduled_at, 0,
+      CASE WHEN given.role = 'external' THEN 'blocked' ELSE 'pending' END, given.lifecycle,
+      CASE WHEN given.role = 'external' THEN NULL ELSE given.scheduled_at END,
+      0, 0, 0, 0, given.code_version, given.concurrency_key, given.deadline_at
+    FROM unnest(
+      ${inputs.map(({ id }) => id)}::text[],
+      ${inputs.map(({ id }) => parentOf(id) ?? null)}::bigint[],
+      ${created.map(({ role }) => role)}::text[],
+      ${created.map((one) => one.function)}::text[],
+      ${created.map(({ inputHash }) => inputHash)}::text[],
+      ${inputs.map(({ at }) => at)}::bigint[],
+      ${created.map(({ scheduledAt }) => scheduledAt)}::bigint[],
+      ${created.map(({ isPaused }) => (isPaused ? "paused" : "active"))}::text[],
+      ${created.map(({ codeVersion }) => codeVersion)}::text[],
+      ${created.map(({ concurrencyKey }) => concurrencyKey)}::text[],
+      ${created.map(({ deadlineAt }) => deadlineAt)}::bigint[]
+    ) AS given (id, parent, role, function, input_hash, at, scheduled_at, lifecycle, code_version, concurrency_key, deadline_at)
+    ORDER BY given.id COLLATE "C"
+    ON CONFLICT (id) DO NOTHING RETURNING key, id`);
+  return new Map(inserted.map(({ key, id }) => [id, key]));
+}

@@ -1,0 +1,243 @@
+import { parseDelayId } from "../../../model/delay-id.ts";
+import type { ExecutionEvent } from "../../../model/execution-event.ts";
+import { parseExecutionId } from "../../../model/execution-id.ts";
+import { parseFunctionName } from "../../../model/function-name.ts";
+import { parseJoinSetId } from "../../../model/join-set-id.ts";
+import {
+  parseExecutorId,
+  parseOwnerId,
+  parseRunId,
+} from "../../../model/prefixed-id.ts";
+import { resolveStartAt } from "../../../model/schedule.ts";
+import type { StartAt } from "../../../model/schedule.ts";
+import { isStorable } from "../../../model/shape.ts";
+
+/** What a field of an event may hold, in words for whoever gave something else. */
+interface Field {
+  readonly expected: string;
+  readonly accepts: (value: unknown) => boolean;
+}
+
+/** Kinds that may be appended: the others have a call of their own. */
+type AppendedKind = Exclude<ExecutionEvent["kind"], "created" | "forked">;
+
+const text = (charactersMin: number, charactersMax: number): Field => ({
+  expected: `a text of ${charactersMin} to ${charactersMax} characters without U+0000 and halves of characters`,
+  accepts: (value) =>
+    typeof value === "string" &&
+    value.length >= charactersMin &&
+    value.length <= charactersMax &&
+    isStorable(value),
+});
+
+const orNull = ({ expected, accepts }: Field): Field => ({
+  expected: `${expected}, or null`,
+  accepts: (value) => value === null || accepts(value),
+});
+
+const whole = (min: number, max: number, expected: string): Field => ({
+  expected,
+  accepts: (value) =>
+    Number.isSafeInteger(value) &&
+    (value as number) >= min &&
+    (value as number) <= max,
+});
+
+const oneOf = (...values: readonly (string | boolean)[]): Field => ({
+  expected: `one of ${values.join(", ")}`,
+  accepts: (value) => values.includes(value as string | boolean),
+});
+
+/** The parsers of the model, which throw. */
+const parsed = (
+  expected: string,
+  parse: (value: string) => unknown,
+): Field => ({
+  expected,
+  accepts(value) {
+    if (typeof value !== "string") return false;
+    try {
+      parse(value);
+      return true;
+    } catch {
+      return false;
+    }
+  },
+});
+
+/** An object with these fields and no others. */
+const record = (
+  expected: string,
+  fields: Readonly<Record<string, Field>>,
+): Field => ({
+  expected,
+  accepts: (value) =>
+    typeof value === "object" &&
+    value !== null &&
+    Object.keys(value).length === Object.keys(fields).length &&
+    Object.entries(fields).every(([name, { accepts }]) =>
+      accepts((value as Readonly<Record<string, unknown>>)[name]),
+    ),
+});
+
+const count = whole(0, Number.MAX_SAFE_INTEGER, "a whole number from 0 on");
+// The last instant a Date can show.
+const instant = whole(
+  0,
+  8.64e15,
+  "an instant in whole milliseconds since 1970",
+);
+const flag = oneOf(true, false);
+/** Only the codec can read it; how large it may be is for the codec to say. */
+const payload: Field = {
+  expected: "a value encoded by a codec",
+  accepts: (value) => typeof value === "string",
+};
+const name = text(1, 256);
+const reason = text(1, 4_096);
+const codeVersion = orNull(text(1, 128));
+const hash = text(0, 256);
+const joinSet = parsed("a join set's id", parseJoinSetId);
+const execution = parsed("an execution's id", parseExecutionId);
+const functionName = parsed("a function's name", parseFunctionName);
+const owner = parsed("an owner's id", parseOwnerId);
+
+const startAt: Field = {
+  expected: '"now", { at } or { in }',
+  accepts(value) {
+    if (value === "now") return true;
+    if (typeof value !== "object" || value === null) return false;
+    const keys = Object.keys(value);
+    if (keys.length !== 1 || (keys[0] !== "at" && keys[0] !== "in"))
+      return false;
+    try {
+      resolveStartAt(value as StartAt, 0);
+      return true;
+    } catch {
+      return false;
+    }
+  },
+};
+
+const holder = record("an executor, a run and an owner", {
+  executor: parsed("an executor's id", parseExecutorId),
+  run: parsed("a run's id", parseRunId),
+  owner: orNull(owner),
+});
+
+const retry = record("a retry policy of whole numbers from 0 on", {
+  maxRetries: orNull(count),
+  backoffMs: count,
+  backoffMaxMs: count,
+});
+
+/** The fields of each kind. There are no others, so a body is as large as these allow. */
+const fieldsOfKind: Readonly<
+  Record<AppendedKind, Readonly<Record<string, Field>>>
+> = {
+  locked: { holder, leaseUntil: instant, retry, codeVersion },
+  unlocked: { dueAt: instant, reason },
+  attemptFailed: { dueAt: instant, error: payload },
+  attemptTimedOut: { dueAt: instant },
+  ownerDied: {
+    owner,
+    dueAt: instant,
+    counts: oneOf("attempt", "death", "nothing"),
+  },
+  paused: {},
+  unpaused: {},
+  cancellationRequested: {
+    reason: orNull(reason),
+    cause: oneOf("request", "deadline"),
+  },
+  parked: { code: text(1, 128), reason, codeVersion },
+  unparked: {},
+  continued: { input: payload, inputHash: hash },
+  finished: {
+    resultKind: oneOf("completed", "failed", "cancelled", "timedOut"),
+    resultHash: hash,
+    result: payload,
+  },
+  joinSetCreated: { joinSet },
+  childRequested: {
+    joinSet,
+    child: execution,
+    function: functionName,
+    inputHash: hash,
+  },
+  delayRequested: {
+    joinSet,
+    delay: parsed("a delay's id", parseDelayId),
+    expiresAt: instant,
+    startAt,
+  },
+  joinNext: {
+    joinSet,
+    runExpiresAt: instant,
+    function: orNull(functionName),
+    isClosing: flag,
+  },
+  joinNextTooMany: { joinSet, function: orNull(functionName) },
+  joinNextTried: {
+    joinSet,
+    outcome: oneOf("found", "pending", "allProcessed"),
+  },
+  waiting: { runExpiresAt: instant },
+  scheduled: { execution, function: functionName, inputHash: hash, startAt },
+  externalResolved: {
+    execution,
+    resultHash: hash,
+    outcome: oneOf("resolved", "conflict"),
+  },
+  signalReceived: { signal: functionName, seq: count },
+  stepFinished: {
+    name,
+    inputHash: orNull(hash),
+    outcome: oneOf("completed", "failed"),
+    value: payload,
+  },
+  stepAttemptFailed: {
+    name,
+    attempt: count,
+    retryAt: instant,
+    error: payload,
+  },
+  transactionFinished: { name, value: payload },
+  patched: { patch: name },
+};
+
+/** Of every history event; 0 unless told. */
+const placeOfHistory: Readonly<Record<string, Field>> = {
+  call: count,
+  seen: count,
+};
+
+/** A field that is not as it must be. */
+export interface FieldFault {
+  readonly name: string;
+  readonly expected: string;
+}
+
+/** The first field of an event that no operation could have written, if there is one. */
+export function faultyField(
+  event: ExecutionEvent,
+  isHistory: boolean,
+): FieldFault | undefined {
+  const fields = fieldsOfKind[event.kind as AppendedKind];
+  const given = event as unknown as Readonly<Record<string, unknown>>;
+  for (const field of Object.keys(given)) {
+    if (field === "kind" || Object.hasOwn(fields, field)) continue;
+    // What is undefined is not written.
+    if (given[field] === undefined) continue;
+    const place = isHistory ? placeOfHistory[field] : undefined;
+    if (place === undefined)
+      return { name: field, expected: "left out: there is no such field" };
+    if (!place.accepts(given[field]))
+      return { name: field, expected: place.expected };
+  }
+  for (const field in fields) {
+    const { expected, accepts } = fields[field] as Field;
+    if (!accepts(given[field])) return { name: field, expected };
+  }
+  return undefined;
+}

@@ -1,0 +1,97 @@
+import { splitDelayId } from "../../../model/delay-id.ts";
+import type { DelayId } from "../../../model/delay-id.ts";
+import { HoldfastError } from "../../../model/errors.ts";
+import type { DelayOutcome } from "../../../model/execution-event.ts";
+import { lockRow } from "../../../sql/dialect.ts";
+import { announce, row, run, plainOperation } from "../../../sql/operation.ts";
+import type { Operation, Tx } from "../../../sql/operation.ts";
+import { sql } from "../../../sql/statement.ts";
+import { addResponse, earlierResponse } from "../log/respond.ts";
+import { lockedRecord } from "../state-row.ts";
+import { timerSet } from "../topics.ts";
+
+export interface AnswerDelay {
+  readonly delay: DelayId;
+  readonly at: number;
+  readonly outcome: DelayOutcome;
+}
+
+/** `answered` by this call, or before it: by its expiry or by a cancellation; or paused, so that it cannot expire. */
+export type AnswerDelayOutcome =
+  "answered" | "alreadyExpired" | "alreadyCancelled" | "notExpired";
+
+/**
+ * Answers an open delay: it expired, or somebody cancelled it. Whoever comes
+ * first decides; the other is told.
+ *
+ * @throws HoldfastError `DELAY_NOT_FOUND` when it was never requested.
+ */
+export const answerDelay: Operation<AnswerDelay, AnswerDelayOutcome> =
+  plainOperation("answerDelay", {
+    key: (input: AnswerDelay) => splitDelayId(input.delay).execution,
+    *one({ delay, at, outcome }) {
+      const { execution, joinSet } = splitDelayId(delay);
+      const record = yield* lockedRecord(execution);
+      // Whoever found it expired may have looked before it was paused.
+      const removed = yield* run(sql`
+        DELETE FROM holdfast_execution_delay
+        WHERE id = ${delay} AND (is_paused = 0 OR ${outcome} = 'cancelled')`);
+      if (removed === 0) {
+        const earlier = yield* earlierResponse(record.key, delay);
+        if (earlier === undefined) return yield* pausedDelay(delay);
+        return earlier.outcome === "cancelled"
+          ? "alreadyCancelled"
+          : "alreadyExpired";
+      }
+      yield* addResponse(record, {
+        at,
+        kind: "delay",
+        inbox: joinSet,
+        source: delay,
+        outcome,
+        child: null,
+        finishedVersion: null,
+        valueHash: null,
+        payload: null,
+      });
+      return "answered";
+    },
+  });
+
+/** @throws HoldfastError `DELAY_NOT_FOUND` */
+function* pausedDelay(delay: DelayId): Tx<"notExpired"> {
+  const found = yield* row(sql`
+    SELECT id FROM holdfast_execution_delay WHERE id = ${delay}`);
+  if (found === undefined) throw delayNotFound(delay);
+  return "notExpired";
+}
+
+export interface PauseDelay {
+  readonly delay: DelayId;
+  readonly isPaused: boolean;
+}
+
+/** Stops a delay from expiring, or lets it expire again. May be repeated. @throws HoldfastError `DELAY_NOT_FOUND` */
+export const pauseDelay: Operation<PauseDelay, void> = plainOperation(
+  "pauseDelay",
+  {
+    key: (input: PauseDelay) => splitDelayId(input.delay).execution,
+    *one({ delay, isPaused }) {
+      const found = yield* row<{ readonly is_paused: number }>(sql`
+      SELECT is_paused FROM holdfast_execution_delay WHERE id = ${delay} ${lockRow}`);
+      if (found === undefined) throw delayNotFound(delay);
+      if (found.is_paused === Number(isPaused)) return;
+      yield* run(sql`
+      UPDATE holdfast_execution_delay SET is_paused = ${Number(isPaused)} WHERE id = ${delay}`);
+      yield* announce(timerSet, splitDelayId(delay).execution);
+    },
+  },
+);
+
+function delayNotFound(delay: DelayId): HoldfastError {
+  return new HoldfastError(
+    "DELAY_NOT_FOUND",
+    `There is no open delay ${delay}. Check the id; its execution may have ended.`,
+    { delay },
+  );
+}

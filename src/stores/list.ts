@@ -1,0 +1,249 @@
+import { canonicalText } from "../model/canonical.ts";
+import { checkedCount, optionsOf } from "../model/shape.ts";
+import type { WaitOptions } from "../sql/database.ts";
+import { storeOperation } from "../sql/operation.ts";
+import type { StoreOperation, Tx } from "../sql/operation.ts";
+import type { StoreContext } from "./context.ts";
+import { cursorPlace, cursorText } from "./cursor.ts";
+import { sift } from "./damage.ts";
+import type { Damaged } from "./damage.ts";
+import { onlyWait, reads } from "./method.ts";
+import type { Call, Method } from "./method.ts";
+
+/** Which page of a list. */
+export interface PageOptions extends WaitOptions {
+  /** `next` of the page before. */
+  readonly after?: string;
+  /** 1 to 1,000; defaults to 50. A page is shorter when its rows are large. */
+  readonly limit?: number;
+}
+
+/** A page of a list. */
+export interface Page<T> {
+  readonly items: readonly T[];
+  /** Where to go on; undefined at the end. */
+  readonly next: string | undefined;
+  /** Rows that cannot be read: the list goes on past them. */
+  readonly damaged: readonly Damaged[];
+}
+
+const limitDefault = 50;
+const limitMax = 1_000;
+/** Bytes of values that a page reads: beyond it ends, with one row at least. */
+export const pageBytesMax: number = 1024 * 1024;
+
+/** Where in a list a row stands: what its order goes by. */
+export type Place = readonly (string | number | null)[];
+
+/** What a list looks at in one call. */
+export interface Slice<R> {
+  readonly rows: readonly R[];
+  /** Where to go on; undefined at the end. */
+  readonly next: Place | undefined;
+}
+
+/** Which rows a slice is to have. */
+export interface SliceBounds {
+  /** Only rows behind it. */
+  readonly after: Place | undefined;
+  /** At most so many rows. */
+  readonly limit: number;
+}
+
+export interface ListForms<
+  C extends StoreContext,
+  Args extends readonly unknown[],
+  F extends object,
+  R,
+  T,
+> {
+  /** Where damaged rows are. */
+  readonly table: string;
+  /** Checks what a caller gave. The filter is data: a cursor of another filter is refused. */
+  readonly given: (context: C, ...args: Args) => FilterCall<F>;
+  readonly slice: (context: C, filter: F, bounds: SliceBounds) => Tx<Slice<R>>;
+  readonly keyOf: (row: R) => string;
+  /** What a caller is shown of a row. When it throws, the row is named as damaged. */
+  readonly itemOf: (context: C, row: R) => T;
+}
+
+/** What a caller's arguments come to: a filter, and which page of what it lets through. */
+export interface FilterCall<F> {
+  readonly filter: F;
+  readonly page: PageOptions;
+}
+
+export interface List<
+  C extends StoreContext,
+  Args extends readonly unknown[],
+  T,
+> {
+  readonly operation: StoreOperation<C, ListInput, Page<T>>;
+  readonly given: (context: C, ...args: Args) => Call<ListInput>;
+}
+
+interface ListInput {
+  readonly filter: object;
+  /** Of the cursors: the list and its filter. */
+  readonly owner: string;
+  readonly after: Place | undefined;
+  readonly limit: number;
+}
+
+/**
+ * Defines a list: `{ after, limit, …filter }` gives `{ items, next, damaged }`.
+ *
+ * @example
+ * export const queueList = list("listQueue", {
+ *   table: "holdfast_queue_batch",
+ *   given(_, session: SessionName, options?: ListQueueOptions) {
+ *     const { filter: { state }, page } = pageOf(options, ["state"]);
+ *     return { filter: { session: sessionNamed(session), state: checkedState(state) }, page };
+ *   },
+ *   slice: (context, filter, bounds) => sliced(bounds, placeOf, (after, count) => rowsOf(filter, after, count)),
+ *   keyOf: ({ id }) => id,
+ *   itemOf: (context, row) => batchOf(context, row),
+ * });
+ */
+export function list<
+  C extends StoreContext,
+  Args extends readonly unknown[],
+  F extends object,
+  R,
+  T,
+>(name: string, forms: ListForms<C, Args, F, R, T>): List<C, Args, T> {
+  return {
+    operation: storeOperation<C, ListInput, Page<T>>(name, {
+      key: ({ owner }) => owner,
+      *one(context, { filter, owner, after, limit }) {
+        const bounds = { after, limit };
+        const slice = yield* forms.slice(context, filter as F, bounds);
+        const { items, damaged } = sift(
+          forms.table,
+          slice.rows,
+          forms.keyOf,
+          (row) => forms.itemOf(context, row),
+        );
+        const next = slice.next && cursorText(owner, slice.next);
+        return { items, next, damaged };
+      },
+    }),
+    given(context, ...args) {
+      const { filter, page } = forms.given(context, ...args);
+      const { after, limit = limitDefault, signal, timeout } = page;
+      const owner = ownerOf(context, name, filter);
+      return {
+        input: {
+          filter,
+          owner,
+          after:
+            after === undefined
+              ? undefined
+              : (cursorPlace(owner, after) as Place),
+          limit: checkedCount("limit", limit, { min: 1, max: limitMax }),
+        },
+        wait: { signal, timeout },
+      };
+    },
+  };
+}
+
+/** The method of a list. */
+export function lists<
+  C extends StoreContext,
+  Args extends readonly unknown[],
+  T,
+>(context: C, { operation, given }: List<C, Args, T>): Method<Args, Page<T>> {
+  return reads(context, operation, given);
+}
+
+/** By the hash of the filter, since that may be long, and is nobody's business who sees a cursor. */
+function ownerOf(
+  { database }: StoreContext,
+  name: string,
+  filter: object,
+): string {
+  const known = Object.entries(filter).filter(
+    ([, value]) => value !== undefined,
+  );
+  const hash = database.sha256Hex(canonicalText(Object.fromEntries(known)));
+  return `${name}:${hash.slice(0, 16)}`;
+}
+
+/** The options of a list, told apart: which page, and which filter. Others are refused. @throws HoldfastError `OPTION_INVALID` */
+export function pageOf<O extends PageOptions>(
+  given: O | undefined,
+  filters: readonly Exclude<keyof O & string, keyof PageOptions>[],
+): {
+  readonly filter: Omit<O, keyof PageOptions>;
+  readonly page: PageOptions;
+} {
+  const { signal, timeout, after, limit, ...filter } = optionsOf<O>(given, [
+    ...filters,
+    ...pageOptionNames,
+  ]);
+  const wait = onlyWait({ signal, timeout });
+  return {
+    filter,
+    page: {
+      ...wait,
+      ...(after !== undefined && { after }),
+      ...(limit !== undefined && { limit }),
+    },
+  };
+}
+
+const pageOptionNames = [
+  "signal",
+  "timeout",
+  "after",
+  "limit",
+] as const satisfies readonly (keyof PageOptions)[];
+
+/** A slice of rows that are known to be small. */
+export function* sliced<R>(
+  { after, limit }: SliceBounds,
+  placeOf: (row: R) => Place,
+  rows: (after: Place | undefined, count: number) => Tx<readonly R[]>,
+): Tx<Slice<R>> {
+  const found = yield* rows(after, limit + 1);
+  if (found.length <= limit) return { rows: found, next: undefined };
+  const page = found.slice(0, limit);
+  return { rows: page, next: placeOf(page.at(-1) as R) };
+}
+
+/**
+ * A slice of rows that may be large. First the bytes of those that come next
+ * are read, which costs little, since no value is; then as many rows as fit
+ * into a page, one at least.
+ */
+export function* slicedByBytes<R>(
+  { after, limit }: SliceBounds,
+  placeOf: (row: R) => Place,
+  bytesOf: (after: Place | undefined, count: number) => Tx<readonly number[]>,
+  rows: (after: Place | undefined, count: number) => Tx<readonly R[]>,
+): Tx<Slice<R>> {
+  const bytes = yield* bytesOf(after, limit + 1);
+  const count = Math.min(rowsWithin(bytes, pageBytesMax), limit);
+  if (count === 0) return { rows: [], next: undefined };
+  const found = yield* rows(after, count);
+  const last = found.at(-1);
+  return {
+    rows: found,
+    next:
+      bytes.length > count && last !== undefined ? placeOf(last) : undefined,
+  };
+}
+
+/** What a row costs besides its values: a hundred thousand short ones are too much as well. */
+const rowBytes = 100;
+
+/** How many of the rows that come next fit into so many bytes: one at least, if there is one. */
+export function rowsWithin(bytes: readonly number[], bytesMax: number): number {
+  let sum = 0;
+  for (const [index, own] of bytes.entries()) {
+    sum += rowBytes + own;
+    if (sum > bytesMax) return Math.max(1, index);
+  }
+  return bytes.length;
+}

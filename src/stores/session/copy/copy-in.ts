@@ -1,0 +1,267 @@
+import { HoldfastError } from "../../../model/errors.ts";
+import { pointAfter } from "../../../model/session-ancestry.ts";
+import type { NodePoint } from "../../../model/session-ancestry.ts";
+import { sessionExists } from "../../../model/session-errors.ts";
+import type { SessionId } from "../../../model/session-id.ts";
+import type { SessionHandle } from "../../../model/session.ts";
+import { textsOf } from "../../../sql/dialect.ts";
+import { row, rows, run, plainOperation } from "../../../sql/operation.ts";
+import type { Operation, Tx } from "../../../sql/operation.ts";
+import { sql } from "../../../sql/statement.ts";
+import { committedAttachments } from "../../attachment/stamp.ts";
+import { putBlobs } from "../../blob/put.ts";
+import type { SessionPicture, TurnRow, UsageRow } from "./copy-out.ts";
+import { createdAndDeleted, insertSession } from "../create.ts";
+import type { NodeRow } from "../node-row.ts";
+
+/**
+ * Writing a session that was read out elsewhere. Until it is complete it looks
+ * deleted, under a generation below 0 that nobody else knows; what an
+ * interrupted copy leaves is removed when it has written nothing for long.
+ */
+
+interface BeginCopy {
+  readonly id: SessionId;
+  /** Drawn at random below 0. */
+  readonly generation: number;
+  readonly at: number;
+  readonly picture: SessionPicture;
+}
+
+/** @throws HoldfastError `SESSION_EXISTS` */
+export const beginCopy: Operation<BeginCopy, { readonly key: number }> =
+  plainOperation("beginSessionCopy", {
+    key: (input: BeginCopy) => input.id,
+    *one({ id, generation, at, picture }) {
+      yield* refuseLiving(id);
+      const { meta, frames, components } = picture;
+      const created = yield* insertSession({ id, at, meta }, generation);
+      if (created === undefined) throw createdAndDeleted(id);
+      const { key } = created;
+      yield* putBlobs(
+        picture.blobs.map((blob) => ({
+          ...blob,
+          encoding: blob.encoding === "deflate" ? "deflate" : "identity",
+          at,
+        })),
+      );
+      for (const frame of frames)
+        yield* run(sql`
+        INSERT INTO holdfast_session_frame (session, id, ordinal, hash, payload, blob)
+        VALUES (${key}, ${frame.id}, ${frame.ordinal}, ${frame.hash}, ${frame.payload}, ${frame.blob})`);
+      for (const part of components)
+        yield* run(sql`
+        INSERT INTO holdfast_session_component (session, name, version, revision, hash, blob)
+        VALUES (${key}, ${part.name}, ${part.version}, ${part.revision}, ${part.hash}, ${part.blob})`);
+      return { key };
+    },
+  });
+
+function* refuseLiving(id: SessionId): Tx<void> {
+  const living = yield* row(sql`
+    SELECT key FROM holdfast_session WHERE id = ${id} AND deleted_at IS NULL`);
+  if (living !== undefined) throw sessionExists(id);
+}
+
+interface IntoCopy<Row> {
+  readonly session: number;
+  readonly at: number;
+  readonly rows: readonly Row[];
+}
+
+/** A node whose parent did not come along becomes a root. */
+export const nodesIn: Operation<IntoCopy<NodeRow>, void> = plainOperation(
+  "sessionNodesIn",
+  {
+    key: (input: IntoCopy<NodeRow>) => String(input.session),
+    *one({ session, at, rows: nodes }) {
+      yield* lockCopy(session, at);
+      const parents = nodes.flatMap((node) => node.parent_id ?? []);
+      const found = yield* rows<NodePoint & { readonly id: string }>(sql`
+        SELECT id, key, depth, skip, far, messages FROM holdfast_session_node
+        WHERE session = ${session} AND id IN ${textsOf(parents)}`);
+      const places = new Map<string, NodePoint>(
+        found.map((node) => [node.id, node]),
+      );
+      for (const node of nodes) {
+        const parent = places.get(node.parent_id ?? "");
+        const point = pointAfter(parent, node);
+        const inserted = yield* row<{ readonly key: number }>(sql`
+          INSERT INTO holdfast_session_node
+            (session, id, parent, depth, skip, far, messages, turn, at, kind, role, frame, caused_by, payload)
+          VALUES (${session}, ${node.id}, ${parent?.key ?? null}, ${point.depth}, ${point.skip}, ${point.far},
+            ${point.messages}, ${node.turn}, ${node.at},
+            ${node.kind}, ${node.role}, ${node.frame}, ${node.caused_by}, ${node.payload})
+          RETURNING key`);
+        places.set(node.id, { key: inserted?.key ?? 0, ...point });
+      }
+    },
+  },
+);
+
+export const usageIn: Operation<IntoCopy<UsageRow>, void> = plainOperation(
+  "sessionUsageIn",
+  {
+    key: (input: IntoCopy<UsageRow>) => String(input.session),
+    *one({ session, at, rows: entries }) {
+      yield* lockCopy(session, at);
+      for (const entry of entries)
+        yield* run(sql`
+          INSERT INTO holdfast_session_usage
+            (session, turn, ordinal, at, source, model,
+             input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens)
+          VALUES (${session}, ${entry.turn}, ${entry.ordinal}, ${entry.at}, ${entry.source}, ${entry.model},
+            ${entry.inputTokens}, ${entry.outputTokens}, ${entry.cacheReadTokens}, ${entry.cacheWriteTokens}, ${entry.reasoningTokens})`);
+    },
+  },
+);
+
+export const turnsIn: Operation<IntoCopy<TurnRow>, void> = plainOperation(
+  "sessionTurnsIn",
+  {
+    key: (input: IntoCopy<TurnRow>) => String(input.session),
+    *one({ session, at, rows: turns }) {
+      yield* lockCopy(session, at);
+      for (const turn of turns)
+        yield* run(sql`
+          INSERT INTO holdfast_session_turn (session, turn, hash, parts, result, committed_at)
+          VALUES (${session}, ${turn.turn}, ${turn.hash}, ${turn.parts}, ${turn.result}, ${turn.committed_at})`);
+    },
+  },
+);
+
+/** Tells that the copy goes on, before a step that takes long. */
+export const touchCopy: Operation<
+  Omit<IntoCopy<never>, "rows">,
+  void
+> = plainOperation("touchSessionCopy", {
+  key: (input: Omit<IntoCopy<never>, "rows">) => String(input.session),
+  *one({ session, at }) {
+    yield* lockCopy(session, at);
+  },
+});
+
+/** Gives a copy up, so that what it has written can be removed at once. */
+export const giveUpCopy: Operation<{ readonly session: number }, void> =
+  plainOperation("giveUpSessionCopy", {
+    key: (input: { readonly session: number }) => String(input.session),
+    *one({ session }) {
+      yield* run(sql`
+        UPDATE holdfast_session SET importing_at = NULL WHERE key = ${session} AND importing_at IS NOT NULL`);
+    },
+  });
+
+interface FindCopy {
+  readonly id: SessionId;
+  readonly origin: string;
+}
+
+/** The living session of an id, if it came from this very origin. */
+export const findCopy: Operation<FindCopy, SessionHandle | undefined> =
+  plainOperation("findSessionCopy", {
+    key: (input: FindCopy) => input.id,
+    *one({ id, origin }) {
+      return yield* row<SessionHandle & object>(sql`
+        SELECT id, generation FROM holdfast_session
+        WHERE id = ${id} AND deleted_at IS NULL AND origin = ${origin}`);
+    },
+  });
+
+interface EndCopy {
+  readonly session: number;
+  readonly origin: string;
+  readonly id: SessionId;
+  readonly at: number;
+  readonly picture: SessionPicture;
+  /** How many usage entries and receipts were written. */
+  readonly usage: number;
+  readonly turns: number;
+  /** How many attachments were committed to it. */
+  readonly attachments: number;
+}
+
+/**
+ * Makes the copy the living session of its id, if it is complete: as the next
+ * generation after all there are by now.
+ *
+ * @throws HoldfastError `SESSION_EXISTS`, `TRANSACTION_CONFLICT`
+ */
+export const endCopy: Operation<EndCopy, SessionHandle> = plainOperation(
+  "endSessionCopy",
+  {
+    key: (input: EndCopy) => input.id,
+    *one(input) {
+      const { session, id, at, origin, picture } = input;
+      yield* lockCopy(session, at);
+      yield* assertComplete(input);
+      const generation = yield* takenGeneration(id, at, picture);
+      const { head, nodeCount } = picture;
+      yield* run(sql`
+        UPDATE holdfast_session SET generation = ${generation}, deleted_at = NULL, importing_at = NULL, origin = ${origin},
+          created_at = ${head.created_at}, active_at = ${head.active_at},
+          revision = ${head.revision}, config = ${head.config}, current_frame = ${head.current_frame},
+          leaf = (SELECT n.key FROM holdfast_session_node n WHERE n.session = ${session} AND n.id = ${head.leaf_id}),
+          node_count = ${nodeCount}, user_message_count = ${head.user_message_count},
+          first_user_message = ${head.first_user_message}
+        WHERE key = ${session}`);
+      return { id, generation };
+    },
+  },
+);
+
+/**
+ * The next generation, held until the transaction ends by a row that comes and
+ * goes in it: whoever creates the id at this moment waits and then finds ours.
+ */
+function* takenGeneration(
+  id: SessionId,
+  at: number,
+  { meta }: SessionPicture,
+): Tx<number> {
+  yield* refuseLiving(id);
+  const taken = yield* insertSession({ id, at, meta });
+  if (taken === undefined) {
+    yield* refuseLiving(id);
+    throw createdAndDeleted(id);
+  }
+  yield* run(sql`DELETE FROM holdfast_session WHERE key = ${taken.key}`);
+  return taken.generation;
+}
+
+function* assertComplete(end: EndCopy): Tx<void> {
+  const { session, picture, usage, turns } = end;
+  const counted = yield* row<{
+    nodes: number;
+    usage: number;
+    components: number;
+    frames: number;
+    turns: number;
+  }>(sql`
+    SELECT (SELECT COUNT(*) FROM holdfast_session_node WHERE session = ${session}) AS nodes,
+      (SELECT COUNT(*) FROM holdfast_session_usage WHERE session = ${session}) AS usage,
+      (SELECT COUNT(*) FROM holdfast_session_component WHERE session = ${session}) AS components,
+      (SELECT COUNT(*) FROM holdfast_session_frame WHERE session = ${session}) AS frames,
+      (SELECT COUNT(*) FROM holdfast_session_turn WHERE session = ${session}) AS turns`);
+  const isComplete =
+    counted?.nodes === picture.nodeCount &&
+    counted.usage === usage &&
+    counted.components === picture.components.length &&
+    counted.frames === picture.frames.length &&
+    counted.turns === turns &&
+    (yield* committedAttachments(session)) === end.attachments;
+  if (!isComplete) throw copyDisturbed();
+}
+
+function* lockCopy(session: number, at: number): Tx<void> {
+  const touched = yield* run(sql`
+    UPDATE holdfast_session SET importing_at = ${at} WHERE key = ${session} AND importing_at IS NOT NULL`);
+  if (touched === 0) throw copyDisturbed();
+}
+
+/** Nodes were removed from the source, or parts of the unfinished copy were, meanwhile. */
+export function copyDisturbed(): HoldfastError {
+  return new HoldfastError(
+    "TRANSACTION_CONFLICT",
+    "The session was changed in the midst of being copied, in a way that a copy cannot follow: nodes or attachments were removed, or it was deleted. Nothing is left of the copy. Try again.",
+  );
+}

@@ -1,0 +1,308 @@
+import { verifiedBlob } from "../../../model/blob.ts";
+import { corruptRow } from "../../../model/corrupt-row.ts";
+import { isHoldfastError } from "../../../model/errors.ts";
+import { parseSessionId } from "../../../model/session-id.ts";
+import type { SessionHandle } from "../../../model/session.ts";
+import { attachments } from "../../attachment/attachments.ts";
+import type {
+  AttachmentPage,
+  Attachments,
+} from "../../attachment/attachments.ts";
+import type { Database } from "../../../sql/database.ts";
+import {
+  beginCopy,
+  copyDisturbed,
+  endCopy,
+  findCopy,
+  giveUpCopy,
+  nodesIn,
+  touchCopy,
+  turnsIn,
+  usageIn,
+} from "./copy-in.ts";
+import { nodesOut, pictureSession, turnsOut, usageOut } from "./copy-out.ts";
+import type { SessionPicture, TurnRow, UsageRow } from "./copy-out.ts";
+import type { CreatedSession } from "../create.ts";
+import type { NodeRow } from "../node-row.ts";
+import { sessionSurroundings } from "../context.ts";
+import { reclaimGivenUp } from "../removing.ts";
+import { ImportedName, sessionNamed } from "../session-name.ts";
+import type { SessionName } from "../session-name.ts";
+import type { SessionRef } from "../session-row.ts";
+import { blobMissing } from "../turn/turn-components.ts";
+
+/** One side of a copy: a database, and where its attachments are when not in it. */
+export interface CopySide {
+  readonly database: Database;
+  readonly attachments?: Attachments | undefined;
+}
+
+export interface CopyOptions {
+  /** The id in the target: the source's unless told. */
+  readonly id?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress?:
+    | ((soFar: { readonly nodes: number; readonly of: number }) => void)
+    | undefined;
+}
+
+const rowsPerPage = 500;
+const attachmentsPerPage = 100;
+
+/**
+ * Copies a session as it is at one moment into another database: graph,
+ * checkpoint, usage, receipts and committed attachments; not its queue and its
+ * lease. A fork becomes whole: it gets nodes of its own. Nothing is locked
+ * meanwhile. It becomes visible at the end, all at once. Repeating it finds what
+ * the same source, as it was then, became.
+ *
+ * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `SESSION_EXISTS`, `TRANSACTION_CONFLICT`.
+ */
+export async function copySession(
+  from: CopySide,
+  source: SessionName,
+  to: CopySide,
+  options: CopyOptions = {},
+): Promise<CreatedSession> {
+  const picture = await from.database.read(
+    pictureSession,
+    sessionNamed(source),
+    { signal: options.signal },
+  );
+  const { id: sourceId, generation } = picture.head;
+  const copy = new Copy(from, { id: sourceId, generation }, to, options);
+  return copy.run(picture, parseSessionId(options.id ?? sourceId));
+}
+
+class Copy {
+  readonly #from: CopySide;
+  readonly #source: SessionRef;
+  readonly #to: CopySide;
+  readonly #options: CopyOptions;
+
+  constructor(
+    from: CopySide,
+    source: SessionRef,
+    to: CopySide,
+    options: CopyOptions,
+  ) {
+    this.#from = from;
+    this.#source = source;
+    this.#to = to;
+    this.#options = options;
+  }
+
+  async run(
+    picture: SessionPicture,
+    id: SessionHandle["id"],
+  ): Promise<CreatedSession> {
+    const { database } = this.#to;
+    const origin = originOf(database, picture);
+    const before = await database.read(findCopy, { id, origin }, this.#wait);
+    if (before !== undefined) return { ...before, existed: true };
+    verifyBlobs(database, picture);
+    const generation = -1 - randomNumber(database);
+    const { key } = await database.write(
+      beginCopy,
+      { id, generation, at: this.#now, picture },
+      this.#wait,
+    );
+    try {
+      await this.#nodes(key, picture);
+      const usage = await this.#usage(key, picture);
+      const turns = await this.#turns(key, picture);
+      const name = new ImportedName(id, generation);
+      const files = await this.#attachments(key, name);
+      const counted = { usage, turns, attachments: files };
+      const made = await database.write(
+        endCopy,
+        { session: key, id, at: this.#now, origin, picture, ...counted },
+        this.#wait,
+      );
+      return { ...made, existed: false };
+    } catch (error) {
+      await this.#giveUp(key);
+      // Whoever copied the same at the same time came first.
+      const other =
+        isHoldfastError(error) && error.code === "SESSION_EXISTS"
+          ? await database.read(findCopy, { id, origin })
+          : undefined;
+      if (other !== undefined) return { ...other, existed: true };
+      throw error;
+    }
+  }
+
+  /** What cannot be removed now, since the database fails, is removed by `reclaim` later. */
+  async #giveUp(session: number): Promise<void> {
+    const { database } = this.#to;
+    try {
+      await database.write(giveUpCopy, { session });
+      await reclaimGivenUp(sessionSurroundings(database, {}), session);
+    } catch {
+      // The first failure is the one to tell.
+    }
+  }
+
+  get #now(): number {
+    return this.#to.database.clock.now();
+  }
+
+  get #wait(): { readonly signal: AbortSignal | undefined } {
+    return { signal: this.#options.signal };
+  }
+
+  async #nodes(key: number, picture: SessionPicture): Promise<void> {
+    const { nodesUntil: until, nodeCount: of } = picture;
+    let after = 0;
+    let copied = 0;
+    for (;;) {
+      const page: {
+        readonly nodes: readonly NodeRow[];
+        readonly hasMore: boolean;
+      } = await this.#from.database.read(
+        nodesOut,
+        { session: this.#source, after, until, limit: rowsPerPage },
+        this.#wait,
+      );
+      if (page.nodes.length > 0)
+        await this.#to.database.write(
+          nodesIn,
+          { session: key, at: this.#now, rows: page.nodes },
+          this.#wait,
+        );
+      copied += page.nodes.length;
+      this.#options.onProgress?.({ nodes: copied, of });
+      after = page.nodes.at(-1)?.key ?? until;
+      if (page.hasMore) continue;
+      // Fewer than there were: some were removed since, and the picture is no longer one.
+      if (copied !== of) throw copyDisturbed();
+      return;
+    }
+  }
+
+  async #usage(key: number, picture: SessionPicture): Promise<number> {
+    let after = 0;
+    let copied = 0;
+    for (;;) {
+      const page: readonly UsageRow[] = await this.#from.database.read(
+        usageOut,
+        {
+          session: this.#source,
+          after,
+          until: picture.usageUntil,
+          limit: rowsPerPage,
+        },
+        this.#wait,
+      );
+      const last = page.at(-1);
+      if (last === undefined) return copied;
+      await this.#to.database.write(
+        usageIn,
+        { session: key, at: this.#now, rows: page },
+        this.#wait,
+      );
+      copied += page.length;
+      after = last.key;
+    }
+  }
+
+  async #turns(key: number, { head }: SessionPicture): Promise<number> {
+    let after = "";
+    let copied = 0;
+    for (;;) {
+      const page: readonly TurnRow[] = await this.#from.database.read(
+        turnsOut,
+        { session: this.#source, after, limit: rowsPerPage },
+        this.#wait,
+      );
+      const last = page.at(-1);
+      if (last === undefined) return copied;
+      const known = page.filter(
+        (turn) => revisionOf(head.key, turn) <= head.revision,
+      );
+      await this.#to.database.write(
+        turnsIn,
+        { session: key, at: this.#now, rows: known },
+        this.#wait,
+      );
+      copied += known.length;
+      after = last.turn;
+    }
+  }
+
+  /** Tells how many there are; each is the copy's for good before the next one. */
+  async #attachments(session: number, name: ImportedName): Promise<number> {
+    const from = this.#from.attachments ?? attachments(this.#from.database);
+    const to = this.#to.attachments ?? attachments(this.#to.database);
+    let after: string | undefined;
+    let copied = 0;
+    do {
+      const { items, next }: AttachmentPage = await from.list(this.#source, {
+        limit: attachmentsPerPage,
+        ...(after !== undefined && { after }),
+      });
+      after = next;
+      for (const { id, committedAt } of items) {
+        if (committedAt === undefined) continue;
+        const { attachment, content } = await from.get(this.#source, id);
+        await this.#to.database.write(
+          touchCopy,
+          { session, at: this.#now },
+          this.#wait,
+        );
+        await to.put(name, content, attachment);
+        const missing = await to.commit(name, [id]);
+        if (missing.length > 0) throw copyDisturbed();
+        copied += 1;
+      }
+    } while (after !== undefined);
+    return copied;
+  }
+}
+
+/**
+ * Tells one source from another, and the same one from what it is later: where
+ * it stood, with the hashes of all that can change and of the turn it stood at.
+ */
+function originOf({ sha256Hex }: Database, picture: SessionPicture): string {
+  const { head, components, frames } = picture;
+  const facts = [
+    [head.id, head.generation, head.created_at, head.active_at],
+    [head.revision, head.leaf_id, head.node_count, picture.leafTurn],
+    [head.config, head.current_frame],
+    components.map(({ name, version, hash }) => [name, version, hash]),
+    frames.map(({ id, hash, blob }) => [id, hash, blob]),
+  ];
+  return sha256Hex(`holdfast:session-origin:1:${JSON.stringify(facts)}`);
+}
+
+/** What is damaged there must not get in here, where others may refer to it. @throws HoldfastError `CORRUPT_ROW` */
+function verifyBlobs(
+  { bytes }: Database,
+  { frames, components, blobs }: SessionPicture,
+): void {
+  const there = new Set(blobs.map(({ hash }) => hash));
+  for (const { name, blob } of components)
+    if (!there.has(blob)) throw blobMissing("holdfast_session_component", name);
+  for (const { id, blob } of frames)
+    if (blob !== null && !there.has(blob))
+      throw blobMissing("holdfast_session_frame", id);
+  for (const blob of blobs) verifiedBlob(bytes, blob);
+}
+
+/** Of 48 bits. */
+function randomNumber({ entropy }: Database): number {
+  return entropy.bytes(6).reduce((sum, byte) => sum * 256 + byte, 0);
+}
+
+/** The revision that a turn made: a later one than the picture's is not in it. */
+function revisionOf(session: number, { turn, result }: TurnRow): number {
+  const revision = /^\{"revision":(\d+)/.exec(result)?.[1];
+  if (revision === undefined)
+    throw corruptRow(
+      "holdfast_session_turn",
+      `${session}/${turn}`,
+      "holds a receipt without a revision",
+    );
+  return Number(revision);
+}

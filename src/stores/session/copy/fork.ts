@@ -1,0 +1,180 @@
+import type { Encoded } from "../../../model/encoded.ts";
+import { isUserMessage } from "../../../model/session-ancestry.ts";
+import { nodeNotFound, sessionExists } from "../../../model/session-errors.ts";
+import type { SessionId } from "../../../model/session-id.ts";
+import type { SessionMeta } from "../../../model/session.ts";
+import { row, rows, run, plainOperation } from "../../../sql/operation.ts";
+import type { Operation, Tx } from "../../../sql/operation.ts";
+import { sql } from "../../../sql/statement.ts";
+import { shareAttachments } from "../../attachment/share.ts";
+import { holdBlobs } from "../../blob/put.ts";
+import { topmostFrom } from "../graph/ancestors.ts";
+import type { Ancestor } from "../graph/ancestors.ts";
+import { createdAndDeleted, insertSession } from "../create.ts";
+import type { CreatedSession } from "../create.ts";
+import { leafOf, lockedHead } from "../head-row.ts";
+import type { SessionHeadRow } from "../head-row.ts";
+import { shownNode } from "../node-row.ts";
+import type { NamedPoint } from "../node-row.ts";
+import type { SessionRef } from "../session-row.ts";
+import { firstUserMessage } from "../graph/tombstones.ts";
+
+export interface ForkSession {
+  readonly source: SessionRef;
+  /** Unless given, the source's leaf. */
+  readonly node: string | undefined;
+  readonly id: SessionId;
+  readonly at: number;
+  /** Unless given, the source's. */
+  readonly meta: Partial<SessionMeta>;
+  /** Whether config, frames and checkpoint come along; unless told, when the fork is at the leaf they belong to. */
+  readonly withState: boolean | undefined;
+  readonly textOf: (payload: Encoded) => Encoded;
+}
+
+/**
+ * Makes a session that begins with another one's history up to a node. Nodes
+ * are shared, not copied, and stay readable whatever becomes of the source.
+ * Repeating it finds the fork made before.
+ *
+ * @throws HoldfastError `SESSION_EXISTS` when the id is taken by something
+ *   else, `NODE_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED`.
+ */
+export const forkSession: Operation<ForkSession, CreatedSession> =
+  plainOperation("forkSession", {
+    key: (input: ForkSession) => input.id,
+    *one(input) {
+      // Before the source is asked for: it may be gone since the fork was made.
+      const existing = yield* existingFork(input);
+      if (existing !== undefined) return existing;
+      const source = yield* lockedHead(input.source);
+      const node = yield* forkPoint(source, input.node);
+      const meta = { ...(yield* metaOf(source.key)), ...input.meta };
+      const created = yield* insertSession({
+        id: input.id,
+        at: input.at,
+        meta,
+      });
+      if (created === undefined) {
+        const other = yield* existingFork(input);
+        if (other !== undefined) return other;
+        throw createdAndDeleted(input.id);
+      }
+      const top = yield* topOfFork(source, node.key);
+      const messages =
+        node.messages - top.messages + (isUserMessage(top) ? 1 : 0);
+      const owner = {
+        key: created.key,
+        fork_node: node.key,
+        fork_top: top.key,
+      };
+      yield* run(sql`
+        UPDATE holdfast_session SET forked_from = ${source.key}, fork_node = ${node.key}, fork_top = ${top.key},
+          leaf = ${node.key}, node_count = ${node.depth - top.depth + 1}, user_message_count = ${messages},
+          first_user_message = ${yield* firstUserMessage(owner, input.textOf)}
+        WHERE key = ${created.key}`);
+      if (input.withState ?? node.key === source.leaf)
+        yield* copyState(source, created.key);
+      const fork = { id: input.id, revision: 0, ...created };
+      yield* shareAttachments(source, fork);
+      return { id: input.id, generation: created.generation, existed: false };
+    },
+  });
+
+/**
+ * Where the history of a fork begins: at a root, or after the last node on the
+ * way that the source has removed. Marks are looked at from the newest on, and
+ * between two that are not on the way the others are passed over.
+ */
+function* topOfFork(source: SessionHeadRow, node: number): Tx<Ancestor> {
+  const least = source.fork_top ?? 0;
+  for (let until = node; ;) {
+    const marked = yield* row<{ readonly node: number }>(sql`
+      SELECT node FROM holdfast_session_tombstone
+      WHERE session = ${source.key} AND node <= ${until} AND node >= ${least} ORDER BY node DESC LIMIT 1`);
+    const mark = marked?.node;
+    const above = yield* ancestor(node, mark ?? least);
+    if (above.key === mark) return yield* ancestor(node, mark + 1);
+    if (mark === undefined || above.parent === null || above.parent === mark)
+      return above;
+    until = Math.min(above.parent, mark - 1);
+  }
+}
+
+function* ancestor(node: number, least: number): Tx<Ancestor> {
+  const found = yield* topmostFrom(node, least);
+  if (found === undefined) throw new Error("A node vanished while locked.");
+  return found;
+}
+
+function* forkPoint(
+  source: SessionHeadRow,
+  node: string | undefined,
+): Tx<NamedPoint> {
+  const found =
+    node === undefined ? leafOf(source) : yield* shownNode(source, node);
+  if (found === undefined) throw nodeNotFound(source.id, node ?? "(no leaf)");
+  return found;
+}
+
+/**
+ * The fork that was made before. Without a node any fork of the source is the
+ * one: its leaf may have moved since. Without a generation its last is meant,
+ * which may be deleted.
+ *
+ * @throws HoldfastError `SESSION_EXISTS`
+ */
+function* existingFork({
+  source,
+  id,
+  node,
+}: ForkSession): Tx<CreatedSession | undefined> {
+  const found = yield* row<{
+    readonly generation: number;
+    readonly source_id: SessionId | null;
+    readonly source_generation: number | null;
+    readonly last: number | null;
+    readonly node: string | null;
+  }>(sql`
+    SELECT s.generation, f.id AS source_id, f.generation AS source_generation,
+      (SELECT MAX(l.generation) FROM holdfast_session l WHERE l.id = ${source.id}) AS last,
+      (SELECT n.id FROM holdfast_session_node n WHERE n.key = s.fork_node) AS node
+    FROM holdfast_session s LEFT JOIN holdfast_session f ON f.key = s.forked_from
+    WHERE s.id = ${id} AND s.deleted_at IS NULL`);
+  if (found === undefined) return undefined;
+  const isFork =
+    found.source_id === source.id &&
+    found.source_generation === (source.generation ?? found.last) &&
+    (node ?? found.node) === found.node;
+  if (!isFork) throw sessionExists(id);
+  return { id, generation: found.generation, existed: true };
+}
+
+function* metaOf(session: number): Tx<SessionMeta> {
+  const found = yield* row<Pick<SessionMeta, "name" | "model" | "cwd">>(sql`
+    SELECT name, model, cwd FROM holdfast_session WHERE key = ${session}`);
+  return {
+    name: found?.name ?? "",
+    model: found?.model ?? null,
+    cwd: found?.cwd ?? null,
+    relation: { kind: "root" },
+  };
+}
+
+/** Rows that refer to the same blobs, which are held so that nobody collects them meanwhile. */
+function* copyState(source: SessionHeadRow, to: number): Tx<void> {
+  const blobs = yield* rows<{ readonly blob: string }>(sql`
+    SELECT blob FROM holdfast_session_component WHERE session = ${source.key}
+    UNION
+    SELECT blob FROM holdfast_session_frame WHERE session = ${source.key} AND blob IS NOT NULL`);
+  yield* holdBlobs(blobs.map(({ blob }) => blob));
+  yield* run(sql`
+    INSERT INTO holdfast_session_component (session, name, version, revision, hash, blob)
+    SELECT ${to}, name, version, 0, hash, blob FROM holdfast_session_component WHERE session = ${source.key}`);
+  yield* run(sql`
+    INSERT INTO holdfast_session_frame (session, id, ordinal, hash, payload, blob)
+    SELECT ${to}, id, ordinal, hash, payload, blob FROM holdfast_session_frame WHERE session = ${source.key}`);
+  yield* run(sql`
+    UPDATE holdfast_session SET config = ${source.config}, current_frame = ${source.current_frame}
+    WHERE key = ${to}`);
+}

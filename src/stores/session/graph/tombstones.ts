@@ -1,0 +1,238 @@
+import type { Encoded } from "../../../model/encoded.ts";
+import { isUserMessage } from "../../../model/session-ancestry.ts";
+import { integersOf } from "../../../sql/dialect.ts";
+import { row, rows, run, plainOperation } from "../../../sql/operation.ts";
+import type { Operation, Tx } from "../../../sql/operation.ts";
+import { sql } from "../../../sql/statement.ts";
+import { assertBeginning } from "./graph.ts";
+import type { PathBeginning } from "./graph.ts";
+import { lockedHead } from "../head-row.ts";
+import type { SessionHeadRow } from "../head-row.ts";
+import { messageOnTheWay, onTheWayTo, topmostFrom } from "./ancestors.ts";
+import { isShown, shownNodes } from "../node-row.ts";
+import type { GraphOwner } from "../node-row.ts";
+import type { SessionRef } from "../session-row.ts";
+
+export interface TombstoneNodes {
+  readonly session: SessionRef;
+  readonly ids: readonly string[];
+  /** What a list shows of a stored message. */
+  readonly textOf: (payload: Encoded) => Encoded;
+  readonly isShownAs: (payload: Encoded, shown: Encoded) => boolean;
+}
+
+/**
+ * Hides nodes from the session at once. Unknown ids are ignored; tells how many
+ * it hid. Where the leaf is among them the conversation goes on above it.
+ */
+export const tombstoneNodes: Operation<TombstoneNodes, number> = plainOperation(
+  "tombstoneNodes",
+  {
+    key: (input: TombstoneNodes) => input.session.id,
+    *one(input) {
+      const head = yield* lockedHead(input.session);
+      const found = yield* shownNodes(head, [...new Set(input.ids)]);
+      if (found.length === 0) return 0;
+      for (const { key } of found)
+        yield* run(sql`
+          INSERT INTO holdfast_session_tombstone (session, node) VALUES (${head.key}, ${key})`);
+      const owner = { ...head, fork_top: yield* topShown(head, found) };
+      const messages = found.filter(isUserMessage).map(({ key }) => key);
+      const first = (yield* hidesFirst(head, messages, input))
+        ? yield* firstUserMessage(owner, input.textOf)
+        : head.first_user_message;
+      const leaf = found.some(({ key }) => key === head.leaf)
+        ? yield* nearestShown(head, head.leaf ?? 0)
+        : head.leaf;
+      yield* run(sql`
+        UPDATE holdfast_session SET leaf = ${leaf}, node_count = node_count - ${found.length}, fork_top = ${owner.fork_top},
+          user_message_count = user_message_count - ${messages.length}, first_user_message = ${first}
+        WHERE key = ${head.key}`);
+      return found.length;
+    },
+  },
+);
+
+/**
+ * The first node above a hidden one that the session shows. None when the way
+ * ends before: at a root, where a fork begins, or after one that was removed.
+ *
+ * @throws HoldfastError `CORRUPT_ROW` when it leads nowhere.
+ */
+function* nearestShown(owner: GraphOwner, hidden: number): Tx<number | null> {
+  const way = yield* row<PathBeginning & { readonly hidden: number }>(sql`
+    SELECT w.key, w.id, w.parent, w.depth, w.hidden FROM (
+      WITH RECURSIVE way (key, id, parent, depth, hidden) AS (
+        SELECT n.key, n.id, n.parent, n.depth, 1 FROM holdfast_session_node n WHERE n.key = ${hidden}
+        UNION ALL
+        SELECT n.key, n.id, n.parent, n.depth, CASE WHEN ${isShown(owner)} THEN 0 ELSE 1 END
+        FROM way w JOIN holdfast_session_node n ON n.key = w.parent AND n.depth = w.depth - 1
+        WHERE w.hidden = 1 AND n.key >= ${owner.fork_top ?? 0}
+      )
+      SELECT key, id, parent, depth, hidden FROM way) AS w
+    ORDER BY w.depth LIMIT 1`);
+  if (way?.hidden === 0) return way.key;
+  if (way !== undefined) yield* assertBeginning(owner, way);
+  return null;
+}
+
+/** The first shared node that a fork still shows, or past the last one: what is before it, nobody keeps for its sake. */
+function* topShown(
+  { key, fork_node: end, fork_top: top }: GraphOwner,
+  hidden: readonly { readonly key: number }[],
+): Tx<number | null> {
+  if (end === null || top === null) return top;
+  if (!hidden.some((node) => node.key === top)) return top;
+  let next = top;
+  while (next <= end && (yield* isMarked(key, next)))
+    next = (yield* topmostFrom(end, next + 1))?.key ?? end + 1;
+  return next;
+}
+
+function* isMarked(session: number, node: number): Tx<boolean> {
+  const mark = yield* row(sql`
+    SELECT node FROM holdfast_session_tombstone WHERE session = ${session} AND node = ${node}`);
+  return mark !== undefined;
+}
+
+/** Whether the message that lists show may be among these: only then another one is looked for. */
+function* hidesFirst(
+  { first_user_message: first }: SessionHeadRow,
+  messages: readonly number[],
+  { isShownAs }: TombstoneNodes,
+): Tx<boolean> {
+  if (messages.length === 0 || first === null) return false;
+  const found = yield* rows<{ readonly payload: Encoded }>(sql`
+    SELECT payload FROM holdfast_session_node WHERE key IN ${integersOf(messages)}`);
+  return found.some(({ payload }) => isShownAs(payload, first));
+}
+
+/** What a list shows of the first message that the session shows. Shared ones come first. */
+export function* firstUserMessage(
+  owner: GraphOwner,
+  textOf: (payload: Encoded) => Encoded,
+): Tx<Encoded | null> {
+  const shared = yield* firstSharedMessage(owner);
+  const found = yield* row<{ readonly payload: Encoded }>(
+    shared === undefined
+      ? sql`
+        SELECT n.payload FROM holdfast_session_node n
+        WHERE n.session = ${owner.key} AND n.kind = 'message' AND n.role = 'user' AND ${isShown(owner)}
+        ORDER BY n.key LIMIT 1`
+      : sql`SELECT payload FROM holdfast_session_node WHERE key = ${shared}`,
+  );
+  return found === undefined ? null : textOf(found.payload);
+}
+
+function* firstSharedMessage(owner: GraphOwner): Tx<number | undefined> {
+  const { key, fork_node: end, fork_top: least } = owner;
+  if (end === null || least === null) return undefined;
+  const top = yield* topmostFrom(end, least);
+  if (top === undefined) return undefined;
+  let wanted = top.messages + (isUserMessage(top) ? 0 : 1);
+  for (;;) {
+    const message = yield* messageOnTheWay(end, least, wanted);
+    if (message === undefined) return undefined;
+    if (!(yield* isMarked(key, message.key))) return message.key;
+    wanted = message.messages + 1;
+  }
+}
+
+export interface VacuumSlice {
+  readonly session: SessionRef;
+  /** The key of the last node looked at before. */
+  readonly after: number;
+  readonly rowsMax: number;
+}
+
+export interface VacuumedSlice {
+  readonly removed: number;
+  /** Hidden here, and shown by a fork. */
+  readonly kept: number;
+  /** Where to go on; undefined at the end. */
+  readonly next: number | undefined;
+}
+
+/**
+ * Removes nodes that the session hides and no fork reaches. A node that
+ * follows a removed one stays; the mark stays with it and says why its parent
+ * is missing.
+ */
+export const vacuumSlice: Operation<VacuumSlice, VacuumedSlice> =
+  plainOperation("vacuumSessionSlice", {
+    key: (input: VacuumSlice) => input.session.id,
+    *one({ session, after, rowsMax }) {
+      const { key } = yield* lockedHead(session);
+      const forks = yield* livingForks(key);
+      // Every mark is looked for on the way to every fork.
+      const marksMax = Math.max(1, Math.floor(rowsMax / (forks.length + 1)));
+      const marked = yield* rows<{
+        readonly node: number;
+        readonly owner: number | null;
+      }>(sql`
+        SELECT t.node, (SELECT n.session FROM holdfast_session_node n WHERE n.key = t.node) AS owner
+        FROM holdfast_session_tombstone t
+        WHERE t.session = ${key} AND t.node > ${after} ORDER BY t.node LIMIT ${marksMax}`);
+      const own = marked
+        .filter(({ owner }) => owner === key)
+        .map(({ node }) => node);
+      const reached = yield* reachedByForks(forks, own);
+      const removable = own.filter((node) => !reached.has(node));
+      const removed =
+        removable.length === 0
+          ? 0
+          : yield* run(sql`
+              DELETE FROM holdfast_session_node WHERE key IN ${integersOf(removable)}`);
+      yield* removeIdleMarks(
+        key,
+        marked.map(({ node }) => node),
+      );
+      return {
+        removed,
+        kept: own.length - removable.length,
+        next: marked.length < marksMax ? undefined : marked.at(-1)?.node,
+      };
+    },
+  });
+
+/** A mark is needed as long as its node is there, or one that follows it. */
+function* removeIdleMarks(session: number, nodes: readonly number[]): Tx<void> {
+  yield* run(sql`
+    DELETE FROM holdfast_session_tombstone
+    WHERE session = ${session} AND node IN ${integersOf(nodes)}
+      AND NOT EXISTS (SELECT 1 FROM holdfast_session_node n WHERE n.key = node OR n.parent = node)`);
+}
+
+interface ForkRange {
+  readonly fork_node: number;
+  readonly fork_top: number;
+}
+
+/** What living forks share, and forks of forks, those that begin together as one. */
+function* livingForks(session: number): Tx<readonly ForkRange[]> {
+  return yield* rows<ForkRange>(sql`
+    SELECT f.fork_node, MIN(f.fork_top) AS fork_top FROM (
+      WITH RECURSIVE forks (key, fork_node, fork_top, deleted_at) AS (
+        SELECT f.key, f.fork_node, f.fork_top, f.deleted_at FROM holdfast_session f WHERE f.forked_from = ${session}
+        UNION
+        SELECT f.key, f.fork_node, f.fork_top, f.deleted_at
+        FROM forks s JOIN holdfast_session f ON f.forked_from = s.key
+      )
+      SELECT fork_node, fork_top, deleted_at FROM forks) AS f
+    WHERE f.deleted_at IS NULL AND f.fork_node IS NOT NULL GROUP BY f.fork_node ORDER BY f.fork_node`);
+}
+
+/** Those of some nodes that a living fork shares: it, or a fork of a fork, was made below them. */
+function* reachedByForks(
+  forks: readonly ForkRange[],
+  nodes: readonly number[],
+): Tx<ReadonlySet<number>> {
+  const reached = new Set<number>();
+  for (const { fork_node: end, fork_top: top } of forks) {
+    const open = nodes.filter(
+      (node) => node >= top && node <= end && !reached.has(node),
+    );
+    for (const node of yield* onTheWayTo(end, open)) reached.add(node);
+  }
+  return reached;
+}

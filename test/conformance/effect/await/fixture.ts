@@ -1,0 +1,129 @@
+import { rows, run } from "../../../../src/sql/operation.ts";
+import { sql } from "../../../../src/sql/statement.ts";
+import { awaitEvents } from "../../../../src/stores/effect/await/await-events.ts";
+import type { AwaitEvents } from "../../../../src/stores/effect/await/await-events.ts";
+import type { Database } from "../../../../src/sql/database.ts";
+import { effectGroups } from "../../../../src/stores/effect/groups/effect-groups.ts";
+import type { EffectGroups } from "../../../../src/stores/effect/groups/effect-groups.ts";
+import { effects } from "../../../../src/stores/effect/effects.ts";
+import type { Effects } from "../../../../src/stores/effect/effects.ts";
+import type { EffectScope } from "../../../../src/stores/effect/scope.ts";
+import { sessions } from "../../../../src/stores/session/sessions.ts";
+import type { Sessions } from "../../../../src/stores/session/sessions.ts";
+import type { Backend, Place } from "../../backend.ts";
+import { Fates } from "../../lease/leased-sessions.ts";
+import { countingClock } from "../../wait-scene.ts";
+import type { CountingClock } from "../../wait-scene.ts";
+
+/** A session of its own in a database that the tests of a backend share, at the instant 1,000. */
+export interface AwaitScene {
+  readonly place: Place;
+  readonly fates: Fates;
+  readonly database: Database;
+  readonly clock: CountingClock;
+  readonly events: AwaitEvents;
+  readonly groups: EffectGroups;
+  readonly effects: Effects;
+  readonly store: Sessions;
+  readonly session: string;
+  /** Turn "t1" of the session. */
+  readonly scope: EffectScope;
+}
+
+export type InScene = (
+  body: (scene: AwaitScene) => Promise<void>,
+) => () => Promise<void>;
+
+interface Opened {
+  readonly place: Place;
+  readonly database: Database;
+  tests: number;
+}
+
+const shared = new WeakMap<Backend, Promise<Opened>>();
+
+async function opening(backend: Backend): Promise<Opened> {
+  const place = await backend.place();
+  const database = await place.open({ isWithoutPoll: true });
+  return { place, database, tests: 0 };
+}
+
+/** Closes and removes what the tests of a backend have shared. */
+export async function disposeAwaits(backend: Backend): Promise<void> {
+  const opened = await shared.get(backend);
+  shared.delete(backend);
+  await opened?.place.dispose();
+}
+
+/** Wraps the body of a test with a scene, in which there is nothing but a session. */
+export function inAwaitScene(backend: Backend): InScene {
+  return (body) => async () => {
+    const promised = shared.get(backend) ?? opening(backend);
+    shared.set(backend, promised);
+    const opened = await promised;
+    opened.tests += 1;
+    await emptied(opened.database);
+    await body(await sceneIn(opened.place, opened.database, opened.tests));
+  };
+}
+
+async function sceneIn(
+  place: Place,
+  database: Database,
+  number: number,
+): Promise<AwaitScene> {
+  const session = `s${number}`;
+  await sessions(database).create(session);
+  return sceneOf(place, database, countingClock(1_000), session);
+}
+
+function sceneOf(
+  place: Place,
+  opened: Database,
+  clock: CountingClock,
+  session: string,
+): AwaitScene {
+  const fates = new Fates(opened);
+  const { database } = fates;
+  return {
+    place,
+    fates,
+    database,
+    clock,
+    events: awaitEvents(database, { clock }),
+    groups: effectGroups(database, { clock }),
+    effects: effects(database, { clock }),
+    store: sessions(database, { clock }),
+    session,
+    scope: { session, kind: "turn", id: "t1" },
+  };
+}
+
+/** The same database as another process would have it. */
+export async function elsewhere(scene: AwaitScene): Promise<AwaitScene> {
+  const { place, clock, session } = scene;
+  const opened = await place.open({ isWithoutPoll: true });
+  return sceneOf(place, opened, clock, session);
+}
+
+async function emptied(database: Database): Promise<void> {
+  await database.write("empty", function* () {
+    yield* run(sql`DELETE FROM holdfast_await_event`);
+    yield* run(sql`DELETE FROM holdfast_await_secret`);
+    yield* run(sql`DELETE FROM holdfast_effect_group`);
+    yield* run(sql`DELETE FROM holdfast_effect_group_member`);
+  });
+}
+
+/** Everything that await-events and groups have stored, for tests that nothing changed. */
+export function storedAwaits(database: Database): Promise<readonly object[]> {
+  return database.read("storedAwaits", function* () {
+    return [
+      ...(yield* rows(sql`SELECT * FROM holdfast_await_event ORDER BY key`)),
+      ...(yield* rows(sql`SELECT * FROM holdfast_await_secret ORDER BY id`)),
+      ...(yield* rows(sql`SELECT * FROM holdfast_effect_group ORDER BY key`)),
+      ...(yield* rows(sql`
+        SELECT * FROM holdfast_effect_group_member ORDER BY effect_group, ordinal`)),
+    ];
+  });
+}

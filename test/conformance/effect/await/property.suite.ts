@@ -1,0 +1,134 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { sessions } from "../../../../src/stores/session/sessions.ts";
+import { isDeep, seed } from "../../../depth.ts";
+import { AwaitWorld } from "./model.ts";
+import type { Step } from "./model.ts";
+import { withDatabase } from "../../backend.ts";
+import type { Backend } from "../../backend.ts";
+import { expectSound } from "../../sound.ts";
+
+const one = fc.constant;
+const event = fc.nat({ max: 3 });
+const group = fc.nat({ max: 1 });
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: one("open" as const),
+      event,
+      within: fc.constantFrom(null, null, 0, 50, 100, 100),
+    }),
+  },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      do: fc.constantFrom("resolve", "resolve", "fail"),
+      event,
+      value: fc.nat({ max: 1 }),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constantFrom("cancel", "revoke", "read", "wait", "wait"),
+      event,
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: one("execute" as const),
+      effect: fc.nat({ max: 1 }),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constantFrom("race", "all"),
+      group,
+      members: fc.array(fc.nat({ max: 5 }), { minLength: 1, maxLength: 5 }),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: one("drain" as const), group }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: one("clock" as const),
+      by: fc.constantFrom(-500, -60, -1, 1, 30, 49, 51, 200),
+    }),
+  },
+);
+
+/** Run whatever the seed: the stories that the promises are about. */
+const stories: readonly (readonly Step[])[] = [
+  // Seen to be over, and the clock is set back.
+  [
+    { do: "open", event: 0, within: 50 },
+    { do: "clock", by: 51 },
+    { do: "read", event: 0 },
+    { do: "clock", by: -60 },
+    { do: "resolve", event: 0, value: 1 },
+  ],
+  // The second ends first, while the clock goes back.
+  [
+    { do: "open", event: 0, within: null },
+    { do: "open", event: 1, within: null },
+    { do: "race", group: 0, members: [0, 1, 4] },
+    { do: "resolve", event: 1, value: 1 },
+    { do: "clock", by: -500 },
+    { do: "fail", event: 0, value: 0 },
+    { do: "race", group: 0, members: [] },
+    { do: "execute", effect: 0 },
+    { do: "drain", group: 0 },
+  ],
+  // Nobody noticed that one was over before the other was answered.
+  [
+    { do: "open", event: 0, within: 50 },
+    { do: "open", event: 1, within: null },
+    { do: "all", group: 1, members: [1, 0] },
+    { do: "clock", by: 200 },
+    { do: "resolve", event: 1, value: 1 },
+    { do: "clock", by: -500 },
+    { do: "resolve", event: 0, value: 1 },
+    { do: "all", group: 1, members: [] },
+  ],
+  // Revoked after it was answered.
+  [
+    { do: "open", event: 0, within: null },
+    { do: "race", group: 0, members: [0] },
+    { do: "resolve", event: 0, value: 1 },
+    { do: "revoke", event: 0 },
+    { do: "resolve", event: 0, value: 1 },
+    { do: "open", event: 0, within: null },
+    { do: "race", group: 0, members: [] },
+  ],
+];
+
+export function awaitPropertySuite(backend: Backend): void {
+  test("[A82] whatever is opened, answered, given up and raced, clocks that jump included, what was told once stays so", () =>
+    withDatabase(backend, async (database) => {
+      let worlds = 0;
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(step, { minLength: 10, maxLength: 40 }),
+          async (steps) => {
+            worlds += 1;
+            await sessions(database).create(`${worlds}`);
+            const world = new AwaitWorld(database, `${worlds}`);
+            for (const next of steps) await world.take(next);
+            await world.retell();
+          },
+        ),
+        {
+          numRuns: isDeep ? 1_500 : 20,
+          seed,
+          examples: stories.map((story) => [[...story]]),
+        },
+      );
+      // The stories are among them, whatever the seed.
+      expect(worlds).toBeGreaterThanOrEqual(stories.length);
+      await expectSound(database);
+    }));
+}

@@ -1,0 +1,385 @@
+import { describe, expect, test } from "vitest";
+import type { OwnerId } from "../../../src/model/prefixed-id.ts";
+import { rejection } from "../backend.ts";
+import type { Backend } from "../backend.ts";
+import { createSession } from "../lease/leased-sessions.ts";
+import {
+  ask,
+  held,
+  inEffects,
+  refused,
+  storedEffects,
+  turn,
+} from "./fixture.ts";
+import type { InScene } from "./fixture.ts";
+
+/** The steps of an effect one by one: claim, renew, finish, give back. */
+export function effectClaimsSuite(backend: Backend): void {
+  const scene = inEffects(backend);
+  describe("claiming an effect", () => {
+    claimTests(scene);
+  });
+  describe("taking over an effect", () => {
+    takeoverTests(scene);
+  });
+  describe("the claim of an effect", () => {
+    holdTests(scene);
+  });
+  describe("an effect whose key is used again", () => {
+    conflictTests(scene);
+  });
+}
+
+function claimTests(scene: InScene): void {
+  test(
+    "gives it to one, and tells the others who has it, without the token",
+    scene(async (at) => {
+      const { effects, database } = at;
+      const claim = await held(at, "k");
+      expect(claim).toMatchObject({
+        scope: { kind: "turn", id: "t1", session: { id: "s" } },
+        replayKey: "k",
+        attempt: 1,
+        fence: 1,
+        claimedAt: 1_000,
+        expiresAt: 31_000,
+        dueAt: null,
+      });
+      const before = await storedEffects(database);
+      expect(await effects.claim(turn, "k", ask)).toEqual({
+        kind: "busy",
+        holder: {
+          process: database.owner,
+          fence: 1,
+          claimedAt: 1_000,
+          expiresAt: 31_000,
+        },
+      });
+      expect(await storedEffects(database)).toEqual(before);
+    }),
+  );
+
+  test(
+    "stores the envelope in canonical form, readable with a shell",
+    scene(async ({ effects, database }) => {
+      const envelope = { input: { b: 1, a: [2] }, kind: "tool" };
+      await effects.claim(turn, "k", envelope);
+      expect(await storedEffects(database)).toMatchObject([
+        {
+          scope_kind: "turn",
+          scope: "t1",
+          replay_key: "k",
+          attempt: 1,
+          kind: "tool",
+          envelope: '{"input":{"a":[2],"b":1},"kind":"tool"}',
+          status: "inProgress",
+          outcome: null,
+        },
+      ]);
+    }),
+  );
+
+  test(
+    "answers with what is recorded, value or error, from then on",
+    scene(async (at) => {
+      const { effects, clock } = at;
+      const done = await held(at, "done");
+      await effects.complete(done, { text: "hi" });
+      const failed = await held(at, "failed");
+      const error = Object.assign(new RangeError("too much"), { code: "E42" });
+      await effects.fail(failed, error, { isTransient: true });
+      clock.advance(1_000_000);
+      expect(await effects.claim(turn, "done", ask)).toEqual({
+        kind: "completed",
+        value: { text: "hi" },
+      });
+      const answer = await effects.claim(turn, "failed", ask);
+      expect(answer).toMatchObject({
+        kind: "failed",
+        isTransient: true,
+        error: { name: "RangeError", message: "too much", code: "E42" },
+      });
+    }),
+  );
+
+  test(
+    "[AX7] keeps scopes of other sessions, kinds and ids apart, with equal ids too",
+    scene(async ({ effects, database }) => {
+      await createSession(database, "other");
+      const scopes = [
+        { kind: "turn", session: "s", id: "x" },
+        { kind: "turn", session: "other", id: "x" },
+        { kind: "drain", session: "s", id: "x" },
+        { kind: "process", id: "x" },
+        { kind: "turn", id: "x" },
+        { kind: "turn", session: "s", id: "y" },
+      ];
+      for (const [index, scope] of scopes.entries())
+        await effects.execute(scope, "k", ask, () => index);
+      for (const [index, scope] of scopes.entries())
+        expect(await effects.replay(scope, "k", ask)).toBe(index);
+      expect(await storedEffects(database)).toHaveLength(6);
+    }),
+  );
+
+  test(
+    "is had again by who repeats it with its token, should the answer have been lost",
+    scene(async (at) => {
+      const { effects, fates, clock } = at;
+      const token = "0123456789abcdef";
+      fates.losesAnswer = true;
+      expect(
+        await rejection(effects.claim(turn, "k", ask, { token })),
+      ).toMatchObject({ code: "OUTCOME_UNKNOWN" });
+      clock.advance(10);
+      const again = await effects.claim(turn, "k", ask, { token });
+      expect(again).toMatchObject({
+        kind: "claimed",
+        claim: { fence: 1, claimedAt: 1_000, expiresAt: 31_000 },
+      });
+      expect(await effects.claim(turn, "k", ask)).toMatchObject({
+        kind: "busy",
+      });
+    }),
+  );
+}
+
+function takeoverTests(scene: InScene): void {
+  test(
+    "comes with the end of the lease, at its last instant, and keeps the due time",
+    scene(async (at) => {
+      const { effects, clock } = at;
+      const options = { ttl: 100, delay: 50 };
+      expect(await effects.claim(turn, "k", ask, options)).toEqual({
+        kind: "notDue",
+        dueAt: 1_050,
+      });
+      clock.advance(49);
+      expect(await effects.claim(turn, "k", ask, { ttl: 100 })).toEqual({
+        kind: "notDue",
+        dueAt: 1_050,
+      });
+      clock.advance(1);
+      expect(await effects.claim(turn, "k", ask, options)).toMatchObject({
+        kind: "claimed",
+        claim: { fence: 1, dueAt: 1_050, expiresAt: 1_150 },
+      });
+      clock.advance(99);
+      expect(await effects.claim(turn, "k", ask)).toMatchObject({
+        kind: "busy",
+      });
+      clock.advance(1);
+      expect(await effects.claim(turn, "k", ask, options)).toMatchObject({
+        kind: "claimed",
+        claim: { fence: 2, dueAt: 1_050, claimedAt: 1_150 },
+      });
+    }),
+  );
+
+  test(
+    "comes at once when the holder that was seen has died, for one of those who saw it",
+    scene(async (at) => {
+      const { effects, fates, database } = at;
+      const { fence } = await held(at, "k");
+      const process = database.owner;
+      const observed = { process, fence };
+      expect(await effects.claim(turn, "k", ask, { observed })).toMatchObject({
+        kind: "busy",
+      });
+      fates.die(process);
+      expect(await effects.claim(turn, "k", ask)).toMatchObject({
+        kind: "busy",
+      });
+      expect(await effects.claim(turn, "k", ask, { observed })).toMatchObject({
+        kind: "claimed",
+        claim: { fence: 2 },
+      });
+      expect(await effects.claim(turn, "k", ask, { observed })).toMatchObject({
+        kind: "busy",
+        holder: { fence: 2 },
+      });
+      const elsewhere = "Own_01ARZ3NDEKTSV4RRFFQ69G5FAW" as OwnerId;
+      expect(
+        await effects.claim(turn, "k", ask, {
+          observed: { process: elsewhere, fence: 2 },
+        }),
+      ).toMatchObject({ kind: "busy" });
+    }),
+  );
+
+  test(
+    "a claim of no time at all is dead on arrival",
+    scene(async (at) => {
+      await held(at, "k", 0);
+      expect((await held(at, "k", 0)).fence).toBe(2);
+    }),
+  );
+}
+
+function holdTests(scene: InScene): void {
+  test(
+    "is extended by renewing, and never gets shorter",
+    scene(async (at) => {
+      const { effects, clock } = at;
+      const claim = await held(at, "k", 100);
+      clock.advance(50);
+      const renewed = await effects.renew(claim, { ttl: 100 });
+      expect(renewed).toEqual({ ...claim, expiresAt: 1_150 });
+      expect(await effects.renew(claim, { ttl: 10 })).toEqual(renewed);
+      clock.set(100);
+      expect(await effects.renew(claim, { ttl: 10 })).toEqual(renewed);
+    }),
+  );
+
+  test(
+    "settles the effect once: the same claim may say it again, and the first time counts",
+    scene(async (at) => {
+      const { effects, database, fates } = at;
+      const claim = await held(at, "k");
+      fates.losesAnswer = true;
+      expect(await rejection(effects.complete(claim, 1))).toMatchObject({
+        code: "OUTCOME_UNKNOWN",
+      });
+      const before = await storedEffects(database);
+      await effects.complete(claim, 1);
+      await effects.complete(claim, 2);
+      await effects.fail(claim, new Error("late"));
+      expect(await storedEffects(database)).toEqual(before);
+      expect(await effects.replay(turn, "k", ask)).toBe(1);
+      expect(await effects.release(claim)).toBe(false);
+      expect(await refused(at, () => effects.renew(claim))).toMatchObject({
+        code: "EFFECT_LEASE_LOST",
+      });
+    }),
+  );
+
+  test(
+    "[A79] counts no more when somebody took over, and changes nothing then",
+    scene(async (at) => {
+      const { effects, clock } = at;
+      const old = await held(at, "k", 100);
+      clock.advance(100);
+      const claim = await held(at, "k");
+      for (const call of [
+        () => effects.renew(old),
+        () => effects.complete(old, "stale"),
+        () => effects.fail(old, new Error("stale")),
+        () => effects.complete({ ...claim, token: old.token }, "stale"),
+        () => effects.complete({ ...old, token: claim.token }, "stale"),
+      ])
+        expect(await refused(at, call)).toMatchObject({
+          code: "EFFECT_LEASE_LOST",
+          retryable: true,
+          details: { replayKey: "k", reason: "overtaken" },
+        });
+      expect(await effects.release(old)).toBe(false);
+      await effects.complete(claim, "fresh");
+      expect(
+        await refused(at, () => effects.complete(old, "stale")),
+      ).toMatchObject({ code: "EFFECT_LEASE_LOST" });
+      expect(await effects.replay(turn, "k", ask)).toBe("fresh");
+    }),
+  );
+
+  test(
+    "[A79] that has run out does not settle the effect, nor does setting the clock back revive it",
+    scene(async (at) => {
+      const { effects, clock } = at;
+      const claim = await held(at, "k", 100);
+      clock.advance(100);
+      const lost = {
+        code: "EFFECT_LEASE_LOST",
+        details: { reason: "expired" },
+      };
+      expect(await rejection(effects.complete(claim, 1))).toMatchObject(lost);
+      clock.set(1_000);
+      expect(await rejection(effects.complete(claim, 1))).toMatchObject(lost);
+      expect(await rejection(effects.renew(claim))).toMatchObject(lost);
+      expect((await held(at, "k")).fence).toBe(2);
+    }),
+  );
+
+  test(
+    "can be given back, once, and the next who comes has it at once",
+    scene(async (at) => {
+      const { effects } = at;
+      const claim = await held(at, "k");
+      expect(await effects.release(claim)).toBe(true);
+      expect(await effects.release(claim)).toBe(false);
+      expect(await refused(at, () => effects.complete(claim, 1))).toMatchObject(
+        { details: { reason: "released" } },
+      );
+      expect(await held(at, "k")).toMatchObject({ fence: 2 });
+    }),
+  );
+}
+
+function conflictTests(scene: InScene): void {
+  const recorded = {
+    kind: "llm",
+    input: { model: "small", messages: [{ role: "user", text: "secret 1" }] },
+  };
+  const other = {
+    kind: "llm",
+    input: { model: "small", messages: [{ role: "user", text: "secret 2" }] },
+  };
+
+  test(
+    "[A77] is a conflict that names the path that differs and shows no values, whatever has become of it",
+    scene(async (at) => {
+      const { effects } = at;
+      const outcome = await effects.claim(turn, "k", recorded);
+      const check = async (): Promise<void> => {
+        for (const call of [
+          () => effects.claim(turn, "k", other),
+          () => effects.execute(turn, "k", other, () => 1),
+          () => effects.replay(turn, "k", other),
+        ]) {
+          const error = await refused(at, call);
+          expect(error).toMatchObject({
+            code: "EFFECT_CONFLICT",
+            retryable: false,
+            details: {
+              scopeKind: "turn",
+              scope: "t1",
+              replayKey: "k",
+              path: "$.input.messages[0].text",
+            },
+          });
+          expect(error.details?.["recordedHash"]).toMatch(/^[0-9a-f]{64}$/);
+          expect(error.details?.["givenHash"]).toMatch(/^[0-9a-f]{64}$/);
+          expect(error.message).toContain("$.input.messages[0].text");
+          expect(JSON.stringify([error.message, error.details])).not.toContain(
+            "secret",
+          );
+        }
+      };
+      await check();
+      if (outcome.kind !== "claimed") throw new Error("Nobody has it.");
+      await effects.complete(outcome.claim, 1);
+      await check();
+    }),
+  );
+
+  test(
+    "[A77] another kind is another envelope; the order of keys makes none",
+    scene(async (at) => {
+      const { effects } = at;
+      await effects.execute(turn, "k", { kind: "a", input: 1 }, () => "v");
+      expect(
+        await refused(at, () =>
+          effects.replay(turn, "k", { kind: "b", input: 1 }),
+        ),
+      ).toMatchObject({
+        code: "EFFECT_CONFLICT",
+        details: { path: "$.kind" },
+      });
+      const input = { b: [1, { d: 1, c: 2 }], a: new Date(7) };
+      const same = { a: new Date(7), b: [1, { c: 2, d: 1 }] };
+      await effects.execute(turn, "o", { kind: "a", input }, () => "v");
+      expect(await effects.replay(turn, "o", { input: same, kind: "a" })).toBe(
+        "v",
+      );
+    }),
+  );
+}

@@ -1,0 +1,37 @@
+import { run } from "../../../src/sql/operation.ts";
+import { sql } from "../../../src/sql/statement.ts";
+import { processes } from "../../../src/stores/process/processes.ts";
+import type { Processes } from "../../../src/stores/process/processes.ts";
+import { processEffects } from "../../../src/stores/effect/commands/process-effects.ts";
+import type { ProcessEffects } from "../../../src/stores/effect/commands/process-effects.ts";
+import type { Backend } from "../backend.ts";
+import { createSession } from "../lease/leased-sessions.ts";
+import { inEffects } from "./fixture.ts";
+import type { EffectScene } from "./fixture.ts";
+
+/** Commands to processes as effects, as the tests of them need them. */
+export interface CommandScene extends EffectScene {
+  readonly commands: ProcessEffects;
+  readonly registry: Processes;
+}
+
+export type InCommandScene = (
+  body: (scene: CommandScene) => Promise<void>,
+) => () => Promise<void>;
+
+/** The scene of effects with no processes, and a session "other" beside "s". */
+export function inCommands(backend: Backend): InCommandScene {
+  const effects = inEffects(backend);
+  return (body) =>
+    effects(async (at) => {
+      const { database, clock } = at;
+      await database.write("empty", function* () {
+        yield* run(sql`DELETE FROM holdfast_process`);
+        yield* run(sql`DELETE FROM holdfast_process_event`);
+        yield* run(sql`DELETE FROM holdfast_process_grant`);
+      });
+      await createSession(database, "other");
+      const commands = processEffects(database, { clock });
+      await body({ ...at, commands, registry: processes(database, { clock }) });
+    });
+}

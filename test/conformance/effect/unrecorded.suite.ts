@@ -1,0 +1,207 @@
+import { describe, expect, test } from "vitest";
+import { HoldfastError } from "../../../src/model/errors.ts";
+import { rejection } from "../backend.ts";
+import type { Backend } from "../backend.ts";
+import { until } from "../lease/leased-sessions.ts";
+import { ask, Hand, inEffects, never, storedEffects, turn } from "./fixture.ts";
+import type { InScene } from "./fixture.ts";
+
+export function effectUnrecordedSuite(backend: Backend): void {
+  const scene = inEffects(backend);
+  describe("what is not recorded", () => {
+    unrecordedTests(scene);
+  });
+  describe("what is recorded though something fails", () => {
+    keptTests(scene);
+  });
+}
+
+function unrecordedTests(scene: InScene): void {
+  test(
+    "[A81] a value of the wrong kind, returned or recorded, has its code",
+    scene(async ({ effects, database }) => {
+      const isText = (value: unknown): value is string =>
+        typeof value === "string";
+      const options = { accept: isText };
+      expect(
+        await rejection(
+          effects.execute<string>(
+            turn,
+            "k",
+            ask,
+            () => 5 as unknown as string,
+            options,
+          ),
+        ),
+      ).toMatchObject({
+        code: "EFFECT_RESULT_REFUSED",
+        details: { source: "returned" },
+      });
+      expect(await storedEffects(database)).toMatchObject([
+        { status: "inProgress", token: null },
+      ]);
+      expect(await effects.execute(turn, "k", ask, () => 6)).toBe(6);
+      expect(
+        await rejection(effects.execute(turn, "k", ask, never, options)),
+      ).toMatchObject({
+        code: "EFFECT_RESULT_REFUSED",
+        details: { source: "recorded" },
+      });
+    }),
+  );
+
+  test(
+    "a value that cannot be stored: the next call runs it again, at once",
+    scene(async ({ effects, effectsIn }) => {
+      const error = await rejection(
+        effects.execute<unknown>(turn, "k", ask, () => ({ f: () => 1 })),
+      );
+      expect(error).toMatchObject({
+        code: "EFFECT_RESULT_UNSTORABLE",
+        details: { replayKey: "k", path: "$.f", reason: "NOT_SERIALIZABLE" },
+        cause: { code: "NOT_SERIALIZABLE" },
+      });
+      const small = effectsIn({ valueLimits: { charactersMax: 50 } });
+      const large = "x".repeat(51);
+      expect(
+        await rejection(small.execute(turn, "k", ask, () => large)),
+      ).toMatchObject({
+        code: "EFFECT_RESULT_UNSTORABLE",
+        details: { reason: "VALUE_TOO_LARGE" },
+      });
+      expect(
+        await small.execute(turn, "k", ask, ({ isRepeat }) => isRepeat),
+      ).toBe(true);
+    }),
+  );
+
+  test(
+    "an error of the store that passes through the function, however final it looks to it",
+    scene(async ({ effects }) => {
+      for (const code of [
+        "DATABASE_BUSY",
+        "OUTCOME_UNKNOWN",
+        "DATABASE_CLOSED",
+        "ABORTED",
+        "EFFECT_LEASE_LOST",
+        "EFFECT_NOT_RECORDED",
+        "LOCK_LOST",
+        "SCHEMA_OUTDATED",
+        "DATABASE_ACCESS_DENIED",
+      ] as const)
+        expect(
+          await rejection(
+            effects.execute(turn, "k", ask, () => {
+              throw new HoldfastError(code, "Not now.");
+            }),
+          ),
+        ).toMatchObject({ code });
+      expect(await effects.execute(turn, "k", ask, () => "ran")).toBe("ran");
+    }),
+  );
+
+  test(
+    "what a call ends with whose caller gave up; the next one runs it again",
+    scene(async ({ effects, clock, database }) => {
+      const hand = new Hand();
+      const giveUp = new AbortController();
+      const { signal } = giveUp;
+      const call = effects.execute(turn, "k", ask, hand.run, { signal });
+      await until(() => hand.calls === 1);
+      giveUp.abort(new Error("enough"));
+      expect(await rejection(call)).toMatchObject({
+        code: "ABORTED",
+        cause: { message: "enough" },
+      });
+      expect(hand.signal?.aborted).toBe(true);
+      // It still runs, so nobody else may.
+      expect(await effects.claim(turn, "k", ask)).toMatchObject({
+        kind: "busy",
+      });
+      hand.fail(new Error("stopped"));
+      await until(() => clock.sleepers === 0);
+      const rows = await storedEffects(database);
+      expect(rows).toMatchObject([{ status: "inProgress", token: null }]);
+      expect(
+        await effects.execute(turn, "k", ask, ({ isRepeat }) => isRepeat),
+      ).toBe(true);
+      expect(
+        await rejection(effects.execute(turn, "k2", ask, never, { signal })),
+      ).toMatchObject({ code: "ABORTED" });
+    }),
+  );
+}
+
+function keptTests(scene: InScene): void {
+  test(
+    "a value that comes after all, though its caller gave up",
+    scene(async ({ effects, clock }) => {
+      const hand = new Hand();
+      const giveUp = new AbortController();
+      const { signal } = giveUp;
+      const call = effects.execute(turn, "k", ask, hand.run, { signal });
+      await until(() => hand.calls === 1);
+      giveUp.abort();
+      expect(await rejection(call)).toMatchObject({ code: "ABORTED" });
+      hand.end("late");
+      await until(() => clock.sleepers === 0);
+      expect(await effects.replay(turn, "k", ask)).toBe("late");
+    }),
+  );
+
+  test(
+    "a value that the store cannot write for a while: it waits",
+    scene(async ({ effects, clock, fates }) => {
+      const hand = new Hand();
+      const call = effects.execute(turn, "k", ask, hand.run);
+      await until(() => hand.calls === 1);
+      fates.failure = new HoldfastError("DATABASE_BUSY", "Somebody writes.");
+      const { writes } = fates;
+      hand.end("kept");
+      await until(() => fates.writes === writes + 1 && clock.sleepers === 2);
+      fates.failure = undefined;
+      clock.advance(10);
+      expect(await call).toBe("kept");
+      expect(clock.sleepers).toBe(0);
+    }),
+  );
+
+  test(
+    "a failure that nobody can tell to be transient: it counts as final",
+    scene(async ({ effects }) => {
+      const failing = (): never => {
+        throw new RangeError("no disk");
+      };
+      const isTransient = (): never => {
+        throw new TypeError("error.response is undefined");
+      };
+      const options = { isTransient, retry: { maxRetries: 3, backoff: 0 } };
+      for (const run of [failing, never])
+        expect(
+          await rejection(effects.execute(turn, "k", ask, run, options)),
+        ).toMatchObject({ name: "RangeError", message: "no disk" });
+    }),
+  );
+
+  test(
+    "a value whose answer is lost: it is recorded once",
+    scene(async ({ effects, clock, fates }) => {
+      const hand = new Hand();
+      const call = effects.execute(turn, "k", ask, hand.run);
+      await until(() => hand.calls === 1);
+      fates.losesAnswer = true;
+      hand.end("kept");
+      await until(() => clock.sleepers === 2);
+      clock.advance(10);
+      expect(await call).toBe("kept");
+    }),
+  );
+
+  test(
+    "an effect that was claimed, and the answer lost: it is run all the same",
+    scene(async ({ effects, fates }) => {
+      fates.losesAnswer = true;
+      expect(await effects.execute(turn, "k", ask, () => "ran")).toBe("ran");
+    }),
+  );
+}

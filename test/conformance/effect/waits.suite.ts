@@ -1,0 +1,278 @@
+import { describe, expect, test } from "vitest";
+import { HoldfastError } from "../../../src/model/errors.ts";
+import { sql } from "../../../src/sql/statement.ts";
+import { sessions } from "../../../src/stores/session/sessions.ts";
+import { rejection } from "../backend.ts";
+import type { Backend } from "../backend.ts";
+import { until } from "../lease/leased-sessions.ts";
+import { isOpen } from "../wait-scene.ts";
+import { ask, Hand, held, inEffects, meddle, never, turn } from "./fixture.ts";
+import type { InScene } from "./fixture.ts";
+
+export function effectWaitsSuite(backend: Backend): void {
+  const scene = inEffects(backend);
+  describe("an effect that somebody runs already", () => {
+    waitTests(scene);
+    giveUpTests(scene);
+  });
+  describe("the lease of an effect that runs", () => {
+    leaseTests(scene);
+  });
+}
+
+function waitTests(scene: InScene): void {
+  test(
+    "[A78] its lease is renewed for as long as it takes, and who waits gets its value without running it",
+    scene(async ({ effects, clock, fates }) => {
+      const hand = new Hand();
+      const own = effects.execute(turn, "k", ask, hand.run, { ttl: 30 });
+      await until(() => hand.calls === 1);
+      const other = effects.execute(turn, "k", ask, never, { ttl: 30 });
+      await until(() => fates.listeners === 1);
+      for (let elapsed = 0; elapsed < 100; elapsed += 10) {
+        const { writes } = fates;
+        clock.advance(10);
+        await until(() => fates.writes > writes);
+        await until(() => clock.sleepers === 3);
+      }
+      expect(await isOpen(other)).toBe(true);
+      hand.end("value");
+      expect(await own).toBe("value");
+      expect(await other).toBe("value");
+      expect(hand.calls).toBe(1);
+      expect([clock.sleepers, fates.listeners]).toEqual([0, 0]);
+    }),
+  );
+
+  test(
+    "its error is what all get who wait",
+    scene(async ({ effects, fates }) => {
+      const hand = new Hand();
+      const calls = [effects.execute(turn, "k", ask, hand.run)];
+      await until(() => hand.calls === 1);
+      calls.push(effects.execute(turn, "k", ask, never));
+      calls.push(effects.execute(turn, "k", ask, never));
+      await until(() => fates.listeners === 2);
+      const errors = Promise.all(calls.map((call) => rejection(call)));
+      hand.fail(new Error("no"));
+      for (const error of await errors)
+        expect(error).toMatchObject({ message: "no" });
+    }),
+  );
+
+  test(
+    "is taken over at once when its process dies, and by one only",
+    scene(async ({ effects, fates, database, clock }) => {
+      await effects.claim(turn, "k", ask, { ttl: "1 hour" });
+      let runs = 0;
+      const run = ({ isRepeat }: { readonly isRepeat: boolean }): string => {
+        runs += 1;
+        return `${runs} ${isRepeat}`;
+      };
+      const calls = [1, 2, 3].map(() => effects.execute(turn, "k", ask, run));
+      await until(() => fates.listeners === 3);
+      fates.die(database.owner);
+      expect(await Promise.all(calls)).toEqual(["1 true", "1 true", "1 true"]);
+      expect(clock.now()).toBe(1_000);
+      expect([clock.sleepers, fates.listeners]).toEqual([0, 0]);
+    }),
+  );
+
+  test(
+    "is taken over when its lease has run out, wherever its process is",
+    scene(async (at) => {
+      const { effects, clock } = at;
+      await held(at, "k", 100);
+      const call = effects.execute(turn, "k", ask, () => "mine");
+      await until(() => clock.sleepers === 1);
+      clock.advance(99);
+      expect(await isOpen(call)).toBe(true);
+      clock.advance(1);
+      expect(await call).toBe("mine");
+    }),
+  );
+
+  test(
+    "is taken over as soon as it is given back",
+    scene(async (at) => {
+      const { effects, fates } = at;
+      const claim = await held(at, "k");
+      const call = effects.execute(turn, "k", ask, () => "mine");
+      await until(() => fates.listeners === 1);
+      await effects.release(claim);
+      expect(await call).toBe("mine");
+    }),
+  );
+
+  test(
+    "is waited for no longer than was said, and the one at it is not disturbed",
+    scene(async (at) => {
+      const { effects, clock, fates } = at;
+      const claim = await held(at, "k");
+      expect(
+        await rejection(effects.execute(turn, "k", ask, never, { timeout: 0 })),
+      ).toMatchObject({ code: "DEADLINE_EXCEEDED" });
+      const giveUp = new AbortController();
+      const waits = [
+        effects.execute(turn, "k", ask, never, { timeout: 500 }),
+        effects.execute(turn, "k", ask, never, { signal: giveUp.signal }),
+      ];
+      await until(() => fates.listeners === 2 && clock.sleepers === 2);
+      const codes = waits.map(async (wait) => (await rejection(wait)).code);
+      giveUp.abort();
+      clock.advance(500);
+      expect(await Promise.all(codes)).toEqual([
+        "DEADLINE_EXCEEDED",
+        "ABORTED",
+      ]);
+      expect([clock.sleepers, fates.listeners]).toEqual([0, 0]);
+      await effects.complete(claim, "value");
+      expect(await effects.execute(turn, "k", ask, never)).toBe("value");
+    }),
+  );
+
+  test(
+    "is waited for in vain when its session is deleted",
+    scene(async (at) => {
+      const { effects, database, fates } = at;
+      const claim = await held(at, "k");
+      const call = effects.execute(turn, "k", ask, never);
+      await until(() => fates.listeners === 1);
+      const ended = rejection(call);
+      await sessions(database).delete("s");
+      expect(await ended).toMatchObject({ code: "SESSION_NOT_FOUND" });
+      const fenced = { ...turn, session: { id: "s", generation: 1 } };
+      expect(
+        await rejection(effects.execute(fenced, "k", ask, never)),
+      ).toMatchObject({ code: "SESSION_DELETED" });
+      for (const late of [
+        () => effects.complete(claim, 1),
+        () => effects.renew(claim),
+      ])
+        expect(await rejection(late())).toMatchObject({
+          code: "SESSION_DELETED",
+        });
+    }),
+  );
+}
+
+function giveUpTests(scene: InScene): void {
+  test(
+    "is given back by who gave up at the moment of getting it, so that others need not wait for its lease",
+    scene(async (at) => {
+      const { effects, clock, fates } = at;
+      await held(at, "k", 100);
+      const giveUp = new AbortController();
+      const { signal } = giveUp;
+      const call = rejection(
+        effects.execute(turn, "k", ask, never, { signal }),
+      );
+      await until(() => clock.sleepers === 1);
+      const done: string[] = [];
+      fates.onCommit = (operation) => {
+        done.push(operation);
+        giveUp.abort();
+      };
+      clock.advance(100);
+      expect(await call).toMatchObject({ code: "ABORTED" });
+      await until(() => done.length === 2);
+      expect(done).toEqual(["claimEffect", "releaseEffect"]);
+      const now = { timeout: 0 };
+      expect(await effects.execute(turn, "k", ask, () => "mine", now)).toBe(
+        "mine",
+      );
+      expect([clock.sleepers, fates.listeners]).toEqual([0, 0]);
+    }),
+  );
+}
+
+function leaseTests(scene: InScene): void {
+  const busy = new HoldfastError("DATABASE_BUSY", "Somebody writes.");
+
+  test(
+    "[A79] is lost when somebody else has it: the caller is told at once, and the function through its signal",
+    scene(async (at) => {
+      const { effects, clock, database, fates } = at;
+      const hand = new Hand();
+      const call = effects.execute(turn, "k", ask, hand.run, { ttl: 300 });
+      await until(() => hand.calls === 1);
+      await meddle(
+        at,
+        sql`UPDATE holdfast_effect SET token = 'stolen', fence = 2, expires_at = 999999`,
+      );
+      const ended = rejection(call);
+      clock.advance(100);
+      expect(await ended).toMatchObject({
+        code: "EFFECT_LEASE_LOST",
+        details: { reason: "overtaken" },
+      });
+      expect(hand.signal?.aborted).toBe(true);
+      expect(hand.signal?.reason).toMatchObject({ code: "EFFECT_LEASE_LOST" });
+      const { writes } = fates;
+      hand.end("nobody wants it");
+      await until(() => clock.sleepers === 0);
+      expect(fates.writes).toBe(writes);
+      expect(database.durability).toBe(effects.durability);
+    }),
+  );
+
+  test(
+    "[A79] is lost when it has run out before the end: what came of it is not recorded",
+    scene(async (at) => {
+      const { effects, clock } = at;
+      const hand = new Hand();
+      const call = effects.execute(turn, "k", ask, hand.run, { ttl: 300 });
+      await until(() => hand.calls === 1);
+      await meddle(at, sql`UPDATE holdfast_effect SET expires_at = 1000`);
+      hand.end("too late");
+      expect(await rejection(call)).toMatchObject({
+        code: "EFFECT_LEASE_LOST",
+        details: { reason: "expired" },
+      });
+      expect(clock.sleepers).toBe(0);
+      expect(await effects.execute(turn, "k", ask, () => "anew")).toBe("anew");
+    }),
+  );
+
+  test(
+    "a renewal that fails for another reason is tried again until the lease runs out",
+    scene(async ({ effects, clock, fates }) => {
+      const hand = new Hand();
+      const call = effects.execute(turn, "k", ask, hand.run, { ttl: 300 });
+      await until(() => hand.calls === 1);
+      fates.failure = busy;
+      let tries = fates.writes;
+      clock.advance(100);
+      for (let elapsed = 100; elapsed < 300; elapsed += 25) {
+        tries += 1;
+        await until(() => fates.writes === tries && clock.sleepers === 2);
+        if (elapsed === 150) fates.failure = undefined;
+        if (elapsed === 175) break;
+        clock.advance(25);
+      }
+      expect(hand.signal?.aborted).toBe(false);
+      fates.failure = busy;
+      const ended = rejection(call);
+      clock.advance(300);
+      expect(await ended).toMatchObject({
+        code: "EFFECT_LEASE_LOST",
+        details: { reason: "expired" },
+      });
+      expect(hand.signal?.aborted).toBe(true);
+    }),
+  );
+
+  test(
+    "is not given up by a function that goes on after a loss: nothing is left behind",
+    scene(async ({ effects, clock, fates }) => {
+      const hand = new Hand();
+      const call = effects.execute(turn, "k", ask, hand.run, { ttl: 30 });
+      await until(() => hand.calls === 1);
+      fates.failure = busy;
+      const ended = rejection(call);
+      clock.advance(30);
+      await ended;
+      expect([clock.sleepers, fates.listeners]).toEqual([0, 0]);
+    }),
+  );
+}

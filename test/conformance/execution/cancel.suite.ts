@@ -1,0 +1,379 @@
+import { describe, expect, test } from "vitest";
+import { parseExecutionId } from "../../../src/model/execution-id.ts";
+import { surroundings } from "../../../src/stores/execution/context.ts";
+import { expireDeadline } from "../../../src/stores/execution/timers/expire.ts";
+import { cancellationMarked } from "../../../src/stores/execution/topics.ts";
+import type { Backend } from "../backend.ts";
+import {
+  attemptFailed,
+  childRequested,
+  joinNext,
+  step,
+} from "./execution-events.ts";
+import {
+  T0,
+  ann,
+  byAnn,
+  byBob,
+  dump,
+  kindsOf,
+  logOf,
+  onExecutions,
+  refusal,
+  responsesOf,
+  standing,
+} from "./fixture.ts";
+import type { Setting } from "./fixture.ts";
+
+/** Roles and states in which a cancellation finds an execution "a", and what it does. */
+const situations = [
+  ["a workflow that never began", "workflow", none, "cancelled"],
+  ["a workflow that runs", "workflow", lock, "requested"],
+  [
+    "a workflow that waits and has no children",
+    "workflow",
+    async (setting: Setting) => {
+      await lock(setting);
+      await setting.store.append("a", 2, [joinNext("n:x", T0)]);
+    },
+    "cancelled",
+  ],
+  [
+    "a workflow that its worker keeps in memory while it waits",
+    "workflow",
+    async (setting: Setting) => {
+      await lock(setting);
+      await setting.store.append("a", 2, [joinNext("n:x", T0 + 500)]);
+    },
+    "requested",
+  ],
+  [
+    "a workflow that never began and has a child",
+    "workflow",
+    child,
+    "requested",
+  ],
+  [
+    "an activity that never began and has a child",
+    "activity",
+    child,
+    "requested",
+  ],
+  [
+    "a workflow that is paused between two runs",
+    "workflow",
+    async (setting: Setting) => {
+      await lock(setting);
+      await setting.store.pause("a");
+    },
+    "cancelled",
+  ],
+  [
+    "a workflow that is parked before it began",
+    "workflow",
+    ({ store }: Setting) =>
+      store.append("a", 1, [
+        { kind: "parked", code: "X", reason: "x", codeVersion: null },
+      ]),
+    "cancelled",
+  ],
+  ["an activity that never began", "activity", none, "cancelled"],
+  ["an activity that runs", "activity", lock, "requested"],
+  [
+    "an activity between two attempts",
+    "activity",
+    async (setting: Setting) => {
+      await lock(setting);
+      await setting.store.append("a", 2, [attemptFailed(T0 + 500)]);
+    },
+    "cancelled",
+  ],
+  ["an external execution", "external", none, "cancelled"],
+] as const;
+
+function none(): Promise<void> {
+  return Promise.resolve();
+}
+
+async function child({ store }: Setting): Promise<void> {
+  await store.create({ id: "a.n:x_1", function: "g" });
+}
+
+async function lock({ store }: Setting): Promise<void> {
+  await store.lock("a", 1, byAnn);
+}
+
+export function executionCancelSuite(backend: Backend): void {
+  describe("cancelling an execution", () => {
+    test.each(situations)("of %s", (_, role, before, outcome) =>
+      onExecutions(backend, async (setting) => {
+        const { store } = setting;
+        await store.create({ id: "a", function: "f", role });
+        await before(setting);
+        const was = await standing(setting, "a");
+        expect(await store.cancel("a", { reason: "not needed" })).toBe(outcome);
+        expect(await standing(setting, "a")).toEqual(
+          outcome === "cancelled"
+            ? {
+                version: was.version + 2,
+                lifecycle: "active",
+                pending: {
+                  kind: "finished",
+                  finishedAt: T0,
+                  resultKind: "cancelled",
+                },
+              }
+            : {
+                version: was.version + 1,
+                lifecycle: "cancelling",
+                pending: was.pending,
+              },
+        );
+        const after = await dump(setting);
+        expect(await store.cancel("a", { reason: "again" })).toBe(
+          outcome === "cancelled" ? "alreadyFinished" : "alreadyCancelling",
+        );
+        expect(await dump(setting)).toEqual(after);
+      })(),
+    );
+
+    test(
+      "fences the run: only its end, or giving it back, can still be written",
+      onExecutions(backend, async (setting) => {
+        const { store } = setting;
+        await store.create({ id: "a", function: "f" });
+        await store.lock("a", 1, byAnn);
+        await store.cancel("a");
+        expect(
+          await refusal(setting, () =>
+            store.append("a", 2, [step("mine")], { fence: ann }),
+          ),
+        ).toBe("VERSION_CONFLICT");
+        for (const call of [
+          () => store.append("a", 3, [step("mine")], { fence: ann }),
+          () => store.append("a", 3, [attemptFailed(T0)], { fence: ann }),
+          () => store.lock("a", 3, byAnn),
+        ])
+          expect(await refusal(setting, call)).toBe("EXECUTION_CANCELLING");
+        await store.unlock("a", 3, { holder: ann, reason: "told to stop" });
+        const { locked } = await store.lockPending({
+          ...byBob,
+          functions: ["f"],
+          limit: 1,
+        });
+        expect(locked).toEqual([]);
+        await store.finish("a", 4, { kind: "cancelled", reason: "told" });
+        expect(await standing(setting, "a")).toMatchObject({
+          lifecycle: "active",
+          pending: { kind: "finished", resultKind: "cancelled" },
+        });
+      }),
+    );
+
+    test(
+      "keeps the reason in the log and in the result",
+      onExecutions(backend, async (setting) => {
+        const { store } = setting;
+        await store.create({ id: "p", function: "parent" });
+        await store.append("p", 1, [childRequested("n:x", "p.n:x_1", "f")], {
+          children: [{ id: "p.n:x_1", function: "f", role: "activity" }],
+        });
+        await store.cancel("p.n:x_1", { reason: "too late" });
+        expect((await logOf(setting, "p.n:x_1"))[1]).toEqual([
+          1,
+          "cancellationRequested",
+          { reason: "too late", cause: "request" },
+        ]);
+        expect(await store.lock("p", 2, byAnn)).toMatchObject({
+          responses: [
+            {
+              response: {
+                finishedVersion: 2,
+                result: { kind: "cancelled", reason: "too late" },
+              },
+            },
+          ],
+        });
+      }),
+    );
+
+    test(
+      "an unknown execution is not found",
+      onExecutions(backend, async (setting) => {
+        for (const call of [
+          () => setting.store.cancel("nobody"),
+          () => setting.store.cancelActivity("nobody"),
+        ])
+          expect(await refusal(setting, call)).toBe("EXECUTION_NOT_FOUND");
+      }),
+    );
+  });
+
+  describe("ending an activity at once", () => {
+    test.each(["pending", "locked", "cancelling"])(
+      "while it is %s: its parent is answered and its worker's result refused",
+      (state) =>
+        onExecutions(backend, async (setting) => {
+          const { store } = setting;
+          const id = "p.n:x_1";
+          await store.create({ id: "p", function: "parent" });
+          await store.create({ id, function: "f", role: "activity" });
+          if (state !== "pending") await store.lock(id, 1, byAnn);
+          if (state === "cancelling") await store.cancel(id);
+          expect(await store.cancelActivity(id)).toBe("cancelled");
+          expect(await store.cancelActivity(id)).toBe("alreadyFinished");
+          expect(
+            (await responsesOf(setting, "p")).map(([, , , ...rest]) => rest),
+          ).toEqual([
+            [id, "cancelled", { pending: 1, locked: 2, cancelling: 3 }[state]],
+          ]);
+          expect(
+            await refusal(setting, () =>
+              store.finish(
+                id,
+                2,
+                { kind: "completed", value: 1 },
+                { fence: ann },
+              ),
+            ),
+          ).toBe("EXECUTION_FINISHED");
+        })(),
+    );
+
+    test(
+      "is refused for a workflow, which may have children",
+      onExecutions(backend, async (setting) => {
+        await setting.store.create({ id: "a", function: "f" });
+        expect(
+          await refusal(setting, () => setting.store.cancelActivity("a")),
+        ).toBe("EVENTS_INVALID");
+      }),
+    );
+  });
+
+  deadlines(backend);
+  driving(backend);
+}
+
+/** For whoever ends what is being cancelled. */
+function driving(backend: Backend): void {
+  describe("what is being cancelled", () => {
+    test(
+      "is found by function, page by page, with why",
+      onExecutions(backend, async (setting) => {
+        const { store, clock, database } = setting;
+        const heard: string[] = [];
+        database.subscribe((hint) => {
+          if (hint.kind === "change" && hint.operation === cancellationMarked)
+            heard.push(hint.key);
+        });
+        for (const id of ["a", "b", "c"]) {
+          await store.create({ id, function: "f", deadline: 800 });
+          await store.lock(id, 1, byAnn);
+        }
+        await store.create({ id: "other", function: "g" });
+        await store.lock("other", 1, byAnn);
+        await store.cancel("b", { reason: "not needed" });
+        await store.cancel("other");
+        expect(heard).toEqual(["f", "g"]);
+        clock.advance(800);
+        await store.expireTimers();
+        const first = await store.cancelling({ function: "f", limit: 2 });
+        expect(first).toEqual({
+          items: [
+            {
+              id: "a",
+              role: "workflow",
+              nextVersion: 3,
+              requestedAt: T0 + 800,
+              reason: "the deadline has passed",
+              cause: "deadline",
+              leaseUntil: T0 + 1_000,
+            },
+            expect.objectContaining({
+              id: "b",
+              requestedAt: T0,
+              reason: "not needed",
+              cause: "request",
+            }),
+          ],
+          damaged: [],
+          next: "b",
+        });
+        await store.finish("c", 3, { kind: "timedOut" });
+        expect(
+          await store.cancelling({ function: "f", after: first.next ?? "" }),
+        ).toEqual({ items: [], damaged: [], next: undefined });
+      }),
+    );
+  });
+}
+
+function deadlines(backend: Backend): void {
+  const expire = ({
+    database,
+    clock,
+  }: Setting): Promise<"timedOut" | "requested" | "notExpired"> =>
+    database.write(expireDeadline, {
+      id: parseExecutionId("a"),
+      at: clock.now(),
+      endings: surroundings(database, {}).endings,
+    });
+
+  describe("a deadline", () => {
+    test.each([
+      ["a workflow that never began", "workflow", none, "timedOut"],
+      ["a workflow that runs", "workflow", lock, "requested"],
+      [
+        "a workflow that never began and has a child",
+        "workflow",
+        child,
+        "requested",
+      ],
+      ["an activity that waits", "activity", none, "timedOut"],
+      ["an activity that runs", "activity", lock, "timedOut"],
+      ["an external execution", "external", none, "timedOut"],
+      [
+        "a paused activity",
+        "activity",
+        ({ store }: Setting) => store.pause("a"),
+        "timedOut",
+      ],
+    ] as const)(
+      "ends %s at its instant, and not before",
+      (_, role, before, outcome) =>
+        onExecutions(backend, async (setting) => {
+          const { store, clock } = setting;
+          await store.create({ id: "a", function: "f", role, deadline: 800 });
+          await before(setting);
+          clock.advance(799);
+          const was = await dump(setting);
+          expect(await expire(setting)).toBe("notExpired");
+          expect(await dump(setting)).toEqual(was);
+          clock.advance(1);
+          expect(await expire(setting)).toBe(outcome);
+          expect(await standing(setting, "a")).toMatchObject(
+            outcome === "timedOut"
+              ? { pending: { kind: "finished", resultKind: "timedOut" } }
+              : { lifecycle: "cancelling" },
+          );
+          const after = await dump(setting);
+          expect(await expire(setting)).toBe("notExpired");
+          expect(await dump(setting)).toEqual(after);
+        })(),
+    );
+
+    test(
+      "does nothing to what has none or was done in time",
+      onExecutions(backend, async (setting) => {
+        const { store, clock } = setting;
+        await store.create({ id: "a", function: "f" });
+        clock.advance(1_000_000);
+        expect(await expire(setting)).toBe("notExpired");
+        await store.finish("a", 1, { kind: "completed", value: 1 });
+        expect(await expire(setting)).toBe("notExpired");
+        expect(await kindsOf(setting, "a")).toBe("created finished");
+      }),
+    );
+  });
+}

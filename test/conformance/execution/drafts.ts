@@ -1,0 +1,223 @@
+import { delayId } from "../../../src/model/delay-id.ts";
+import type { Created, Holder } from "../../../src/model/execution-event.ts";
+import { childId } from "../../../src/model/execution-id.ts";
+import type { ExecutionId } from "../../../src/model/execution-id.ts";
+import type { FunctionName } from "../../../src/model/function-name.ts";
+import type { GivenEvent } from "../../../src/model/given-event.ts";
+import { namedJoinSet } from "../../../src/model/join-set-id.ts";
+import type { JoinSetId } from "../../../src/model/join-set-id.ts";
+import type {
+  ExecutorId,
+  OwnerId,
+  RunId,
+} from "../../../src/model/prefixed-id.ts";
+import type { RetryPolicy } from "../../../src/model/retry-policy.ts";
+import type { CreateOptions } from "../../../src/stores/execution/log/new-execution.ts";
+import type { EventDraft } from "./steps.ts";
+
+/** Two executors, each in one round of locking. */
+export const workers: readonly Pick<Holder, "executor" | "run">[] = [
+  {
+    executor: "Exr_01ARZ3NDEKTSV4RRFFQ69G5FA1" as ExecutorId,
+    run: "Run_01ARZ3NDEKTSV4RRFFQ69G5FA1" as RunId,
+  },
+  {
+    executor: "Exr_01ARZ3NDEKTSV4RRFFQ69G5FA2" as ExecutorId,
+    run: "Run_01ARZ3NDEKTSV4RRFFQ69G5FA2" as RunId,
+  },
+];
+
+export const functions = ["shop/order", "shop/pay"] as const;
+export const signals = ["approve", "reject"] as const;
+
+export function setOf(number: number): JoinSetId {
+  return namedJoinSet(`set-${number}`);
+}
+
+/** Gives up soon, so that sequences get there. */
+export const retry: RetryPolicy = {
+  maxRetries: 2,
+  backoffMs: 50,
+  backoffMaxMs: 1_000,
+};
+
+/** Where a drafted event goes. */
+export interface DraftPlace {
+  readonly id: ExecutionId;
+  readonly now: number;
+  readonly owner: OwnerId;
+  readonly worker: Pick<Holder, "executor" | "run">;
+}
+
+/** Only creating writes this, so an append of it fails, whatever is in it. */
+const refused: Created<unknown> = {
+  kind: "created",
+  role: "workflow",
+  function: functions[0] as FunctionName,
+  input: null,
+  inputHash: "0",
+  scheduledAt: 0,
+  deadlineAt: null,
+  concurrencyKey: null,
+  codeVersion: null,
+  isPaused: false,
+  scheduledBy: null,
+  forkedFrom: null,
+  metadata: {},
+};
+
+export function eventOfDraft(place: DraftPlace, draft: EventDraft): GivenEvent {
+  const { index, flag, seen } = draft;
+  const dueAt = Math.max(0, place.now + draft.inMs);
+  switch (draft.kind) {
+    // No caller can give these by their types; whoever does so is refused.
+    case "created":
+      return { ...refused, scheduledAt: dueAt } as unknown as GivenEvent;
+    case "forked":
+      return {
+        kind: "forked",
+        from: { execution: place.id, version: 0, isRetry: flag },
+      } as unknown as GivenEvent;
+    case "locked":
+      return {
+        kind: "locked",
+        holder: { ...place.worker, owner: place.owner },
+        leaseUntil: dueAt,
+        retry,
+        codeVersion: flag ? `v${index}` : null,
+      };
+    case "unlocked":
+      return { kind: "unlocked", dueAt, reason: "drafted" };
+    case "attemptFailed":
+      return { kind: "attemptFailed", dueAt, error: { message: "drafted" } };
+    case "attemptTimedOut":
+      return { kind: "attemptTimedOut", dueAt };
+    case "ownerDied": {
+      const counts = (["attempt", "death", "nothing"] as const)[index - 1];
+      return {
+        kind: "ownerDied",
+        owner: place.owner,
+        dueAt,
+        counts: counts ?? "nothing",
+      };
+    }
+    case "cancellationRequested":
+      return {
+        kind: "cancellationRequested",
+        reason: flag ? "drafted" : null,
+        cause: flag ? "request" : "deadline",
+      };
+    case "parked":
+      return {
+        kind: "parked",
+        code: "NONDETERMINISM",
+        reason: "drafted",
+        codeVersion: flag ? "v1" : null,
+      };
+    case "continued":
+      return { kind: "continued", input: { index } };
+    case "finished":
+      return {
+        kind: "finished",
+        result: flag ? { kind: "completed", value: 1 } : { kind: "timedOut" },
+      };
+    case "paused":
+    case "unpaused":
+    case "unparked":
+      return { kind: draft.kind };
+    default:
+      return { ...historyOf(place, draft, draft.kind), call: index, seen };
+  }
+}
+
+type History = Extract<GivenEvent, { readonly call?: number }>;
+type Fact = History extends infer H
+  ? H extends History
+    ? Omit<H, "call" | "seen">
+    : never
+  : never;
+
+function historyOf(
+  { id, now }: DraftPlace,
+  draft: EventDraft,
+  kind: History["kind"],
+): Fact {
+  const { set, index, inMs, flag } = draft;
+  const joinSet = setOf(set);
+  const dueAt = Math.max(0, now + inMs);
+  const name = functions[set] as FunctionName;
+  switch (kind) {
+    case "joinSetCreated":
+      return { kind, joinSet };
+    case "childRequested": {
+      const child = childId(id, joinSet, index);
+      return { kind, joinSet, child, function: name };
+    }
+    case "delayRequested": {
+      // Now and then one that belongs to the other set, which must be refused.
+      const own = flag && index === 3 ? setOf(1 - set) : joinSet;
+      const delay = delayId(id, own, index);
+      const startAt = { in: Math.max(0, inMs) };
+      return { kind, joinSet, delay, expiresAt: dueAt, startAt };
+    }
+    case "joinNext":
+      return {
+        kind,
+        joinSet,
+        runExpiresAt: dueAt,
+        function: flag ? name : null,
+        isClosing: flag,
+      };
+    case "joinNextTooMany":
+      return { kind, joinSet, function: flag ? name : null };
+    case "joinNextTried":
+      return { kind, joinSet, outcome: flag ? "found" : "pending" };
+    case "waiting":
+      return { kind, runExpiresAt: dueAt };
+    case "scheduled": {
+      const execution = `later-${index}` as ExecutionId;
+      return { kind, execution, function: name, startAt: "now" };
+    }
+    case "externalResolved":
+      return {
+        kind,
+        execution: id,
+        result: { kind: "timedOut" },
+        outcome: "resolved",
+      };
+    case "signalReceived":
+      return { kind, signal: signals[set] ?? "", seq: index };
+    case "stepFinished": {
+      const outcome = flag ? "completed" : "failed";
+      return { kind, name: "step", outcome, value: index };
+    }
+    case "stepAttemptFailed": {
+      const error = { message: "drafted" };
+      return { kind, name: "step", attempt: index, retryAt: dueAt, error };
+    }
+    case "transactionFinished":
+      return { kind, name: "transfer", value: new Map([[index, 1n]]) };
+    case "patched":
+      return { kind, patch: `p${index}` };
+    default:
+      return kind;
+  }
+}
+
+/** What is created with a drafted event: what it asks for, unless it is one that leaves it out. */
+export function childrenOfDraft(
+  { id }: DraftPlace,
+  draft: EventDraft,
+): readonly CreateOptions[] {
+  const { set, index, flag } = draft;
+  const role = (["workflow", "activity", "external"] as const)[index - 1];
+  const shape = {
+    function: functions[set] ?? "",
+    input: { index },
+    ...(role && { role }),
+  };
+  if (draft.kind === "scheduled")
+    return [{ ...shape, id: `later-${index}`, scheduledBy: id }];
+  if (draft.kind !== "childRequested" || (flag && index === 3)) return [];
+  return [{ ...shape, id: childId(id, setOf(set), index) }];
+}

@@ -1,0 +1,354 @@
+import { describe, expect, test } from "vitest";
+import { parseExecutionId } from "../../../src/model/execution-id.ts";
+import { parseOwnerId } from "../../../src/model/prefixed-id.ts";
+import { surroundings } from "../../../src/stores/execution/context.ts";
+import { expireLock } from "../../../src/stores/execution/timers/expire.ts";
+import {
+  heldBy,
+  releaseDead,
+} from "../../../src/stores/execution/timers/release-owner.ts";
+import type { Backend } from "../backend.ts";
+import { step, waiting } from "./execution-events.ts";
+import {
+  T0,
+  ann,
+  byAnn,
+  dump,
+  kindsOf,
+  logOf,
+  onExecutions,
+  responsesOf,
+  standing,
+  stateOfExecution,
+} from "./fixture.ts";
+import type { Setting } from "./fixture.ts";
+
+const id = "p.n:x_1";
+
+/** Parent "p" and its child, locked for a second. */
+async function lockedChild(
+  { store }: Setting,
+  role: "activity" | "workflow",
+  maxRetries: number | null = 1,
+): Promise<void> {
+  await store.create({ id: "p", function: "parent" });
+  await store.createLocked(
+    { id, function: "f", role },
+    {
+      ...byAnn,
+      retry: { maxRetries, backoffMs: 300, backoffMaxMs: 60_000 },
+    },
+  );
+}
+
+function expire(
+  { database, clock }: Setting,
+  random = 0,
+): Promise<"expired" | "notExpired"> {
+  return database.write(expireLock, {
+    id: parseExecutionId(id),
+    at: clock.now(),
+    random,
+    endings: surroundings(database, {}).endings,
+  });
+}
+
+function die(
+  { database, clock }: Setting,
+  owner = database.owner,
+): Promise<"released" | "notHeld"> {
+  return database.write(releaseDead, {
+    id: parseExecutionId(id),
+    owner,
+    at: clock.now(),
+    random: 0,
+    endings: surroundings(database, {}).endings,
+  });
+}
+
+export function executionExpirySuite(backend: Backend): void {
+  describe("a lock that runs out", () => {
+    test(
+      "is an attempt of an activity that timed out: backed off, then final, and the parent is told",
+      onExecutions(backend, async (setting) => {
+        const { store, clock, database } = setting;
+        await lockedChild(setting, "activity");
+        clock.advance(999);
+        const before = await dump(setting);
+        expect(await expire(setting)).toBe("notExpired");
+        expect(await dump(setting)).toEqual(before);
+        clock.advance(1);
+        expect(await expire(setting)).toBe("expired");
+        expect(await standing(setting, id)).toEqual({
+          version: 2,
+          lifecycle: "active",
+          pending: {
+            kind: "pending",
+            dueAt: T0 + 1_300,
+            leaseUntil: null,
+            lastLock: { ...ann, owner: database.owner },
+          },
+        });
+        expect(await expire(setting)).toBe("notExpired");
+        clock.advance(300);
+        const retry = { maxRetries: 1, backoffMs: 300, backoffMaxMs: 60_000 };
+        await store.lock(id, 3, { ...byAnn, retry });
+        clock.advance(1_000);
+        expect(await expire(setting)).toBe("expired");
+        expect(await kindsOf(setting, id)).toBe(
+          "created locked attemptTimedOut locked finished",
+        );
+        expect(await responsesOf(setting, "p")).toEqual([
+          [1, T0 + 2_300, "n:x", id, "timedOut", 4],
+        ]);
+      }),
+    );
+
+    test(
+      "is spread a little, so that what failed together does not come back together",
+      onExecutions(backend, async (setting) => {
+        await lockedChild(setting, "activity");
+        setting.clock.advance(1_000);
+        await expire(setting, 0.5);
+        expect((await standing(setting, id)).pending).toMatchObject({
+          dueAt: T0 + 1_000 + 263,
+        });
+      }),
+    );
+
+    test(
+      "is no failure of a workflow that got further: it goes on at once",
+      onExecutions(backend, async (setting) => {
+        const { store, clock, database } = setting;
+        await lockedChild(setting, "workflow", null);
+        await store.append(id, 2, [step("further")], { fence: ann });
+        clock.advance(1_000);
+        await expire(setting);
+        expect(await kindsOf(setting, id)).toBe(
+          "created locked stepFinished unlocked",
+        );
+        expect((await standing(setting, id)).pending).toMatchObject({
+          kind: "pending",
+          dueAt: T0 + 1_000,
+        });
+        expect((await stateOfExecution(database, id)).failures).toBe(0);
+      }),
+    );
+
+    test(
+      "of a workflow that got no further is a failure with a pause, as often as it happens",
+      onExecutions(backend, async (setting) => {
+        const { store, clock } = setting;
+        await lockedChild(setting, "workflow", null);
+        const pauses: number[] = [];
+        for (let version = 3; version < 15; version += 2) {
+          clock.advance(1_000);
+          await expire(setting);
+          const { pending } = await standing(setting, id);
+          if (pending.kind !== "pending") throw new Error(pending.kind);
+          pauses.push(pending.dueAt - clock.now());
+          clock.set(pending.dueAt);
+          const retry = {
+            maxRetries: null,
+            backoffMs: 300,
+            backoffMaxMs: 4_000,
+          };
+          await store.lock(id, version, { ...byAnn, retry });
+        }
+        // The first pause is by the terms of the first lock.
+        expect(pauses).toEqual([300, 600, 1_200, 2_400, 4_000, 4_000]);
+      }),
+    );
+
+    test(
+      "does nothing once the worker extended it, gave it back or waits",
+      onExecutions(backend, async (setting) => {
+        const { store, clock } = setting;
+        await lockedChild(setting, "workflow");
+        clock.advance(1_000);
+        await store.lock(id, 2, byAnn);
+        expect(await expire(setting)).toBe("notExpired");
+        await store.append(id, 3, [waiting(0, T0 + 2_000)], { fence: ann });
+        clock.advance(5_000);
+        expect(await expire(setting)).toBe("notExpired");
+      }),
+    );
+
+    test.each([
+      ["activity", "created locked cancellationRequested finished"],
+      ["workflow", "created locked cancellationRequested unlocked"],
+    ] as const)(
+      "while an %s is being cancelled does not retry it",
+      (role, kinds) =>
+        onExecutions(backend, async (setting) => {
+          await lockedChild(setting, role);
+          await setting.store.cancel(id);
+          setting.clock.advance(1_000);
+          expect(await expire(setting)).toBe("expired");
+          expect(await kindsOf(setting, id)).toBe(kinds);
+          expect(await standing(setting, id)).toMatchObject(
+            role === "activity"
+              ? { pending: { kind: "finished", resultKind: "cancelled" } }
+              : { pending: { kind: "pending" }, lifecycle: "cancelling" },
+          );
+        })(),
+    );
+  });
+
+  deaths(backend);
+}
+
+function deaths(backend: Backend): void {
+  const stranger = parseOwnerId("Own_01ARZ3NDEKTSV4RRFFQ69G5FAV");
+
+  describe("the death of the process that holds an execution", () => {
+    test(
+      "is an attempt of an activity: backed off, then final with the reason, and the parent is told",
+      onExecutions(backend, async (setting) => {
+        const { store, clock, database } = setting;
+        await lockedChild(setting, "activity");
+        clock.advance(10);
+        expect(await die(setting)).toBe("released");
+        expect((await standing(setting, id)).pending).toMatchObject({
+          kind: "pending",
+          dueAt: T0 + 310,
+        });
+        expect((await stateOfExecution(database, id)).failures).toBe(1);
+        expect((await logOf(setting, id)).at(-1)).toEqual([
+          2,
+          "ownerDied",
+          { owner: database.owner, dueAt: T0 + 310, counts: "attempt" },
+        ]);
+        clock.advance(300);
+        const retry = { maxRetries: 1, backoffMs: 300, backoffMaxMs: 60_000 };
+        await store.lock(id, 3, { ...byAnn, retry });
+        expect(await die(setting)).toBe("released");
+        expect(await store.lock("p", 1, byAnn)).toMatchObject({
+          responses: [
+            {
+              response: {
+                child: id,
+                finishedVersion: 4,
+                result: { kind: "failed", error: { code: "OWNER_DIED" } },
+              },
+            },
+          ],
+        });
+      }),
+    );
+
+    test(
+      "is free for a workflow that got further: due at once, and no death is counted",
+      onExecutions(backend, async (setting) => {
+        const { store, clock, database } = setting;
+        await lockedChild(setting, "workflow");
+        await die(setting);
+        clock.advance(300);
+        await store.lock(id, 3, byAnn);
+        await store.append(id, 4, [step("further")], { fence: ann });
+        clock.advance(10);
+        expect(await die(setting)).toBe("released");
+        expect((await standing(setting, id)).pending).toMatchObject({
+          kind: "pending",
+          dueAt: T0 + 310,
+        });
+        const { deaths: counted, failures } = await stateOfExecution(
+          database,
+          id,
+        );
+        expect([counted, failures]).toEqual([0, 0]);
+      }),
+    );
+
+    test(
+      "without progress is backed off, and the fifth in a row parks the run",
+      onExecutions(backend, async (setting) => {
+        const { store, clock, database } = setting;
+        await lockedChild(setting, "workflow");
+        const pauses: number[] = [];
+        for (let version = 3; version <= 9; version += 2) {
+          await die(setting);
+          const { pending } = await standing(setting, id);
+          if (pending.kind !== "pending") throw new Error(pending.kind);
+          pauses.push(pending.dueAt - clock.now());
+          clock.set(pending.dueAt);
+          const retry = { maxRetries: 0, backoffMs: 300, backoffMaxMs: 60_000 };
+          await store.lock(id, version, { ...byAnn, retry });
+        }
+        expect(pauses).toEqual([300, 600, 1_200, 2_400]);
+        await die(setting);
+        expect(await standing(setting, id)).toMatchObject({
+          lifecycle: "parked",
+          pending: { kind: "pending", leaseUntil: null },
+        });
+        expect((await logOf(setting, id)).at(-1)).toMatchObject([
+          11,
+          "parked",
+          { code: "RUN_KEEPS_KILLING_WORKERS" },
+        ]);
+        await store.unpark(id);
+        expect((await stateOfExecution(database, id)).deaths).toBe(0);
+      }),
+    );
+
+    test(
+      "frees one that it kept in memory while it waited: nothing was running",
+      onExecutions(backend, async (setting) => {
+        const { store, database } = setting;
+        await lockedChild(setting, "workflow");
+        await store.append(id, 2, [waiting(0, T0 + 1_000)], { fence: ann });
+        expect(await die(setting)).toBe("released");
+        expect((await standing(setting, id)).pending).toMatchObject({
+          kind: "blocked",
+          leaseUntil: null,
+        });
+        await store.signal(id, "go", 1);
+        expect((await standing(setting, id)).pending).toMatchObject({
+          kind: "pending",
+          dueAt: T0,
+        });
+        expect((await stateOfExecution(database, id)).deaths).toBe(0);
+      }),
+    );
+
+    test(
+      "is recorded once, and only for what it held",
+      onExecutions(backend, async (setting) => {
+        const { database, store, clock } = setting;
+        const held = async (
+          owner = database.owner,
+        ): Promise<readonly string[]> =>
+          (await database.read(heldBy, { owner, at: clock.now(), limit: 9 }))
+            .ids;
+        await lockedChild(setting, "workflow");
+        expect(await held()).toEqual([id]);
+        expect(await held(stranger)).toEqual([]);
+        const before = await dump(setting);
+        expect(await die(setting, stranger)).toBe("notHeld");
+        expect(await dump(setting)).toEqual(before);
+        await store.append(id, 2, [waiting(0, T0 + 1_000)], { fence: ann });
+        expect(await held()).toEqual([id]);
+        clock.set(T0 + 1_000);
+        expect(await held()).toEqual([]);
+        clock.set(T0);
+        await die(setting);
+        expect(await held()).toEqual([]);
+        const after = await dump(setting);
+        expect(await die(setting)).toBe("notHeld");
+        expect(await dump(setting)).toEqual(after);
+      }),
+    );
+
+    test.each([
+      ["activity", "created locked cancellationRequested finished"],
+      ["workflow", "created locked cancellationRequested ownerDied"],
+    ] as const)("while an %s is being cancelled", (role, kinds) =>
+      onExecutions(backend, async (setting) => {
+        await lockedChild(setting, role);
+        await setting.store.cancel(id);
+        expect(await die(setting)).toBe("released");
+        expect(await kindsOf(setting, id)).toBe(kinds);
+      })(),
+    );
+  });
+}

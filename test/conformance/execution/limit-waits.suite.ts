@@ -1,0 +1,151 @@
+import { describe, expect, test } from "vitest";
+import { surroundings } from "../../../src/stores/execution/context.ts";
+import { executions } from "../../../src/stores/execution/executions.ts";
+import type { Executions } from "../../../src/stores/execution/executions.ts";
+import { releaseDead } from "../../../src/stores/execution/timers/release-owner.ts";
+import { executionId } from "./awaited-executions.ts";
+import type { Backend } from "../backend.ts";
+import { attemptFailed, waiting } from "./execution-events.ts";
+import { ann, byAnn } from "./fixture.ts";
+import { isOpen, waitScene } from "../wait-scene.ts";
+import type { Scene } from "../wait-scene.ts";
+
+const timeout = "1 day";
+const functions = [{ name: "f", concurrencyMax: 1 }];
+
+type Ending = (store: Executions, scene: Scene) => Promise<unknown>;
+
+const hourMs = 3_600_000;
+
+/** Each makes that "a", locked at version 1, is held no longer. */
+const endings: Readonly<Record<string, Ending>> = {
+  "has ended": (store) => store.finish("a", 2, { kind: "completed", value: 1 }),
+  "is given back for later": (store) =>
+    store.unlock("a", 2, { holder: ann, reason: "busy", after: "1h" }),
+  "waits, and is not kept in memory": (store, { clock }) =>
+    store.append("a", 2, [waiting(0, clock.now())]),
+  "is to be tried again later": (store, { clock }) =>
+    store.append("a", 2, [attemptFailed(clock.now() + hourMs)]),
+  "is parked": (store) =>
+    store.append("a", 2, [
+      { kind: "parked", code: "STUCK", reason: "why", codeVersion: null },
+    ]),
+  "is paused": (store) => store.pause("a"),
+  "was running when its process died": (_, { database, clock }) =>
+    database.write(releaseDead, {
+      id: executionId("a"),
+      owner: database.owner,
+      at: clock.now(),
+      random: 0,
+      endings: surroundings(database, {}).endings,
+    }),
+  "has run out of its lease": async (store, { clock }) => {
+    clock.advance(1_000);
+    await store.expireTimers();
+  },
+};
+
+export function executionLimitWaitsSuite(backend: Backend): void {
+  const scene = waitScene(backend);
+
+  async function full({ database, clock }: Scene): Promise<Executions> {
+    const store = executions(database, { clock });
+    for (const id of ["a", "b"]) await store.create({ id, function: "f" });
+    await store.lockPending({ ...byAnn, functions, limit: 1 });
+    return store;
+  }
+
+  describe("waiting for work of a function that is at its limit", () => {
+    test(
+      "sleeps while nothing changes, though something is due",
+      scene(async (around) => {
+        const { watched, clock } = around;
+        const store = await full(around);
+        const abort = new AbortController();
+        const wait = store.waitForPending(functions, {
+          timeout,
+          signal: abort.signal,
+        });
+        const ended = wait.catch(() => "aborted");
+        await watched.asleep();
+        for (let second = 0; second < 20; second += 1) {
+          clock.advance(1_000);
+          expect(await isOpen(ended)).toBe(true);
+        }
+        // A hint of what was done before may still come late.
+        expect(watched.reads).toBeLessThan(4);
+        // Who does not say that there is a limit is told at once.
+        await store.waitForPending(["f"], { timeout: 0 });
+        abort.abort();
+        expect(await ended).toBe("aborted");
+      }),
+    );
+
+    test.each(Object.keys(endings))("ends when what was held %s", (name) =>
+      scene(async (around) => {
+        const { watched } = around;
+        const store = await full(around);
+        const wait = store.waitForPending(functions, { timeout });
+        await watched.asleep();
+        expect(await isOpen(wait)).toBe(true);
+        await endings[name]?.(store, around);
+        await wait;
+        const { locked } = await store.lockPending({
+          ...byAnn,
+          functions,
+          limit: 9,
+        });
+        expect(locked.map(({ id }) => id)).toEqual(["b"]);
+      })(),
+    );
+
+    test(
+      "ends at the instant up to which it was kept in memory",
+      scene(async (around) => {
+        const { watched, clock } = around;
+        const store = await full(around);
+        const wait = store.waitForPending(functions, { timeout });
+        await watched.asleep();
+        await store.append("a", 2, [waiting(0, clock.now() + 500)]);
+        await watched.asleep();
+        clock.advance(499);
+        expect(await isOpen(wait)).toBe(true);
+        clock.advance(1);
+        await wait;
+      }),
+    );
+
+    test(
+      "ends when one of a key that has room becomes due, and not before",
+      scene(async ({ database, watched, clock }) => {
+        const store = executions(database, { clock });
+        const perKey = [{ name: "f", perKeyMax: 1 }];
+        for (const id of ["a", "b"])
+          await store.create({ id, function: "f", concurrencyKey: "k" });
+        await store.create({ id: "c", function: "f", startAt: { in: 50 } });
+        await store.lockPending({ ...byAnn, functions: perKey, limit: 9 });
+        const wait = store.waitForPending(perKey, { timeout });
+        await watched.asleep();
+        clock.advance(49);
+        expect(await isOpen(wait)).toBe(true);
+        clock.advance(1);
+        await wait;
+      }),
+    );
+
+    if (backend.survives)
+      test(
+        "ends when somebody else who has the database open frees a place",
+        scene(async (around) => {
+          const { place, watched, clock } = around;
+          const store = await full(around);
+          const other = executions(await place.open({ clock }), { clock });
+          const wait = store.waitForPending(functions, { timeout });
+          await watched.asleep();
+          expect(await isOpen(wait)).toBe(true);
+          await other.finish("a", 2, { kind: "completed", value: 1 });
+          await wait;
+        }),
+      );
+  });
+}

@@ -1,0 +1,168 @@
+import { describe, expect, test } from "vitest";
+import { run } from "../../../src/sql/operation.ts";
+import { sql } from "../../../src/sql/statement.ts";
+import type { Database } from "../../../src/sql/database.ts";
+import { countExecutions } from "../../../src/stores/execution/read/counts.ts";
+import type {
+  CountProgress,
+  ExecutionCount,
+} from "../../../src/stores/execution/read/counts.ts";
+import { readTree } from "../../../src/stores/execution/read/tree.ts";
+import type { TreePage } from "../../../src/stores/execution/read/tree.ts";
+import { rejection, withDatabase } from "../backend.ts";
+import type { Backend } from "../backend.ts";
+import { create, id } from "./records.ts";
+import { standingExecutions } from "./standing-executions.ts";
+
+const told = (of: ExecutionCount): string =>
+  `${of.function} ${of.status} ${of.count}`;
+
+const noPause = (): Promise<void> => Promise.resolve();
+
+export function executionOverviewsSuite(backend: Backend): void {
+  const onDatabase = (body: (database: Database) => Promise<void>) => () =>
+    withDatabase(backend, body);
+
+  describe("the tree of an execution", () => {
+    const names = [
+      "order",
+      "order.n:a_1",
+      "order.n:a_1.o:1_1",
+      "order.n:a_10",
+      "order.n:a_2",
+    ];
+    // Ids that begin the same and lie around the tree.
+    const others = ["orde", "order-1", "order/1", "order1", "order-1.n:a_1"];
+
+    test(
+      "holds all below it, each after its parent, page by page",
+      onDatabase(async (database) => {
+        for (const name of [...others, ...names]) await create(database, name);
+        for (const limit of [1, 2, 5, 100]) {
+          const found: string[] = [];
+          let after: TreePage["next"];
+          do {
+            const page: TreePage = await database.read(readTree, {
+              id: id("order"),
+              limit,
+              after,
+            });
+            expect(page.items.length).toBeLessThanOrEqual(limit);
+            found.push(...page.items.map((item) => item.id));
+            after = page.next;
+          } while (after !== undefined);
+          expect(found).toEqual(names);
+        }
+        const below = await database.read(readTree, {
+          id: id("order.n:a_1"),
+          limit: 10,
+        });
+        expect(below.items.map((item) => [item.id, item.parent])).toEqual([
+          ["order.n:a_1", "order"],
+          ["order.n:a_1.o:1_1", "order.n:a_1"],
+        ]);
+      }),
+    );
+
+    test(
+      "of an unknown execution cannot be read, nor from a place outside it",
+      onDatabase(async (database) => {
+        await create(database, "order-1");
+        const read = (name: string, after?: string, limit = 1) =>
+          rejection(
+            database.read(readTree, {
+              id: id(name),
+              limit,
+              after: after === undefined ? undefined : id(after),
+            }),
+          );
+        expect(await read("order")).toMatchObject({
+          code: "EXECUTION_NOT_FOUND",
+        });
+        expect(await read("order", "order-1")).toMatchObject({
+          code: "CURSOR_INVALID",
+          details: { reason: "tree" },
+        });
+        expect(await read("order-1", undefined, 0)).toMatchObject({
+          code: "OPTION_INVALID",
+        });
+      }),
+    );
+  });
+
+  describe("counting executions", () => {
+    test(
+      "gives their number by function and status, slice by slice",
+      onDatabase(async (database) => {
+        await standingExecutions(database);
+        const seen: CountProgress[] = [];
+        let pauses = 0;
+        const { counts, unreadable } = await countExecutions(database, {
+          now: 100,
+          sliceRows: 5,
+          pause: () => {
+            pauses += 1;
+            return Promise.resolve();
+          },
+          onProgress: (progress) => void seen.push(progress),
+        });
+        expect(counts.map(told)).toEqual([
+          "mail/send pending 2",
+          "mail/send timedOut 1",
+          "orders/fulfil blocked 1",
+          "orders/fulfil cancelled 1",
+          "orders/fulfil cancelling 1",
+          "orders/fulfil completed 1",
+          "orders/fulfil failed 1",
+          "orders/fulfil parked 1",
+          "orders/fulfil paused 1",
+          "orders/fulfil pending 1",
+          "orders/fulfil scheduled 1",
+          "orders/refund locked 1",
+        ]);
+        expect(unreadable).toBe(0);
+        expect(seen.map(({ counted }) => counted)).toEqual([5, 10, 13]);
+        expect(seen.at(-1)?.share).toBe(1);
+        expect(pauses).toBe(2);
+      }),
+    );
+
+    test(
+      "of nothing is nothing, and a row without a status is told",
+      onDatabase(async (database) => {
+        const count = () =>
+          countExecutions(database, { now: 0, pause: noPause });
+        expect(await count()).toEqual({ counts: [], unreadable: 0 });
+        await create(database, "a");
+        await create(database, "b");
+        await database.write("damage", () =>
+          run(sql`UPDATE holdfast_execution SET state = 'odd' WHERE id = 'b'`),
+        );
+        expect(await count()).toEqual({
+          counts: [{ function: "orders/fulfil", status: "pending", count: 1 }],
+          unreadable: 1,
+        });
+      }),
+    );
+
+    test(
+      "stops when its signal aborts",
+      onDatabase(async (database) => {
+        await standingExecutions(database);
+        const abort = new AbortController();
+        const error = await rejection(
+          countExecutions(database, {
+            now: 0,
+            sliceRows: 1,
+            signal: abort.signal,
+            pause: noPause,
+            onProgress: ({ counted }) => {
+              if (counted === 3) abort.abort();
+            },
+          }),
+        );
+        expect(error.code).toBe("ABORTED");
+      }),
+    );
+  });
+}

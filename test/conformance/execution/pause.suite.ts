@@ -1,0 +1,313 @@
+import { describe, expect, test } from "vitest";
+import { expiredTimers } from "../../../src/stores/execution/lock/due.ts";
+import type { Backend } from "../backend.ts";
+import { delayRequested, joinNext, step, waiting } from "./execution-events.ts";
+import {
+  T0,
+  ann,
+  byAnn,
+  dump,
+  kindsOf,
+  lockedIds,
+  onExecutions,
+  refusal,
+  standing,
+} from "./fixture.ts";
+
+export function executionPauseSuite(backend: Backend): void {
+  describe("pausing an execution", () => {
+    test(
+      "keeps it from being locked and written to until it is unpaused, and then it is due as before",
+      onExecutions(backend, async (setting) => {
+        const { store } = setting;
+        await store.create({ id: "a", function: "f", startAt: { at: T0 - 9 } });
+        expect(await store.pause("a")).toEqual({
+          nextVersion: 2,
+          isChanged: true,
+        });
+        expect(await standing(setting, "a")).toEqual({
+          version: 1,
+          lifecycle: "paused",
+          pending: {
+            kind: "pending",
+            dueAt: T0 - 9,
+            leaseUntil: null,
+            lastLock: null,
+          },
+        });
+        expect(await lockedIds(store, 9, "f")).toEqual([]);
+        for (const call of [
+          () => store.lock("a", 2, byAnn),
+          () => store.append("a", 2, [step("quiet")]),
+          () => store.append("a", 2, [waiting(0, T0)]),
+          () => store.append("a", 2, [{ kind: "paused" }]),
+        ])
+          expect(await refusal(setting, call)).toBe("EXECUTION_PAUSED");
+        expect(await store.unpause("a")).toEqual({
+          nextVersion: 3,
+          isChanged: true,
+        });
+        expect(await lockedIds(store, 9, "f")).toEqual(["a"]);
+      }),
+    );
+
+    test(
+      "takes a workflow from its worker in the same step, whose next append is refused",
+      onExecutions(backend, async (setting) => {
+        const { store, clock } = setting;
+        await store.create({ id: "a", function: "f" });
+        await store.lock("a", 1, byAnn);
+        clock.advance(10);
+        expect(await store.pause("a")).toEqual({
+          nextVersion: 4,
+          isChanged: true,
+        });
+        expect(await kindsOf(setting, "a")).toBe(
+          "created locked unlocked paused",
+        );
+        expect((await standing(setting, "a")).pending).toMatchObject({
+          kind: "pending",
+          dueAt: T0 + 10,
+          leaseUntil: null,
+        });
+        expect(
+          await refusal(setting, () =>
+            store.append("a", 2, [step("mine")], { fence: ann }),
+          ),
+        ).toBe("VERSION_CONFLICT");
+        expect(await refusal(setting, () => store.lock("a", 4, byAnn))).toBe(
+          "EXECUTION_PAUSED",
+        );
+      }),
+    );
+
+    test(
+      "is refused for an activity that runs, and fine for one between two attempts",
+      onExecutions(backend, async (setting) => {
+        const { store } = setting;
+        await store.create({ id: "a", function: "f", role: "activity" });
+        await store.lock("a", 1, byAnn);
+        for (const call of [
+          () => store.pause("a"),
+          () => store.append("a", 2, [{ kind: "paused" }]),
+        ])
+          expect(await refusal(setting, call)).toBe("EXECUTION_RUNNING");
+        await store.unlock("a", 2, { holder: ann, reason: "busy" });
+        await store.pause("a");
+        expect(await lockedIds(store, 9, "f")).toEqual([]);
+      }),
+    );
+
+    test(
+      "lets responses come: what waited is due once it is unpaused",
+      onExecutions(backend, async (setting) => {
+        const { store, clock } = setting;
+        await store.create({ id: "a", function: "f" });
+        await store.append("a", 1, [waiting(0, T0)]);
+        await store.pause("a");
+        clock.advance(5);
+        await store.signal("a", "go", 1);
+        expect(await standing(setting, "a")).toMatchObject({
+          lifecycle: "paused",
+          pending: { kind: "pending", dueAt: T0 + 5 },
+        });
+        expect(await lockedIds(store, 9, "f")).toEqual([]);
+        await store.unpause("a");
+        expect(await lockedIds(store, 9, "f")).toEqual(["a"]);
+      }),
+    );
+
+    test(
+      "takes one that waits from the worker that keeps it in memory",
+      onExecutions(backend, async (setting) => {
+        const { store } = setting;
+        await store.create({ id: "a", function: "f" });
+        await store.lock("a", 1, byAnn);
+        await store.append("a", 2, [joinNext("n:x", T0 + 1_000)]);
+        await store.pause("a");
+        expect(await kindsOf(setting, "a")).toBe(
+          "created locked joinNext unlocked paused",
+        );
+        expect(await standing(setting, "a")).toMatchObject({
+          lifecycle: "paused",
+          pending: { kind: "blocked", leaseUntil: null },
+        });
+      }),
+    );
+
+    test(
+      "works also when the lease of the one that kept it in memory has passed",
+      onExecutions(backend, async (setting) => {
+        const { store, clock } = setting;
+        await store.create({ id: "a", function: "f" });
+        await store.lock("a", 1, byAnn);
+        await store.append("a", 2, [waiting(0, T0 + 1_000)], { fence: ann });
+        await store.signal("a", "go", 1);
+        clock.advance(1_500);
+        await store.pause("a");
+        expect(await kindsOf(setting, "a")).toBe(
+          "created locked waiting paused",
+        );
+        expect(await lockedIds(store, 9, "f")).toEqual([]);
+        await store.unpause("a");
+        expect(await lockedIds(store, 9, "f")).toEqual(["a"]);
+      }),
+    );
+
+    test(
+      "may be the way an execution begins",
+      onExecutions(backend, async (setting) => {
+        const { store } = setting;
+        await store.create({ id: "a", function: "f", isPaused: true });
+        expect(await lockedIds(store, 9, "f")).toEqual([]);
+        await store.unpause("a");
+        expect(await lockedIds(store, 9, "f")).toEqual(["a"]);
+      }),
+    );
+
+    test(
+      "does not keep it from ending",
+      onExecutions(backend, async (setting) => {
+        const { store } = setting;
+        await store.create({ id: "a", function: "f", isPaused: true });
+        await store.finish("a", 1, { kind: "completed", value: 1 });
+        expect(await standing(setting, "a")).toMatchObject({
+          lifecycle: "active",
+          pending: { kind: "finished" },
+        });
+      }),
+    );
+
+    test(
+      "and its opposite may be repeated: what is so already is told, and nothing is written",
+      onExecutions(backend, async (setting) => {
+        const { store } = setting;
+        await store.create({ id: "a", function: "f" });
+        const kinds: string[] = [];
+        for (const [call, nextVersion] of [
+          [() => store.pause("a"), 2],
+          [() => store.unpause("a"), 3],
+          [() => store.append("a", 3, [parked]), 4],
+          [() => store.unpark("a"), 5],
+        ] as const) {
+          await call();
+          kinds.push(await kindsOf(setting, "a"));
+          const again = { nextVersion, isChanged: false };
+          const { pending } = await standing(setting, "a");
+          if (nextVersion !== 4) expect(await call()).toEqual(again);
+          expect(await kindsOf(setting, "a")).toBe(kinds.at(-1));
+          expect((await standing(setting, "a")).pending).toEqual(pending);
+        }
+        expect(kinds.at(-1)).toBe("created paused unpaused parked unparked");
+      }),
+    );
+
+    test(
+      "and its opposite are refused where they make no sense",
+      onExecutions(backend, async (setting) => {
+        const { store } = setting;
+        for (const id of ["active", "finished", "cancelling", "parked"])
+          await store.create({ id, function: "f" });
+        await store.finish("finished", 1, { kind: "completed", value: 1 });
+        await store.lock("cancelling", 1, byAnn);
+        await store.cancel("cancelling");
+        await store.append("parked", 1, [parked]);
+        for (const [call, code] of [
+          [
+            () => store.append("active", 1, [{ kind: "unpaused" }]),
+            "EXECUTION_NOT_PAUSED",
+          ],
+          [
+            () => store.append("active", 1, [{ kind: "unparked" }]),
+            "EXECUTION_NOT_PARKED",
+          ],
+          [() => store.pause("finished"), "EXECUTION_FINISHED"],
+          [() => store.unpause("finished"), "EXECUTION_FINISHED"],
+          [() => store.unpark("finished"), "EXECUTION_FINISHED"],
+          [() => store.pause("cancelling"), "EXECUTION_CANCELLING"],
+          [() => store.unpause("cancelling"), "EXECUTION_CANCELLING"],
+          [() => store.pause("parked"), "EXECUTION_PARKED"],
+          [() => store.unpause("parked"), "EXECUTION_PARKED"],
+          [() => store.pause("nobody"), "EXECUTION_NOT_FOUND"],
+          [() => store.unpark("nobody"), "EXECUTION_NOT_FOUND"],
+        ] as const)
+          expect(await refusal(setting, call)).toBe(code);
+      }),
+    );
+  });
+
+  parking(backend);
+}
+
+const parked = {
+  kind: "parked",
+  code: "NONDETERMINISM",
+  reason: "call 3 was made differently",
+  codeVersion: "v2",
+} as const;
+
+function parking(backend: Backend): void {
+  describe("parking an execution", () => {
+    test(
+      "takes it from its worker and keeps it aside until it is unparked",
+      onExecutions(backend, async (setting) => {
+        const { store, clock } = setting;
+        await store.create({ id: "a", function: "f" });
+        await store.lock("a", 1, byAnn);
+        clock.advance(10);
+        await store.append("a", 2, [parked], { fence: ann });
+        expect(await standing(setting, "a")).toMatchObject({
+          lifecycle: "parked",
+          pending: { kind: "pending", dueAt: T0 + 10, leaseUntil: null },
+        });
+        expect(await lockedIds(store, 9, "f")).toEqual([]);
+        for (const call of [
+          () => store.lock("a", 3, byAnn),
+          () => store.append("a", 3, [step("late")], { fence: ann }),
+        ])
+          expect(await refusal(setting, call)).toBe("EXECUTION_PARKED");
+        expect(await store.unpark("a")).toEqual({
+          nextVersion: 4,
+          isChanged: true,
+        });
+        expect(await lockedIds(store, 9, "f")).toEqual(["a"]);
+      }),
+    );
+  });
+
+  describe("pausing a delay", () => {
+    test(
+      "keeps it from expiring until it is unpaused; both may be repeated",
+      onExecutions(backend, async (setting) => {
+        const { store, database } = setting;
+        const delay = "Delay_a.o:1_1";
+        const due = async (): Promise<readonly string[]> =>
+          (
+            await database.read(expiredTimers, { at: T0 + 100, limit: 9 })
+          ).timers.map((timer) => timer.kind);
+        await store.create({ id: "a", function: "f" });
+        await store.append("a", 1, [delayRequested(delay, T0 + 100)]);
+        expect(await due()).toEqual(["delay"]);
+        await store.pauseDelay(delay);
+        const before = await dump(setting);
+        await store.pauseDelay(delay);
+        expect(await dump(setting)).toEqual(before);
+        expect(await due()).toEqual([]);
+        await store.unpauseDelay(delay);
+        await store.unpauseDelay(delay);
+        expect(await due()).toEqual(["delay"]);
+      }),
+    );
+
+    test(
+      "does not keep it from being cancelled",
+      onExecutions(backend, async ({ store }) => {
+        const delay = "Delay_a.o:1_1";
+        await store.create({ id: "a", function: "f" });
+        await store.append("a", 1, [delayRequested(delay, T0 + 100)]);
+        await store.pauseDelay(delay);
+        expect(await store.cancelDelay(delay)).toBe("answered");
+      }),
+    );
+  });
+}

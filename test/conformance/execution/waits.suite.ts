@@ -1,0 +1,354 @@
+import { describe, expect, test } from "vitest";
+import { executions } from "../../../src/stores/execution/executions.ts";
+import {
+  waitForPending,
+  waitForResponses,
+  waitForResult,
+} from "../../../src/stores/execution/lock/wait.ts";
+import {
+  block,
+  create,
+  executionId,
+  finish,
+  mail,
+  sendSignal,
+  tax,
+} from "./awaited-executions.ts";
+import { rejection } from "../backend.ts";
+import type { Backend } from "../backend.ts";
+import { isOpen, waitScene } from "../wait-scene.ts";
+import type { InScene } from "../wait-scene.ts";
+
+/** A day, so that no test can end by its timeout unless it moves the clock. */
+const timeout = "1 day";
+const a = executionId("a");
+
+export function executionWaitsSuite(backend: Backend): void {
+  const scene = waitScene(backend);
+  describe("waiting for pending work", () => {
+    pendingTests(scene);
+  });
+  describe("waiting for a timer", () => {
+    timerTests(scene);
+  });
+  describe("waiting for responses", () => {
+    responseTests(scene);
+  });
+  describe("waiting for a result", () => {
+    resultTests(scene);
+  });
+}
+
+function pendingTests(scene: InScene): void {
+  test(
+    "[E79] ends at once when something is due",
+    scene(async ({ database, clock }) => {
+      await create(database, "a", { scheduledAt: 1_000 });
+      const waiting = waitForPending(
+        database,
+        clock,
+        [{ name: tax }, { name: mail }],
+        {
+          timeout: 0,
+        },
+      );
+      await expect(waiting).resolves.toBeUndefined();
+    }),
+  );
+
+  test(
+    "[E79] ends when something that is due is created, and not for another function",
+    scene(async ({ database, watched, clock }) => {
+      const waiting = waitForPending(database, clock, [{ name: mail }], {
+        timeout,
+      });
+      await watched.asleep();
+      await create(database, "other", { function: tax });
+      expect(await isOpen(waiting)).toBe(true);
+      await create(database, "a");
+      await waiting;
+    }),
+  );
+
+  test(
+    "[E79] ends when a response unblocks an execution",
+    scene(async ({ database, watched, clock }) => {
+      await create(database, "a");
+      await block(database, "a");
+      const waiting = waitForPending(database, clock, [{ name: mail }], {
+        timeout,
+      });
+      await watched.asleep();
+      expect(await isOpen(waiting)).toBe(true);
+      await database.write("signal", () => sendSignal("a", "one"));
+      await waiting;
+    }),
+  );
+
+  test(
+    "[E79] ends in vain when nothing becomes due in time",
+    scene(async ({ database, watched, clock }) => {
+      await create(database, "paused", { isPaused: true });
+      const waiting = rejection(
+        waitForPending(database, clock, [{ name: mail }, { name: tax }], {
+          timeout: "1s",
+        }),
+      );
+      await watched.asleep();
+      clock.advance(999);
+      expect(await isOpen(waiting)).toBe(true);
+      clock.advance(1);
+      const error = await waiting;
+      expect(error).toMatchObject({
+        code: "DEADLINE_EXCEEDED",
+        retryable: true,
+        details: { timeoutMs: 1_000 },
+      });
+      expect(error.message).toContain("work for mail/send, tax/compute");
+    }),
+  );
+
+  test(
+    "[E79] wakes all who wait for a function, and one that gives up takes nothing from the others",
+    scene(async ({ database, watched, clock }) => {
+      const abort = new AbortController();
+      const wait = (signal?: AbortSignal) =>
+        waitForPending(database, clock, [{ name: mail }], { timeout, signal });
+      const first = wait();
+      const second = rejection(wait(abort.signal));
+      const third = wait();
+      await watched.asleep();
+      abort.abort();
+      expect(await second).toMatchObject({ code: "ABORTED" });
+      await create(database, "a");
+      await Promise.all([first, third]);
+    }),
+  );
+
+  test(
+    "sleeps exactly until the earliest instant, and hears of an earlier one",
+    scene(async ({ database, watched, clock }) => {
+      await create(database, "late", { scheduledAt: 9_000 });
+      const waiting = waitForPending(
+        database,
+        clock,
+        [{ name: mail }, { name: tax }],
+        { timeout },
+      );
+      await watched.asleep();
+      await create(database, "soon", { function: tax, scheduledAt: 5_000 });
+      await watched.asleep();
+      clock.set(4_999);
+      expect(await isOpen(waiting)).toBe(true);
+      clock.advance(1);
+      await waiting;
+    }),
+  );
+}
+
+function timerTests(scene: InScene): void {
+  test(
+    "ends when as much has passed as the leeway lets pass, so that there is something to do then",
+    scene(async ({ database, watched, clock }) => {
+      const store = executions(database, { clock });
+      const leeway = "500ms";
+      await store.create({ id: "a", function: "f", deadline: 1_000 });
+      const waiting = store.waitForTimer({ leeway, timeout });
+      await watched.asleep();
+      clock.advance(1_499);
+      expect(await isOpen(waiting)).toBe(true);
+      expect((await store.expireTimers({ leeway })).deadlines).toBe(0);
+      clock.advance(1);
+      await waiting;
+      expect((await store.expireTimers({ leeway })).deadlines).toBe(1);
+    }),
+  );
+}
+
+function responseTests(scene: InScene): void {
+  test(
+    "[E80] gives those after the cursor that are there already",
+    scene(async ({ database }) => {
+      await create(database, "a");
+      for (const key of ["one", "two", "three"])
+        await database.write("signal", () => sendSignal("a", key));
+      const found = await waitForResponses(database, a, 1, { timeout: 0 });
+      expect(found).toEqual([
+        {
+          seq: 2,
+          at: 0,
+          response: {
+            kind: "signal",
+            signal: "go",
+            signalKey: "two",
+            value: '"two"',
+          },
+        },
+        {
+          seq: 3,
+          at: 0,
+          response: {
+            kind: "signal",
+            signal: "go",
+            signalKey: "three",
+            value: '"three"',
+          },
+        },
+      ]);
+    }),
+  );
+
+  test(
+    "[E80] ends when a new one comes, for every waiter, and not for another execution",
+    scene(async ({ database, watched }) => {
+      await create(database, "a");
+      await create(database, "b");
+      const waits = [0, 1].map(() =>
+        waitForResponses(database, a, 0, { timeout }),
+      );
+      await watched.asleep();
+      await database.write("signal", () => sendSignal("b", "other"));
+      expect(await isOpen(Promise.race(waits))).toBe(true);
+      await database.write("signal", () => sendSignal("a", "mine"));
+      for (const found of await Promise.all(waits))
+        expect(found.map(({ seq }) => seq)).toEqual([1]);
+    }),
+  );
+
+  test(
+    "[E80] ends in vain when none comes in time",
+    scene(async ({ database, watched, clock }) => {
+      await create(database, "a");
+      await database.write("signal", () => sendSignal("a", "seen"));
+      const waiting = rejection(
+        waitForResponses(database, a, 1, { timeout: "1s" }),
+      );
+      await watched.asleep();
+      clock.advance(1_000);
+      expect(await waiting).toMatchObject({ code: "DEADLINE_EXCEEDED" });
+    }),
+  );
+
+  test(
+    "[E80] two responses committed together come together, none is lost and stored order is kept",
+    scene(async ({ database, watched }) => {
+      await create(database, "a");
+      const waiting = waitForResponses(database, a, 0, { timeout });
+      await watched.asleep();
+      await database.write("both", function* () {
+        yield* sendSignal("a", "first");
+        yield* sendSignal("a", "second");
+      });
+      expect(signalKeys(await waiting)).toEqual(["first", "second"]);
+    }),
+  );
+
+  test(
+    "[E80] of responses committed at once by several none is lost, whatever hint came first",
+    scene(async ({ database }) => {
+      await create(database, "a");
+      const keys = Array.from({ length: 20 }, (_, index) => `k${index}`);
+      const sent = Promise.all(
+        keys.map((key) => database.write("signal", () => sendSignal("a", key))),
+      );
+      const seen: number[] = [];
+      const heard: string[] = [];
+      while (heard.length < 20) {
+        const found = await waitForResponses(database, a, seen.at(-1) ?? 0, {
+          timeout,
+        });
+        seen.push(...found.map(({ seq }) => seq));
+        heard.push(...signalKeys(found));
+      }
+      await sent;
+      expect(seen).toEqual(Array.from({ length: 20 }, (_, i) => i + 1));
+      expect(heard.toSorted()).toEqual(keys.toSorted());
+    }),
+  );
+
+  test(
+    "gives a page at most, and refuses an unknown execution",
+    scene(async ({ database }) => {
+      await create(database, "a");
+      await database.write("many", function* () {
+        for (let n = 1; n <= 450; n += 1) yield* sendSignal("a", `k${n}`);
+      });
+      const found = await waitForResponses(database, a, 5);
+      expect(found).toHaveLength(200);
+      expect(found.at(-1)?.seq).toBe(205);
+      expect(await waitForResponses(database, a, 405)).toHaveLength(45);
+      expect(
+        await rejection(waitForResponses(database, executionId("none"), 0)),
+      ).toMatchObject({
+        code: "EXECUTION_NOT_FOUND",
+        details: { id: "none" },
+      });
+    }),
+  );
+}
+
+function signalKeys(
+  found: Awaited<ReturnType<typeof waitForResponses>>,
+): readonly string[] {
+  return found.flatMap(({ response }) =>
+    response.kind === "signal" ? response.signalKey : [],
+  );
+}
+
+function resultTests(scene: InScene): void {
+  const done = { resultKind: "completed", result: '"done"' };
+
+  test(
+    "[E81] several waiters get the value, whether they came before or after the end",
+    scene(async ({ database, watched }) => {
+      await create(database, "a");
+      const early = [0, 1, 2].map(() =>
+        waitForResult(database, a, { timeout }),
+      );
+      await watched.asleep();
+      await finish(database, "a");
+      expect(await Promise.all(early)).toEqual([done, done, done]);
+      expect(await waitForResult(database, a)).toEqual(done);
+    }),
+  );
+
+  test(
+    "[E81] an execution that has finished wins against a timeout that is over",
+    scene(async ({ database }) => {
+      await create(database, "a");
+      expect(
+        await rejection(waitForResult(database, a, { timeout: 0 })),
+      ).toMatchObject({
+        code: "DEADLINE_EXCEEDED",
+        details: { timeoutMs: 0 },
+      });
+      await finish(database, "a");
+      expect(await waitForResult(database, a, { timeout: 0 })).toEqual(done);
+    }),
+  );
+
+  test(
+    "[E81] an unknown execution is refused, not waited for",
+    scene(async ({ database }) => {
+      expect(
+        await rejection(waitForResult(database, executionId("none"))),
+      ).toMatchObject({
+        code: "EXECUTION_NOT_FOUND",
+        details: { id: "none" },
+      });
+    }),
+  );
+
+  test(
+    "what else happens to the execution does not end it",
+    scene(async ({ database, watched }) => {
+      await create(database, "a");
+      const waiting = waitForResult(database, a, { timeout });
+      await watched.asleep();
+      await database.write("signal", () => sendSignal("a", "one"));
+      expect(await isOpen(waiting)).toBe(true);
+      await finish(database, "a");
+      expect(await waiting).toEqual(done);
+    }),
+  );
+}

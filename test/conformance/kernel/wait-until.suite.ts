@@ -1,0 +1,139 @@
+import { describe, expect, test } from "vitest";
+import {
+  waitForPending,
+  waitForResponses,
+  waitForResult,
+} from "../../../src/stores/execution/lock/wait.ts";
+import { waitUntil } from "../../../src/stores/wait.ts";
+import { create, executionId, mail } from "../execution/awaited-executions.ts";
+import { rejection } from "../backend.ts";
+import type { Backend } from "../backend.ts";
+import { waitScene } from "../wait-scene.ts";
+
+/** A day, so that no test can end by its timeout. */
+const timeout = "1 day";
+const a = executionId("a");
+
+export function waitUntilSuite(backend: Backend): void {
+  const scene = waitScene(backend);
+
+  describe("giving up a wait", () => {
+    test(
+      "by a signal ends it at once, with the reason",
+      scene(async ({ database, watched }) => {
+        await create(database, "a");
+        const abort = new AbortController();
+        const reason = new Error("changed my mind");
+        const waiting = rejection(
+          waitForResult(database, a, { signal: abort.signal, timeout }),
+        );
+        await watched.asleep();
+        abort.abort(reason);
+        const error = await waiting;
+        expect(error).toMatchObject({ code: "ABORTED", cause: reason });
+        expect(error.message).toContain("the result of execution a");
+      }),
+    );
+
+    test(
+      "also while it looks, and before it does",
+      scene(async ({ database, watched }) => {
+        await create(database, "a");
+        const abort = new AbortController();
+        const { signal } = abort;
+        const waiting = rejection(waitForResult(database, a, { signal }));
+        abort.abort();
+        expect(await waiting).toMatchObject({ code: "ABORTED" });
+        await watched.asleep();
+        const { reads } = watched;
+        expect(
+          await rejection(waitForResult(database, a, { signal })),
+        ).toMatchObject({ code: "ABORTED" });
+        expect(watched.reads).toBe(reads);
+      }),
+    );
+
+    test(
+      "with a timeout that is no duration is refused",
+      scene(async ({ database }) => {
+        expect(
+          await rejection(
+            waitForResult(database, a, { timeout: "soon" as "1s" }),
+          ),
+        ).toMatchObject({ code: "DURATION_INVALID" });
+      }),
+    );
+
+    test(
+      "is what a closing database does for everybody",
+      scene(async ({ database, watched, clock }) => {
+        await create(database, "a", { scheduledAt: 5_000 });
+        const waits = [
+          waitForResult(database, a),
+          waitForResponses(database, a, 0),
+          waitForPending(database, clock, [{ name: mail }]),
+        ].map((waiting) => rejection(waiting));
+        await watched.asleep();
+        await database.close();
+        for (const error of await Promise.all(waits))
+          expect(error).toMatchObject({ code: "DATABASE_CLOSED" });
+        expect(await rejection(waitForResult(database, a))).toMatchObject({
+          code: "DATABASE_CLOSED",
+        });
+      }),
+    );
+  });
+
+  describe("any wait", () => {
+    test(
+      "looks once at a time, and once more for all that it heard meanwhile",
+      scene(async ({ database }) => {
+        let looks = 0;
+        let [atOnce, atOnceMax] = [0, 0];
+        const busy = (async () => {
+          for (let n = 0; n < 10; n += 1) await create(database, `n${n}`);
+        })();
+        await waitUntil(database, {
+          what: "the second look",
+          isRelevant: () => true,
+          async look() {
+            looks += 1;
+            atOnce += 1;
+            atOnceMax = Math.max(atOnceMax, atOnce);
+            await busy;
+            atOnce -= 1;
+            return looks === 1
+              ? { isThere: false }
+              : { isThere: true, value: looks };
+          },
+        });
+        expect({ looks, atOnceMax }).toEqual({ looks: 2, atOnceMax: 1 });
+      }),
+    );
+
+    test(
+      "ends with the error of a look that fails, and does not look again",
+      scene(async ({ database, watched }) => {
+        let looks = 0;
+        // Listened to from the start: the hint may be faster than the answer.
+        const waiting = rejection(
+          waitUntil(database, {
+            what: "a look that fails",
+            isRelevant: () => true,
+            async look() {
+              looks += 1;
+              if (looks === 2) throw new Error("a look failed");
+              await database.read("look", function* () {});
+              return { isThere: false };
+            },
+          }),
+        );
+        await watched.asleep();
+        await create(database, "b");
+        expect((await waiting).message).toBe("a look failed");
+        await create(database, "c");
+        expect(looks).toBe(2);
+      }),
+    );
+  });
+}

@@ -1,0 +1,356 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import {
+  operation,
+  rollbackWith,
+  row,
+  run,
+} from "../../../src/sql/operation.ts";
+import { sql } from "../../../src/sql/statement.ts";
+import type { Database } from "../../../src/sql/database.ts";
+import { isDeep, seed } from "../../depth.ts";
+import { rejection, withDatabase } from "../backend.ts";
+import type { Backend } from "../backend.ts";
+import {
+  addNote,
+  addNoteAndThrow,
+  createNoteTable,
+  noteCount,
+  noteHalves,
+} from "../notes.ts";
+
+export function writeSuite(backend: Backend): void {
+  const onNotes = (body: (database: Database) => Promise<void>) => () =>
+    withDatabase(backend, async (database) => {
+      await database.write("tables", createNoteTable);
+      await body(database);
+    });
+
+  describe("writing", () => {
+    test(
+      "returns what the operation returned, and a read sees it",
+      onNotes(async (database) => {
+        expect(await database.write(addNote, { id: "a" })).toBe("a");
+        expect(await noteHalves(database)).toBe("a1 a2");
+      }),
+    );
+
+    test(
+      "[E82] a call that fails after it wrote leaves no trace, alone",
+      onNotes(async (database) => {
+        const error = await rejection(
+          database.write(addNoteAndThrow, { id: "b" }),
+        );
+        expect(error.message).toBe("refused b");
+        expect(await noteCount(database)).toBe(0);
+      }),
+    );
+
+    test(
+      "[E82] a call that fails after it wrote leaves no trace amid good ones, and they succeed",
+      onNotes(async (database) => {
+        const settled = await Promise.allSettled([
+          database.write(addNote, { id: "a" }),
+          database.write(addNoteAndThrow, { id: "b" }),
+          database.write(addNote, { id: "c" }),
+          database.write(addNoteAndThrow, { id: "d" }),
+          database.write(addNote, { id: "e" }),
+        ]);
+        expect(settled.map((result) => result.status)).toEqual([
+          "fulfilled",
+          "rejected",
+          "fulfilled",
+          "rejected",
+          "fulfilled",
+        ]);
+        expect(await noteHalves(database)).toBe("a1 a2 c1 c2 e1 e2");
+      }),
+    );
+
+    test(
+      "random failures in full batches change nothing and disturb no neighbour",
+      onNotes(async (database) => {
+        await fc.assert(
+          fc.asyncProperty(
+            fc.array(
+              fc.constantFrom("good", "throws", "conflicts", "gives up"),
+              { maxLength: 300 },
+            ),
+            async (kinds) => {
+              await database.write("clear", () =>
+                run(sql`DELETE FROM app_note`),
+              );
+              await database.write(addNote, { id: "taken" });
+              const calls = kinds.map((kind, index) => {
+                const id = `n${String(index).padStart(3, "0")}`;
+                if (kind === "good") return database.write(addNote, { id });
+                if (kind === "throws")
+                  return database.write(addNoteAndThrow, { id });
+                if (kind === "gives up")
+                  return database.write("givesUp", () => addAndGiveUp(id));
+                return database.write("conflicts", () => addThenConflict(id));
+              });
+              const settled = await Promise.allSettled(calls);
+              expect(settled.map((result) => result.status)).toEqual(
+                kinds.map((kind) =>
+                  kind === "good" || kind === "gives up"
+                    ? "fulfilled"
+                    : "rejected",
+                ),
+              );
+              const good = kinds.flatMap((kind, index) =>
+                kind === "good" ? [`n${String(index).padStart(3, "0")}`] : [],
+              );
+              expect(await noteHalves(database)).toBe(
+                [...good, "taken"].map((id) => `${id}1 ${id}2`).join(" "),
+              );
+            },
+          ),
+          { numRuns: isDeep ? 60 : 6, seed },
+        );
+      }),
+    );
+
+    test(
+      "a verdict rolls back and still answers, also from inside a composition",
+      onNotes(async (database) => {
+        const answer = await database.write("outer", function* () {
+          yield* run(
+            sql`INSERT INTO app_note (id, half, body) VALUES (${"x"}, 1, NULL)`,
+          );
+          const inner = yield* addAndGiveUp("y");
+          return `outer of ${inner}`;
+        });
+        expect(answer).toBe("outer of gave up y");
+        expect(await noteCount(database)).toBe(0);
+      }),
+    );
+
+    test(
+      "a statement after a verdict is refused",
+      onNotes(async (database) => {
+        const error = await rejection(
+          database.write("late", function* () {
+            yield* rollbackWith(1);
+            return yield* run(
+              sql`INSERT INTO app_note (id, half, body) VALUES ('late', 1, NULL)`,
+            );
+          }),
+        );
+        expect(error).toMatchObject({
+          code: "OPERATION_INVALID",
+          retryable: false,
+        });
+        expect(await noteCount(database)).toBe(0);
+      }),
+    );
+
+    test(
+      "operations compose into one transaction",
+      onNotes(async (database) => {
+        await database.write("both", function* () {
+          yield* addNote({ id: "a" });
+          yield* addNote({ id: "b" });
+        });
+        expect(await noteHalves(database)).toBe("a1 a2 b1 b2");
+        const error = await rejection(
+          database.write("neither", function* () {
+            yield* addNote({ id: "c" });
+            yield* addNote({ id: "a" });
+          }),
+        );
+        expect(error).toMatchObject({
+          code: "CONSTRAINT_VIOLATED",
+          details: { constraint: "app_note_id_half", table: "app_note" },
+        });
+        expect(await noteHalves(database)).toBe("a1 a2 b1 b2");
+      }),
+    );
+
+    test(
+      "a body that swallows a failed statement fails all the same",
+      onNotes(async (database) => {
+        await database.write(addNote, { id: "a" });
+        const error = await rejection(
+          database.write("swallows", function* () {
+            yield* run(
+              sql`INSERT INTO app_note (id, half, body) VALUES ('b', 1, NULL)`,
+            );
+            try {
+              yield* addNote({ id: "a" });
+            } catch {
+              // On Postgres the transaction is aborted now; SQLite must not differ.
+            }
+            return "fine";
+          }),
+        );
+        expect(error).toMatchObject({ code: "CONSTRAINT_VIOLATED" });
+        expect(await noteHalves(database)).toBe("a1 a2");
+      }),
+    );
+
+    test(
+      "a body may turn a failed statement into a value by rolling back",
+      onNotes(async (database) => {
+        await database.write(addNote, { id: "a" });
+        const answer = await database.write("turns", function* () {
+          try {
+            return yield* addNote({ id: "a" });
+          } catch {
+            return yield* rollbackWith("was there");
+          }
+        });
+        expect(answer).toBe("was there");
+        expect(await noteHalves(database)).toBe("a1 a2");
+      }),
+    );
+
+    test(
+      "a violated CHECK is reported by its name",
+      onNotes(async (database) => {
+        const error = await rejection(
+          database.write("half", () =>
+            run(
+              sql`INSERT INTO app_note (id, half, body) VALUES ('a', 3, NULL)`,
+            ),
+          ),
+        );
+        expect(error).toMatchObject({
+          code: "CONSTRAINT_VIOLATED",
+          details: { constraint: "app_note_half" },
+        });
+      }),
+    );
+
+    test(
+      "a statement that does not parse is a failed statement",
+      onNotes(async (database) => {
+        const error = await rejection(
+          database.write("typo", () =>
+            run(sql`INSERT INTO nowhere VALUES (1)`),
+          ),
+        );
+        expect(error).toMatchObject({
+          code: "STATEMENT_FAILED",
+          retryable: false,
+        });
+      }),
+    );
+
+    test(
+      "[E83] a thousand calls at once share few commits, and one caller is answered in order",
+      onNotes(async (database) => {
+        const before = database.stats().commits;
+        const answered: number[] = [];
+        await Promise.all(
+          Array.from({ length: 1_000 }, async (_, index) => {
+            await database.write(addNoteTogether, { id: `n${index}` });
+            answered.push(index);
+          }),
+        );
+        expect(await noteCount(database)).toBe(2_000);
+        expect(answered).toEqual(
+          Array.from({ length: 1_000 }, (_, index) => index),
+        );
+        expect(database.stats().commits - before).toBeLessThan(200);
+      }),
+    );
+  });
+
+  describe("misuse", () => {
+    test(
+      "a generator instead of a generator function is refused, since it could not be run again",
+      onNotes(async (database) => {
+        const generator = addNote({ id: "a" }) as unknown as () => ReturnType<
+          typeof addNote
+        >;
+        expect(
+          await rejection(database.write("once", generator)),
+        ).toMatchObject({ code: "OPERATION_INVALID" });
+      }),
+    );
+
+    test(
+      "an async body is refused, since a transaction cannot await",
+      onNotes(async (database) => {
+        const body = (async () => "later") as unknown as () => ReturnType<
+          typeof addNote
+        >;
+        expect(await rejection(database.write("async", body))).toMatchObject({
+          code: "OPERATION_INVALID",
+        });
+      }),
+    );
+
+    test(
+      "yield without its star is refused, since nothing would happen",
+      onNotes(async (database) => {
+        const error = await rejection(
+          database.write("starless", function* () {
+            yield addNote({ id: "a" }) as never;
+          }),
+        );
+        expect(error).toMatchObject({ code: "OPERATION_INVALID" });
+        expect(error.message).toContain("yield*");
+      }),
+    );
+
+    test("transaction control inside a body is refused", () => {
+      for (const text of [
+        "COMMIT",
+        "begin",
+        "SAVEPOINT x",
+        "PRAGMA user_version = 1",
+      ]) {
+        const strings = Object.assign([text], {
+          raw: [text],
+        }) as unknown as TemplateStringsArray;
+        expect(() => sql(strings)).toThrow(
+          expect.objectContaining({ code: "OPERATION_INVALID" }),
+        );
+      }
+    });
+
+    test(
+      "a write inside a read is refused",
+      onNotes(async (database) => {
+        const error = await rejection(database.read(addNote, { id: "a" }));
+        expect(error).toMatchObject({ code: "WRITE_IN_READ" });
+        expect(await noteCount(database)).toBe(0);
+      }),
+    );
+  });
+}
+
+/** As `addNote`, in one statement and with a set form, so that Postgres shares commits too. */
+const addNoteTogether = operation("addNoteTogether", {
+  isolation: "readCommitted",
+  key: (input: { readonly id: string }) => input.id,
+  *one({ id }) {
+    yield* addNote({ id });
+  },
+  *many(inputs) {
+    const ids = inputs.map((input) => input.id);
+    yield* run(sql`
+      INSERT INTO app_note (id, half, body)
+      SELECT id, half, '' FROM unnest(${ids}::text[]) AS given(id), (VALUES (1), (2)) AS halves(half)`);
+    return inputs.map(() => ({ value: undefined }));
+  },
+});
+
+function* addAndGiveUp(id: string) {
+  yield* run(
+    sql`INSERT INTO app_note (id, half, body) VALUES (${id}, 1, NULL)`,
+  );
+  return yield* rollbackWith(`gave up ${id}`);
+}
+
+function* addThenConflict(id: string) {
+  yield* run(
+    sql`INSERT INTO app_note (id, half, body) VALUES (${id}, 1, NULL)`,
+  );
+  yield* row(sql`SELECT 1 AS one`);
+  yield* run(
+    sql`INSERT INTO app_note (id, half, body) VALUES ('taken', 1, NULL)`,
+  );
+}

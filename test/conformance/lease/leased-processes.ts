@@ -1,0 +1,25 @@
+import type { ProcessLease } from "../../../src/stores/process/lease.ts";
+import type { ProcessSetting } from "../process/fixture.ts";
+
+export const ada = { owner: "ada", incarnation: "first" };
+export const adaAgain = { owner: "ada", incarnation: "second" };
+export const bob = { owner: "bob", incarnation: "first" };
+
+export async function registered(
+  { store }: Pick<ProcessSetting, "store">,
+  id = "p",
+  more: object = {},
+): Promise<void> {
+  const eventTypes = [{ name: "e" }, { name: "signal.go" }];
+  await store.register({ id, kind: "tool", eventTypes, ...more });
+}
+
+export async function claimed(
+  { store }: Pick<ProcessSetting, "store">,
+  claimant = ada,
+  id = "p",
+): Promise<ProcessLease> {
+  const outcome = await store.claim(id, claimant, { ttl: 1_000 });
+  if (outcome.kind === "acquired") return outcome.lease;
+  throw new Error(`${outcome.holder.owner} holds it.`);
+}

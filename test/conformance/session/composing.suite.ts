@@ -1,0 +1,204 @@
+import { describe, expect, test } from "vitest";
+import {
+  attachments,
+  commitTurn,
+  forkSession,
+  parseSessionId,
+  queue,
+  sessionCodec,
+  sessions,
+} from "../../../src/sessions.ts";
+import { rejection } from "../backend.ts";
+import type { Backend } from "../backend.ts";
+import { addNote, createNoteTable, noteHalves } from "../notes.ts";
+import { answered, inScene, pathIds, said, spent } from "./fixture.ts";
+import type { HeldSession, InScene, SessionScene } from "./fixture.ts";
+
+/** A turn with something of everything, by the codec, and beside it a note of the app's own. */
+async function turnAndNote(
+  { database }: SessionScene,
+  { handle, fence }: HeldSession,
+  note: string,
+): Promise<unknown> {
+  const work = queue(database);
+  await work.enqueue(handle, { items: [{ kind: "input", payload: "hi" }] });
+  const claimed = await work.claimTurn(fence, { boundary: "idle" });
+  const file = await attachments(database).put(handle, new Uint8Array([1]), {
+    mediaType: "image/png",
+  });
+  const turn = sessionCodec(database).turn(handle, {
+    turn: "t1",
+    fence,
+    nodes: [said("hi", { id: "a" }), answered("there", { id: "b" })],
+    components: { tools: { version: 1, value: new Map([["n", 2n]]) } },
+    usage: [spent("chat", "m", 3)],
+    claims: claimed === undefined ? [] : [claimed.ref],
+    attachments: [file.id],
+    config: { mode: "quick" },
+    frames: [{ id: "f", reason: "root", state: { step: 1 } }],
+    currentFrame: "f",
+  });
+  return database.write("mine", function* () {
+    yield* addNote({ id: note });
+    return yield* commitTurn(turn);
+  });
+}
+
+export function sessionComposingSuite(backend: Backend): void {
+  const scene: InScene = (body) => inScene(backend, body);
+  describe("a turn committed in a transaction of the app's own", () => {
+    refusedTests(scene);
+    test(
+      "becomes visible with what the app wrote beside it, and reads as any other",
+      scene(async (around) => {
+        const { database, store } = around;
+        await database.write("table", createNoteTable);
+        const held = await around.held("s");
+        expect(await turnAndNote(around, held, "n")).toEqual({
+          kind: "committed",
+          revision: 1,
+          leaf: "b",
+          nodes: ["a", "b"],
+          changed: { tools: { version: 1, revision: 1 } },
+        });
+        expect(await noteHalves(database)).toBe("n1 n2");
+        const { head, path, components } = await store.load("s");
+        expect(head).toMatchObject({
+          revision: 1,
+          config: { mode: "quick" },
+          frames: [{ id: "f", reason: "root", state: { step: 1 } }],
+          currentFrame: "f",
+        });
+        expect(path.nodes.map(({ payload }) => payload)).toEqual([
+          { text: "hi" },
+          { text: "there" },
+        ]);
+        expect(components["tools"]?.value).toEqual(new Map([["n", 2n]]));
+        expect(await store.usage("s")).toEqual([spent("chat", "m", 3)]);
+        expect((await queue(database).list("s")).items).toEqual([]);
+        expect((await store.list()).items).toMatchObject([
+          { firstUserMessage: "hi" },
+        ]);
+        await database.close();
+      }),
+    );
+
+    test(
+      "is the same turn when the facade commits it again, under the same profile, limits and payload codec",
+      scene(async ({ database, held }) => {
+        const upside = {
+          name: "upside",
+          hash: "sha256",
+          encode: (text: string) => Array.from(text).toReversed().join(""),
+          decode: (text: string) => Array.from(text).toReversed().join(""),
+        } as const;
+        const environment = { payload: upside, profile: "compact" } as const;
+        const { handle, fence } = await held("s");
+        const turn = {
+          turn: "t1",
+          fence,
+          nodes: [said("hi")],
+          components: { c: { version: 1, value: "v" } },
+        };
+        await database.write(
+          commitTurn,
+          sessionCodec(database, environment).turn(handle, turn),
+        );
+        expect(
+          await sessions(database, environment).commit(handle, turn),
+        ).toMatchObject({ kind: "replayed", revision: 1 });
+      }),
+    );
+
+    test(
+      "can be forked in the same transaction",
+      scene(async (around) => {
+        const { database, clock, store } = around;
+        const { handle, fence } = await around.held("s");
+        const codec = sessionCodec(database);
+        const turn = codec.turn(handle, {
+          turn: "t1",
+          fence,
+          nodes: [said("hi", { id: "a" }), answered("there", { id: "b" })],
+        });
+        await database.write(
+          "mine",
+          function* () {
+            yield* commitTurn(turn);
+            yield* forkSession({
+              source: { id: parseSessionId("s") },
+              node: "a",
+              id: parseSessionId("f"),
+              at: clock.now(),
+              meta: {},
+              withState: undefined,
+              textOf: (payload) => codec.textOf(payload),
+            });
+          },
+          { isolation: "readCommitted" },
+        );
+        expect(await pathIds(around, "f")).toBe("a");
+        const { items: listed } = await store.list();
+        expect(listed.map(({ firstUserMessage }) => firstUserMessage)).toEqual([
+          "hi",
+          "hi",
+        ]);
+      }),
+    );
+  });
+}
+
+function refusedTests(scene: InScene): void {
+  test(
+    "leaves nothing of either when it is refused, or when the app's part is",
+    scene(async (around) => {
+      const { database, clock, held, dump } = around;
+      await database.write("table", createNoteTable);
+      const session = await held("s");
+      await database.write(addNote, { id: "taken" });
+      const before = await dump();
+      expect(
+        (await rejection(turnAndNote(around, session, "taken"))).message,
+      ).toContain("app_note");
+      const { nodes, turns, sessions: rows, usage, blobs } = await dump();
+      expect({ nodes, turns, sessions: rows, usage, blobs }).toEqual({
+        nodes: before["nodes"],
+        turns: before["turns"],
+        sessions: before["sessions"],
+        usage: before["usage"],
+        blobs: before["blobs"],
+      });
+      clock.advance(86_400_000);
+      const { handle, fence } = session;
+      const late = sessionCodec(database).turn(handle, { turn: "t", fence });
+      expect(
+        await rejection(
+          database.write("mine", function* () {
+            yield* addNote({ id: "late" });
+            yield* commitTurn(late);
+          }),
+        ),
+      ).toMatchObject({ code: "LEASE_LOST" });
+      expect(await noteHalves(database)).toBe("taken1 taken2");
+      await database.close();
+    }),
+  );
+
+  test(
+    "is refused before the transaction when it makes no sense",
+    scene(async ({ database, held }) => {
+      const { handle, fence } = await held("s");
+      const codec = sessionCodec(database);
+      expect(() =>
+        codec.turn(handle, {
+          turn: "t",
+          fence,
+          nodes: [said("x", { parent: { ordinal: 0 } })],
+        }),
+      ).toThrow(expect.objectContaining({ code: "TURN_INVALID" }));
+      expect(() =>
+        codec.turn(handle, { turn: "t", fence, config: () => 1 }),
+      ).toThrow(expect.objectContaining({ code: "NOT_SERIALIZABLE" }));
+    }),
+  );
+}
