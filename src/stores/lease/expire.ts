@@ -1,7 +1,6 @@
 import type { Clock, Now } from "../../model/clock.ts";
 import { isHoldfastError } from "../../model/errors.ts";
 import type { ErrorCode } from "../../model/errors.ts";
-import { lossOf } from "../../model/lease.ts";
 import type { LeaseFence, LeaseHolder } from "../../model/lease.ts";
 import { announce, plainOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
@@ -9,6 +8,7 @@ import type { Database, WaitOptions } from "../../sql/database.ts";
 import { lockedSession } from "../session/session-row.ts";
 import type { SessionRef } from "../session/session-row.ts";
 import { expireLease, leaseState } from "./lease-row.ts";
+import { endExpiredLease } from "./fence.ts";
 import { judgeLease, readingOf } from "./renew.ts";
 import { leaseChanged } from "./topics.ts";
 
@@ -16,28 +16,6 @@ interface ShownLease {
   readonly session: SessionRef;
   readonly fence: LeaseFence | undefined;
 }
-
-interface JudgedLease extends ShownLease {
-  /** When it was found to have run out. */
-  readonly at: number;
-}
-
-/** Records that a lease had run out at an instant; false when it had not, or somebody else has it. */
-const endExpiredLease: Operation<JudgedLease, boolean> = plainOperation(
-  "endExpiredLease",
-  {
-    key: (input: JudgedLease) => input.session.id,
-    *one({ session: ref, fence, at }) {
-      const session = yield* lockedSession(ref);
-      const state = yield* leaseState(session);
-      if (state.kind === "free" || lossOf(state, fence, at) !== "expired")
-        return false;
-      yield* expireLease(session.key, at);
-      yield* announce(leaseChanged, session.id);
-      return true;
-    },
-  },
-);
 
 interface LeaseEnd {
   readonly session: SessionRef;

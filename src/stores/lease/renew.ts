@@ -20,7 +20,7 @@ import { livingSession, lockedSession } from "../session/session-row.ts";
 import type { SessionRef, SessionRoot } from "../session/session-row.ts";
 import { leaseOf } from "./acquire.ts";
 import type { Lease } from "./acquire.ts";
-import { releaseLease } from "./fence.ts";
+import { endLease } from "./fence.ts";
 import { expireLease, leaseState, writeLease } from "./lease-row.ts";
 import { leaseChanged } from "./topics.ts";
 
@@ -76,9 +76,7 @@ export const releaseHeldLease: Operation<ReleaseHeld, boolean> = plainOperation(
     key: (input: ReleaseHeld) => input.session.id,
     *one({ session: ref, fence }) {
       const session = yield* sessionUnlessGone(ref);
-      return session === undefined
-        ? false
-        : yield* releaseLease(session, fence);
+      return session === undefined ? false : yield* endLease(session, fence);
     },
   },
 );

@@ -10,7 +10,7 @@ import { integersOf, keysOf, textsOf } from "../../sql/dialect.ts";
 import { announce, rows, run, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import { assertFence } from "../lease/fence.ts";
+import { assertFenceAt } from "../lease/fence.ts";
 import { lockedSession } from "../session/session-row.ts";
 import type { SessionRef } from "../session/session-row.ts";
 import { batchColumns, policyOf, withItems } from "./batch-row.ts";
@@ -68,7 +68,7 @@ export const claimWork: Operation<ClaimWork, ClaimedWork | undefined> =
       if (limit === 0) return undefined;
       const session = yield* lockedSession(ref);
       const now = instantOf(tell);
-      yield* assertFence(session, fence, now);
+      yield* assertFenceAt(session, fence, now);
       const before = mayBeRepeated
         ? yield* claimedBy(session.key, fence.fence, claim)
         : [];

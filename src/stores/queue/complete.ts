@@ -7,7 +7,7 @@ import { integersOf } from "../../sql/dialect.ts";
 import { announce, run, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import { assertFence } from "../lease/fence.ts";
+import { assertFenceAt } from "../lease/fence.ts";
 import { lockedSession } from "../session/session-row.ts";
 import type { SessionRef, SessionRoot } from "../session/session-row.ts";
 import type { BatchRow } from "./batch-row.ts";
@@ -113,7 +113,7 @@ export const completeWithoutCommit: Operation<CompleteWithoutCommit, void> =
     *one({ session: ref, fence, claims, now: tell }) {
       const session = yield* lockedSession(ref);
       const now = instantOf(tell);
-      yield* assertFence(session, fence, now);
+      yield* assertFenceAt(session, fence, now);
       const consumed: QueueClaimRef[] = [];
       for (const [index, claim] of claims.entries())
         if (yield* isConsumed(session, fence, claim, now)) consumed.push(claim);

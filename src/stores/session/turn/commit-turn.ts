@@ -19,7 +19,7 @@ import { row, run, plainOperation } from "../../../sql/operation.ts";
 import type { Operation, Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { stampAttachments } from "../../attachment/stamp.ts";
-import { assertFence, releaseLease } from "../../lease/fence.ts";
+import { assertFenceAt, endLease } from "../../lease/fence.ts";
 import { consumeClaims } from "../../queue/complete.ts";
 import { lockedHead } from "../head-row.ts";
 import type { SessionHeadRow } from "../head-row.ts";
@@ -94,16 +94,16 @@ export const commitTurn: Operation<CommitTurn, TurnOutcome> = plainOperation(
       const recorded = yield* recordedResult(head, input);
       if (recorded !== undefined) {
         if (input.release && input.fence !== undefined)
-          yield* releaseLease(head, input.fence);
+          yield* endLease(head, input.fence);
         return { kind: "replayed", ...recorded };
       }
-      yield* assertFence(head, input.fence, input.now());
+      yield* assertFenceAt(head, input.fence, input.now());
       const { expectedRevision = head.revision } = input;
       if (expectedRevision !== head.revision)
         throw revisionConflict(head.id, expectedRevision, head.revision);
       const result = yield* applyTurn(head, input);
       if (input.release && input.fence !== undefined)
-        yield* releaseLease(head, input.fence);
+        yield* endLease(head, input.fence);
       return { kind: "committed", ...result };
     },
   },
