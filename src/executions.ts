@@ -37,7 +37,7 @@ export type { JoinSetId } from "./model/join-set-id.ts";
 export type { ExecutionResult } from "./model/result.ts";
 export type { RetryPolicy } from "./model/retry-policy.ts";
 export { executionCodec } from "./stores/execution/context.ts";
-export type { StoreEnvironment } from "./stores/execution/context.ts";
+export type { Finished, StoreEnvironment } from "./stores/execution/context.ts";
 export type {
   CancellingExecution,
   CancellingPage,
@@ -50,7 +50,6 @@ export { requestCancellation } from "./stores/execution/control/lifecycle.ts";
 export type {
   CancellationOutcome,
   Changed,
-  Finished,
   RequestCancellation,
 } from "./stores/execution/control/lifecycle.ts";
 export { resolveExternal } from "./stores/execution/control/resolve.ts";

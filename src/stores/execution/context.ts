@@ -1,32 +1,28 @@
-import type { Clock } from "../../model/clock.ts";
-import type { Entropy } from "../../model/entropy.ts";
-import { executionCodec as codecOf } from "../../model/execution-codec.ts";
-import type { ExecutionCodec } from "../../model/execution-codec.ts";
-import { idSource } from "../../model/id-source.ts";
-import type { IdSource } from "../../model/id-source.ts";
-import type { PayloadCodec } from "../../model/payload-codec.ts";
-import { valueCodec } from "../../model/value-codec.ts";
-import type { ValueLimits } from "../../model/value-limits.ts";
+import {
+  executionCodec as codecOf,
+  type ExecutionCodec,
+} from "../../model/execution-codec.ts";
+import type { ControlEvent } from "../../model/execution-event.ts";
 import type { Database } from "../../sql/database.ts";
-import type { Endings } from "./timers/expire.ts";
+import {
+  storeCodec,
+  storeContext,
+  type StoreContext,
+  type StoreOptions,
+} from "../context.ts";
 
-/** What a store takes from its surroundings; the real things unless told. */
-export interface StoreEnvironment {
-  readonly clock?: Clock;
-  readonly entropy?: Entropy;
-  /** Changes values on their way to the database and back: encryption. */
-  readonly payload?: PayloadCodec;
-  /** How large a value may be: 2 MiB of text unless told. */
-  readonly valueLimits?: ValueLimits;
+export type Finished = Extract<ControlEvent, { readonly kind: "finished" }>;
+
+/** The results that the store itself may have to give, in the form in which they are stored. */
+export interface Endings {
+  readonly timedOut: Finished;
+  readonly cancelled: Finished;
+  readonly ownerDied: Finished;
 }
 
-/** A database with the surroundings its store works in. */
-export interface Surroundings {
-  readonly database: Database;
-  readonly clock: Clock;
-  readonly entropy: Entropy;
-  readonly ids: IdSource;
-  readonly codec: ExecutionCodec;
+export interface ExecutionContext extends StoreContext {
+  /** How values in events and responses are written and read. */
+  readonly values: ExecutionCodec;
   /** The hash that a value was stored with, also of one that is larger than may be stored today. */
   readonly hashOf: (value: unknown) => string;
   readonly endings: Endings;
@@ -34,52 +30,28 @@ export interface Surroundings {
   readonly random: () => number;
 }
 
-/**
- * How values become what operations take, and back: for composing operations
- * of one's own. The same surroundings give the same texts and hashes as the
- * methods of `executions` do.
- */
-export function executionCodec(
-  database: Pick<Database, "sha256Hex">,
-  environment: Pick<StoreEnvironment, "payload" | "valueLimits"> = {},
-): ExecutionCodec {
-  const { payload, valueLimits } = environment;
-  return codecOf(
-    valueCodec({
-      sha256Hex: database.sha256Hex,
+export function executionContext(
+  database: Database,
+  options?: StoreOptions,
+): ExecutionContext {
+  const context = storeContext(database, options);
+  const { entropy, codec } = context;
+  const { payload } = options ?? {};
+  // Also for the store's own results, which are no user's values: no limit is meant for them.
+  const unlimited = codecOf(
+    storeCodec(database, {
       ...(payload && { payload }),
-      ...(valueLimits && { limits: valueLimits }),
+      valueLimits: { charactersMax: Number.MAX_SAFE_INTEGER },
     }),
   );
-}
-
-export function surroundings(
-  database: Database,
-  given: StoreEnvironment,
-): Surroundings {
-  const clock = given.clock ?? database.clock;
-  const entropy = given.entropy ?? database.entropy;
-  const codec = executionCodec(database, given);
-  // The store's own results are no user's values: no limit is meant for them.
-  const own = executionCodec(
-    database,
-    given.payload === undefined ? {} : { payload: given.payload },
-  );
-  const hashing = executionCodec(database, {
-    ...given,
-    valueLimits: { charactersMax: Number.MAX_SAFE_INTEGER },
-  });
   return {
-    database,
-    clock,
-    entropy,
-    codec,
-    hashOf: (value) => hashing.hash(value),
-    ids: idSource({ clock, entropy }),
+    ...context,
+    values: codecOf(codec),
+    hashOf: (value) => unlimited.hash(value),
     endings: {
-      timedOut: own.finished({ kind: "timedOut" }),
-      cancelled: own.finished({ kind: "cancelled" }),
-      ownerDied: own.finished({
+      timedOut: unlimited.finished({ kind: "timedOut" }),
+      cancelled: unlimited.finished({ kind: "cancelled" }),
+      ownerDied: unlimited.finished({
         kind: "failed",
         error: {
           name: "OwnerDied",
@@ -90,4 +62,32 @@ export function surroundings(
     },
     random: () => new DataView(entropy.bytes(4).buffer).getUint32(0) / 2 ** 32,
   };
+}
+
+/** What `StoreOptions` was called. */
+export type StoreEnvironment = StoreOptions;
+
+/** The context as it was, for what is not converted yet. */
+export interface Surroundings extends Omit<ExecutionContext, "codec"> {
+  readonly codec: ExecutionCodec;
+}
+
+export function surroundings(
+  database: Database,
+  { clock, entropy, payload, valueLimits }: StoreOptions,
+): Surroundings {
+  const context = executionContext(database, {
+    ...(clock && { clock }),
+    ...(entropy && { entropy }),
+    ...(payload && { payload }),
+    ...(valueLimits && { valueLimits }),
+  });
+  return { ...context, codec: context.values };
+}
+
+export function executionCodec(
+  database: Pick<Database, "sha256Hex">,
+  options: Pick<StoreOptions, "payload" | "valueLimits"> = {},
+): ExecutionCodec {
+  return codecOf(storeCodec(database, options));
 }

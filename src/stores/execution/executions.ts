@@ -1,11 +1,10 @@
 import type { Database } from "../../sql/database.ts";
-import { givenDatabase } from "../given.ts";
+import type { StoreOptions } from "../context.ts";
 import { executionCommands } from "./log/commands.ts";
 import type { ExecutionCommands } from "./log/commands.ts";
 import { executionControls } from "./control/controls.ts";
 import type { ExecutionControls } from "./control/controls.ts";
-import { surroundings } from "./context.ts";
-import type { StoreEnvironment } from "./context.ts";
+import { executionContext, type Surroundings } from "./context.ts";
 import { executionTimers } from "./timers/expiring.ts";
 import type { ExecutionTimers } from "./timers/expiring.ts";
 import { executionLocks } from "./lock/locking.ts";
@@ -38,9 +37,11 @@ export interface Executions
  */
 export function executions(
   database: Database,
-  environment: StoreEnvironment = {},
+  options?: StoreOptions,
 ): Executions {
-  const around = surroundings(givenDatabase(database), environment);
+  const context = executionContext(database, options);
+  // For the parts below that are no table yet.
+  const around: Surroundings = { ...context, codec: context.values };
   return {
     ...executionCommands(around),
     ...executionControls(around),

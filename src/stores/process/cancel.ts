@@ -5,7 +5,7 @@ import type { ExecutionId } from "../../model/execution-id.ts";
 import { isFields } from "../../model/payload-schema.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { requestCancellation } from "../execution/control/lifecycle.ts";
-import type { Finished } from "../execution/control/lifecycle.ts";
+import type { Finished } from "../execution/context.ts";
 import { lockedRecord } from "../execution/state-row.ts";
 import { appendDeclared } from "./append-declared.ts";
 import type {

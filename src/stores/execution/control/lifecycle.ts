@@ -1,7 +1,4 @@
-import type {
-  ControlEvent,
-  ExecutionEvent,
-} from "../../../model/execution-event.ts";
+import type { ExecutionEvent } from "../../../model/execution-event.ts";
 import { eventsInvalid } from "../../../model/execution-errors.ts";
 import type { ExecutionId } from "../../../model/execution-id.ts";
 import { decideCancellation } from "../../../model/execution-decisions.ts";
@@ -14,6 +11,7 @@ import { run, plainOperation } from "../../../sql/operation.ts";
 import type { Operation } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { appendTo } from "../log/append-to.ts";
+import type { Finished } from "../context.ts";
 import { hasChildren } from "./cancelling.ts";
 import { isPresent } from "../presence.ts";
 import { lockedRecord } from "../state-row.ts";
@@ -105,8 +103,6 @@ export const unparkExecution: Operation<OfExecution, Changed> = plainOperation(
     },
   },
 );
-
-export type Finished = Extract<ControlEvent, { readonly kind: "finished" }>;
 
 export interface RequestCancellation extends OfExecution {
   readonly reason: string | null;

@@ -4,7 +4,7 @@ import { plainOperation } from "../../../sql/operation.ts";
 import type { Operation } from "../../../sql/operation.ts";
 import { appendTo } from "../log/append-to.ts";
 import { eventAt } from "../event-row.ts";
-import type { Finished } from "./lifecycle.ts";
+import type { Finished } from "../context.ts";
 import { lockedRecord } from "../state-row.ts";
 
 export interface ResolveExternal {

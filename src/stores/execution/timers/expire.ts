@@ -9,15 +9,8 @@ import type { Operation } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { appendTo } from "../log/append-to.ts";
 import { hasChildren } from "../control/cancelling.ts";
-import type { Finished } from "../control/lifecycle.ts";
+import type { Endings } from "../context.ts";
 import { lockedRecord } from "../state-row.ts";
-
-/** The results that the store itself may have to give, in the form in which they are stored. */
-export interface Endings {
-  readonly timedOut: Finished;
-  readonly cancelled: Finished;
-  readonly ownerDied: Finished;
-}
 
 export interface ExpireLock {
   readonly id: ExecutionId;

@@ -12,7 +12,7 @@ import { row, rows, plainOperation } from "../../../sql/operation.ts";
 import type { Operation } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { appendTo } from "../log/append-to.ts";
-import type { Endings } from "./expire.ts";
+import type { Endings } from "../context.ts";
 import { lockedRecord } from "../state-row.ts";
 
 /** A place among what a process holds. */
