@@ -8,7 +8,7 @@ import type { Database, WaitOptions } from "../../sql/database.ts";
 import { lockedSession } from "../session/session-row.ts";
 import type { SessionRef } from "../session/session-row.ts";
 import { expireLease, leaseState } from "./lease-row.ts";
-import { endExpiredLease } from "./fence.ts";
+import { endExpiredLease } from "./parts.ts";
 import { judgeLease, readingOf } from "./renew.ts";
 import { leaseChanged } from "./topics.ts";
 

@@ -20,7 +20,7 @@ import { livingSession, lockedSession } from "../session/session-row.ts";
 import type { SessionRef, SessionRoot } from "../session/session-row.ts";
 import { leaseOf } from "./acquire.ts";
 import type { Lease } from "./acquire.ts";
-import { endLease } from "./fence.ts";
+import { endLease } from "./parts.ts";
 import { expireLease, leaseState, writeLease } from "./lease-row.ts";
 import { leaseChanged } from "./topics.ts";
 

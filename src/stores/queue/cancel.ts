@@ -4,7 +4,7 @@ import type { WaitOptions } from "../../sql/database.ts";
 import { announce, storeOperation } from "../../sql/operation.ts";
 import type { StoreOperation } from "../../sql/operation.ts";
 import { undamaged } from "../damage.ts";
-import { liveFence } from "../lease/fence.ts";
+import { liveFence } from "../lease/parts.ts";
 import { onlyWait } from "../method.ts";
 import type { Call } from "../method.ts";
 import { sessionNamed } from "../session/session-name.ts";

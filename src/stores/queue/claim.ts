@@ -10,7 +10,7 @@ import { integersOf, keysOf, textsOf } from "../../sql/dialect.ts";
 import { announce, rows, run, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import { assertFenceAt } from "../lease/fence.ts";
+import { assertFenceAt } from "../lease/parts.ts";
 import { lockedSession } from "../session/session-row.ts";
 import type { SessionRef } from "../session/session-row.ts";
 import { batchColumns, policyOf, withItems } from "./batch-row.ts";

@@ -7,7 +7,7 @@ import { integersOf } from "../../sql/dialect.ts";
 import { announce, run, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import { assertFenceAt } from "../lease/fence.ts";
+import { assertFenceAt } from "../lease/parts.ts";
 import { lockedSession } from "../session/session-row.ts";
 import type { SessionRef, SessionRoot } from "../session/session-row.ts";
 import type { BatchRow } from "./batch-row.ts";

@@ -3,7 +3,7 @@ import { keysOf } from "../../sql/dialect.ts";
 import { rows } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import { liveFence } from "../lease/fence.ts";
+import { liveFence } from "../lease/parts.ts";
 import { list, pageOf, slicedByBytes } from "../list.ts";
 import type { List, PageOptions, Place, Slice, SliceBounds } from "../list.ts";
 import { sessionNamed } from "../session/session-name.ts";

@@ -19,7 +19,7 @@ import { row, run, plainOperation } from "../../../sql/operation.ts";
 import type { Operation, Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { stampAttachments } from "../../attachment/stamp.ts";
-import { assertFenceAt, endLease } from "../../lease/fence.ts";
+import { assertFenceAt, endLease } from "../../lease/parts.ts";
 import { consumeClaims } from "../../queue/complete.ts";
 import { lockedHead } from "../head-row.ts";
 import type { SessionHeadRow } from "../head-row.ts";
