@@ -42,7 +42,7 @@ export function parseDelayId(text: string): DelayId {
 }
 
 function delayIdFault(text: string): IdFault | undefined {
-  if (!text.startsWith(prefix)) return "prefix";
+  if (typeof text !== "string" || !text.startsWith(prefix)) return "prefix";
   const dot = text.lastIndexOf(".");
   if (dot < 0) return "segment";
   return (

@@ -8,6 +8,7 @@ import {
   splitToParts,
   topLevelOf,
 } from "./execution-id.ts";
+import { parseDelayId } from "./delay-id.ts";
 import { namedJoinSet, parseJoinSetId } from "./join-set-id.ts";
 
 const top = "E_01ARZ3NDEKTSV4RRFFQ69G5FAV";
@@ -54,6 +55,16 @@ describe("a top-level execution id", () => {
   ])("is not %j, because of its %s", (text, reason) => {
     expect(() => parseExecutionId(text)).toThrow(malformed(reason));
   });
+
+  test.each([undefined, null, 7, {}, [], () => "a", Symbol("a")])(
+    "is a text: %o is none, of a delay or a set neither",
+    (value) => {
+      const text = value as string;
+      expect(() => parseExecutionId(text)).toThrow(malformed("alphabet"));
+      expect(() => parseDelayId(text)).toThrow(malformed("prefix"));
+      expect(() => parseJoinSetId(text)).toThrow(malformed("joinSet"));
+    },
+  );
 });
 
 describe("a child's id", () => {

@@ -33,6 +33,7 @@ export function parseExecutionId(text: string): ExecutionId {
 
 /** Why the text is no execution id, or undefined when it is one. */
 export function executionIdFault(text: string): IdFault | undefined {
+  if (typeof text !== "string") return "alphabet";
   if (text.length > charactersMax) return "length";
   const dot = text.indexOf(".");
   if (dot < 0) return topLevelFault(text);

@@ -46,7 +46,7 @@ export function parseJoinSetId(text: string): JoinSetId {
 }
 
 export function isJoinSetId(text: string): text is JoinSetId {
-  return idPattern.test(text);
+  return typeof text === "string" && idPattern.test(text);
 }
 
 function numbered(kind: "o" | "g", number: number): JoinSetId {
