@@ -1,10 +1,12 @@
-import { createHash } from "node:crypto";
+import { createHash, createHmac } from "node:crypto";
 import { deflateSync, inflateSync } from "node:zlib";
 import type { ByteTools } from "../model/byte-tools.ts";
 import { sha256Hex } from "./hash.ts";
 
 export const byteTools: ByteTools = {
   sha256Hex,
+  hmacSha256Hex: (key, message) =>
+    createHmac("sha256", key).update(message).digest("hex"),
   sha256() {
     const hash = createHash("sha256");
     return {

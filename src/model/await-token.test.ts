@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, createHmac } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import {
   awaitEventId,
@@ -10,7 +10,10 @@ import {
 
 const hex = (data: string | Uint8Array): string =>
   createHash("sha256").update(data).digest("hex");
-const tools = { sha256Hex: hex };
+const tools = {
+  hmacSha256Hex: (key: Uint8Array, message: Uint8Array) =>
+    createHmac("sha256", key).update(message).digest("hex"),
+};
 const secret = "0f".repeat(32);
 const identity = {
   session: 7,

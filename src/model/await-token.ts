@@ -1,7 +1,6 @@
 import type { Branded } from "./brand.ts";
 import type { ByteTools } from "./byte-tools.ts";
 import { HoldfastError } from "./errors.ts";
-import { hmacSha256Hex } from "./hmac.ts";
 import { bytesOfHex } from "./hex.ts";
 import { isSameToken } from "./token.ts";
 
@@ -42,13 +41,13 @@ export interface SignedEvent {
  * has the same token, so it can be handed out again after a crash.
  */
 export function awaitToken(
-  tools: Pick<ByteTools, "sha256Hex">,
+  tools: Pick<ByteTools, "hmacSha256Hex">,
   secret: string,
   { id, rowKey }: SignedEvent,
 ): string {
   const text = `holdfast:await-token:1:${rowKey}:${id}`;
   const message = new TextEncoder().encode(text);
-  return `${id}.${hmacSha256Hex(tools, bytesOfHex(secret), message)}`;
+  return `${id}.${tools.hmacSha256Hex(bytesOfHex(secret), message)}`;
 }
 
 /** The id that a token names; whether the token is genuine only the secret can tell. @throws HoldfastError `AWAIT_TOKEN_INVALID` */
@@ -60,7 +59,7 @@ export function idInToken(token: string): AwaitEventId {
 
 /** Whether a token was made with this secret for this row. Takes the same time wherever it differs. */
 export function isGenuine(
-  tools: Pick<ByteTools, "sha256Hex">,
+  tools: Pick<ByteTools, "hmacSha256Hex">,
   secret: string,
   rowKey: number,
   token: string,

@@ -62,7 +62,7 @@ export interface StoredBlob {
   readonly content: Uint8Array;
 }
 
-type BlobTools = Omit<ByteTools, "sha256">;
+type BlobTools = Pick<ByteTools, "sha256Hex" | "deflate" | "inflate">;
 
 /**
  * Hashes and, where it pays, compresses. The bytes are copied, so changing

@@ -2,7 +2,9 @@
 export interface ByteTools {
   /** SHA-256 in lower-case hexadecimal. */
   sha256Hex(bytes: Uint8Array): string;
-  /** The same for bytes that come piece by piece. */
+  /** HMAC with SHA-256, in lower-case hexadecimal. */
+  hmacSha256Hex(key: Uint8Array, message: Uint8Array): string;
+  /** The hash for bytes that come piece by piece. */
   sha256(): ByteHash;
   /** The zlib format, at its usual level. */
   deflate(bytes: Uint8Array): Uint8Array;

@@ -1,186 +1,199 @@
 /**
  * Every failure a caller can meet has a code. Codes are public API: they are
  * appended, never reused, and each has a heading in docs/errors.md (tidy
- * checks). The value says whether repeating the same call may succeed. Whether
- * a code tells about the store or about what was asked says error-origins.ts.
+ * checks).
+ *
+ * `retryable` says whether repeating the same call may succeed. `origin` says
+ * what a failure tells about: `domain` answers what was asked, and the same
+ * call would be answered so again; `store` says that the store, or another
+ * caller of it, was in the way, and so nothing about what was asked.
  */
-const retryability = {
+interface ErrorKind {
+  readonly retryable: boolean;
+  readonly origin: "store" | "domain";
+}
+
+const refused: ErrorKind = { retryable: false, origin: "domain" };
+const failed: ErrorKind = { retryable: false, origin: "store" };
+const passing: ErrorKind = { retryable: true, origin: "store" };
+
+const errors = {
   // Values, names and options given by the caller.
-  ID_MALFORMED: "final",
-  NAME_INVALID: "final",
-  DURATION_INVALID: "final",
-  TIME_OUT_OF_RANGE: "final",
-  OPTION_INVALID: "final",
-  NOT_SERIALIZABLE: "final",
-  VALUE_TOO_LARGE: "final",
-  VALUE_MALFORMED: "final",
-  PAYLOAD_CODEC_FAILED: "final",
-  PARAMETER_INVALID: "final",
-  OPERATION_INVALID: "final",
-  ISOLATION_MISMATCH: "final",
+  ID_MALFORMED: refused,
+  NAME_INVALID: refused,
+  DURATION_INVALID: refused,
+  TIME_OUT_OF_RANGE: refused,
+  OPTION_INVALID: refused,
+  NOT_SERIALIZABLE: refused,
+  VALUE_TOO_LARGE: refused,
+  VALUE_MALFORMED: failed,
+  PAYLOAD_CODEC_FAILED: failed,
+  PARAMETER_INVALID: failed,
+  OPERATION_INVALID: failed,
+  ISOLATION_MISMATCH: failed,
 
   // Waiting.
-  ABORTED: "final",
-  DEADLINE_EXCEEDED: "retryable",
-  QUEUE_FULL: "retryable",
-  DATABASE_CLOSED: "final",
+  ABORTED: failed,
+  DEADLINE_EXCEEDED: passing,
+  QUEUE_FULL: passing,
+  DATABASE_CLOSED: failed,
 
   // A statement or a transaction.
-  CONSTRAINT_VIOLATED: "final",
-  NUMBER_OUT_OF_RANGE: "final",
-  STATEMENT_FAILED: "final",
-  WRITE_IN_READ: "final",
-  READ_ONLY: "final",
-  READ_TOO_LONG: "final",
-  CORRUPT_ROW: "final",
-  DATABASE_DAMAGED: "final",
-  DATABASE_MOVED: "final",
-  DATABASE_BUSY: "retryable",
-  DISK_FULL: "retryable",
-  DISK_FAILED: "retryable",
-  BATCH_ROLLED_BACK: "retryable",
-  TRANSACTION_CONFLICT: "retryable",
-  CONNECTION_LOST: "retryable",
-  OUTCOME_UNKNOWN: "retryable",
-  FLUSH_FAILED: "final",
-  WRITES_STOPPED: "final",
+  CONSTRAINT_VIOLATED: failed,
+  NUMBER_OUT_OF_RANGE: failed,
+  STATEMENT_FAILED: failed,
+  WRITE_IN_READ: failed,
+  READ_ONLY: failed,
+  READ_TOO_LONG: failed,
+  CORRUPT_ROW: failed,
+  DATABASE_DAMAGED: failed,
+  DATABASE_MOVED: failed,
+  DATABASE_BUSY: passing,
+  DISK_FULL: passing,
+  DISK_FAILED: passing,
+  BATCH_ROLLED_BACK: passing,
+  TRANSACTION_CONFLICT: passing,
+  CONNECTION_LOST: passing,
+  OUTCOME_UNKNOWN: passing,
+  FLUSH_FAILED: failed,
+  WRITES_STOPPED: failed,
 
   // Opening.
-  DATABASE_PATH_INVALID: "final",
-  DATABASE_NOT_FOUND: "final",
-  LOG_WITHOUT_DATABASE: "final",
-  DATABASE_NOT_WRITABLE: "final",
-  NOT_A_DATABASE: "final",
-  DATABASE_UNREACHABLE: "retryable",
-  DATABASE_ACCESS_DENIED: "final",
-  NETWORK_FILE_SYSTEM: "final",
-  SCHEMA_NEWER: "final",
-  SCHEMA_OUTDATED: "final",
-  SCHEMA_ALTERED: "final",
-  SCHEMA_ORPHANED: "final",
-  SET_UP_CONFLICT: "final",
-  DRIVER_MISSING: "final",
-  DRIVER_CONFLICT: "final",
+  DATABASE_PATH_INVALID: failed,
+  DATABASE_NOT_FOUND: failed,
+  LOG_WITHOUT_DATABASE: failed,
+  DATABASE_NOT_WRITABLE: failed,
+  NOT_A_DATABASE: failed,
+  DATABASE_UNREACHABLE: passing,
+  DATABASE_ACCESS_DENIED: failed,
+  NETWORK_FILE_SYSTEM: failed,
+  SCHEMA_NEWER: failed,
+  SCHEMA_OUTDATED: failed,
+  SCHEMA_ALTERED: failed,
+  SCHEMA_ORPHANED: failed,
+  SET_UP_CONFLICT: failed,
+  DRIVER_MISSING: failed,
+  DRIVER_CONFLICT: failed,
 
   // Executions.
-  EXECUTION_NOT_FOUND: "final",
-  EXECUTION_EXISTS: "final",
-  EXECUTION_BEING_REMOVED: "retryable",
-  EXECUTION_FINISHED: "final",
-  EXECUTION_RUNNING: "retryable",
-  EXECUTION_PAUSED: "final",
-  EXECUTION_NOT_PAUSED: "final",
-  EXECUTION_CANCELLING: "final",
-  EXECUTION_PARKED: "final",
-  EXECUTION_NOT_PARKED: "final",
-  VERSION_CONFLICT: "final",
-  EVENTS_INVALID: "final",
-  LOCK_EXPIRY_INVALID: "final",
-  LOCK_NOT_DUE: "retryable",
-  LOCK_HELD: "retryable",
-  LOCK_BLOCKED: "retryable",
-  LOCK_LOST: "final",
-  UNLOCK_REFUSED: "final",
-  DELAY_EXISTS: "final",
-  DELAY_NOT_FOUND: "final",
-  RESPONSE_CONFLICT: "final",
-  RESOLUTION_CONFLICT: "final",
-  NOT_EXTERNAL: "final",
-  SIGNAL_CONFLICT: "final",
-  FORK_POINT_INVALID: "final",
-  FORK_TOO_LARGE: "final",
-  NOT_FAILED: "final",
-  BACKTRACE_NOT_FOUND: "final",
-  BACKTRACE_EXISTS: "final",
-  TEXT_INVALID: "final",
-  CURSOR_INVALID: "final",
+  EXECUTION_NOT_FOUND: refused,
+  EXECUTION_EXISTS: refused,
+  EXECUTION_BEING_REMOVED: passing,
+  EXECUTION_FINISHED: refused,
+  EXECUTION_RUNNING: passing,
+  EXECUTION_PAUSED: refused,
+  EXECUTION_NOT_PAUSED: refused,
+  EXECUTION_CANCELLING: refused,
+  EXECUTION_PARKED: refused,
+  EXECUTION_NOT_PARKED: refused,
+  VERSION_CONFLICT: failed,
+  EVENTS_INVALID: refused,
+  LOCK_EXPIRY_INVALID: refused,
+  LOCK_NOT_DUE: passing,
+  LOCK_HELD: passing,
+  LOCK_BLOCKED: passing,
+  LOCK_LOST: failed,
+  UNLOCK_REFUSED: refused,
+  DELAY_EXISTS: refused,
+  DELAY_NOT_FOUND: refused,
+  RESPONSE_CONFLICT: refused,
+  RESOLUTION_CONFLICT: refused,
+  NOT_EXTERNAL: refused,
+  SIGNAL_CONFLICT: refused,
+  FORK_POINT_INVALID: refused,
+  FORK_TOO_LARGE: refused,
+  NOT_FAILED: refused,
+  BACKTRACE_NOT_FOUND: refused,
+  BACKTRACE_EXISTS: refused,
+  TEXT_INVALID: refused,
+  CURSOR_INVALID: refused,
 
   // Sessions, their leases and their queue.
-  SESSION_NOT_FOUND: "final",
-  SESSION_DELETED: "final",
-  SESSION_MISMATCH: "final",
-  REVISION_CONFLICT: "retryable",
-  TURN_CONFLICT: "final",
-  TURN_INVALID: "final",
-  NODE_NOT_FOUND: "final",
-  NODE_EXISTS: "final",
-  NODE_PARENT_UNKNOWN: "final",
-  USAGE_OVERFLOW: "final",
-  SESSION_FILE_INVALID: "final",
-  LEASE_LOST: "retryable",
-  CLAIM_LOST: "retryable",
-  BATCH_INVALID: "final",
-  SESSION_EXISTS: "final",
+  SESSION_NOT_FOUND: refused,
+  SESSION_DELETED: refused,
+  SESSION_MISMATCH: refused,
+  REVISION_CONFLICT: passing,
+  TURN_CONFLICT: refused,
+  TURN_INVALID: refused,
+  NODE_NOT_FOUND: refused,
+  NODE_EXISTS: refused,
+  NODE_PARENT_UNKNOWN: refused,
+  USAGE_OVERFLOW: refused,
+  SESSION_FILE_INVALID: refused,
+  LEASE_LOST: passing,
+  CLAIM_LOST: passing,
+  BATCH_INVALID: refused,
+  SESSION_EXISTS: refused,
 
   // Blobs and attachments.
-  BLOB_NOT_FOUND: "final",
-  ARTIFACT_NOT_FOUND: "final",
-  ATTACHMENT_NOT_FOUND: "final",
-  ATTACHMENT_FAILED: "retryable",
-  ATTACHMENT_FOLDER_WRONG: "final",
-  ATTACHMENT_COMMITTED: "final",
+  BLOB_NOT_FOUND: refused,
+  ARTIFACT_NOT_FOUND: refused,
+  ATTACHMENT_NOT_FOUND: refused,
+  ATTACHMENT_FAILED: passing,
+  ATTACHMENT_FOLDER_WRONG: failed,
+  ATTACHMENT_COMMITTED: refused,
 
   // Processes.
-  PROCESS_NOT_FOUND: "final",
-  PROCESS_CONFLICT: "final",
-  PROCESS_INVALID: "final",
-  PROCESS_TERMINAL: "final",
-  PROCESS_PRUNED: "final",
-  PROCESS_SPAWNED: "final",
-  PROCESS_ATTEMPTS_USED: "final",
-  PROCESS_LEASED: "retryable",
-  PROCESS_LEASE_LOST: "retryable",
-  EVENT_TYPE_UNDECLARED: "final",
-  EVENT_TYPE_RESERVED: "final",
-  EVENT_PAYLOAD_INVALID: "final",
-  EVENT_SELECTOR_UNMATCHED: "final",
-  REPLAY_KEY_REQUIRED: "final",
-  REPLAY_KEY_CONFLICT: "final",
-  REPLAY_KEY_RESERVED: "final",
-  EXTERNAL_REF_CONFLICT: "final",
-  HANDLE_NOT_GRANTED: "final",
+  PROCESS_NOT_FOUND: refused,
+  PROCESS_CONFLICT: refused,
+  PROCESS_INVALID: refused,
+  PROCESS_TERMINAL: refused,
+  PROCESS_PRUNED: refused,
+  PROCESS_SPAWNED: refused,
+  PROCESS_ATTEMPTS_USED: refused,
+  PROCESS_LEASED: passing,
+  PROCESS_LEASE_LOST: passing,
+  EVENT_TYPE_UNDECLARED: refused,
+  EVENT_TYPE_RESERVED: refused,
+  EVENT_PAYLOAD_INVALID: refused,
+  EVENT_SELECTOR_UNMATCHED: refused,
+  REPLAY_KEY_REQUIRED: refused,
+  REPLAY_KEY_CONFLICT: refused,
+  REPLAY_KEY_RESERVED: refused,
+  EXTERNAL_REF_CONFLICT: refused,
+  HANDLE_NOT_GRANTED: refused,
 
   // Effects.
-  EFFECT_SCOPE_INVALID: "final",
-  EFFECT_INVALID: "final",
-  EFFECT_CONFLICT: "final",
-  EFFECT_NOT_RECORDED: "final",
-  EFFECT_UNFINISHED: "retryable",
-  EFFECT_LEASE_LOST: "retryable",
-  EFFECT_RESULT_UNSTORABLE: "final",
-  EFFECT_RESULT_REFUSED: "final",
+  EFFECT_SCOPE_INVALID: refused,
+  EFFECT_INVALID: refused,
+  EFFECT_CONFLICT: refused,
+  EFFECT_NOT_RECORDED: failed,
+  EFFECT_UNFINISHED: passing,
+  EFFECT_LEASE_LOST: passing,
+  EFFECT_RESULT_UNSTORABLE: failed,
+  EFFECT_RESULT_REFUSED: failed,
 
   // Await-events and groups of effects.
-  AWAIT_EVENT_NOT_FOUND: "final",
-  AWAIT_EVENT_REVOKED: "final",
-  AWAIT_TOKEN_INVALID: "final",
-  GROUP_INVALID: "final",
-  GROUP_CONFLICT: "final",
-  GROUP_NOT_FOUND: "final",
+  AWAIT_EVENT_NOT_FOUND: refused,
+  AWAIT_EVENT_REVOKED: refused,
+  AWAIT_TOKEN_INVALID: refused,
+  GROUP_INVALID: refused,
+  GROUP_CONFLICT: refused,
+  GROUP_NOT_FOUND: refused,
 
   // Triggers.
-  CRON_INVALID: "final",
-  TIME_ZONE_INVALID: "final",
-  INTERVAL_INVALID: "final",
-  SUBSCRIPTION_INVALID: "final",
-  SUBSCRIPTION_EXISTS: "final",
-  SUBSCRIPTION_NOT_FOUND: "final",
-  SUBSCRIPTION_CHANGED: "final",
-  OCCURRENCE_CONFLICT: "final",
-  OCCURRENCE_NOT_FOUND: "final",
+  CRON_INVALID: refused,
+  TIME_ZONE_INVALID: refused,
+  INTERVAL_INVALID: refused,
+  SUBSCRIPTION_INVALID: refused,
+  SUBSCRIPTION_EXISTS: refused,
+  SUBSCRIPTION_NOT_FOUND: refused,
+  SUBSCRIPTION_CHANGED: refused,
+  OCCURRENCE_CONFLICT: refused,
+  OCCURRENCE_NOT_FOUND: refused,
 
   // Heavy reads.
-  TABLE_UNKNOWN: "final",
-  TARGET_INVALID: "final",
-  TARGET_EXISTS: "final",
-  TARGET_BUSY: "retryable",
-  BACKUP_FAILED: "retryable",
-} as const;
+  TABLE_UNKNOWN: refused,
+  TARGET_INVALID: refused,
+  TARGET_EXISTS: refused,
+  TARGET_BUSY: passing,
+  BACKUP_FAILED: passing,
+} as const satisfies Readonly<Record<string, ErrorKind>>;
 
-export type ErrorCode = keyof typeof retryability;
+export type ErrorCode = keyof typeof errors;
 
 export const errorCodes: readonly ErrorCode[] = Object.keys(
-  retryability,
+  errors,
 ) as ErrorCode[];
 
 /** Facts about a failure: ids, paths, sizes and hashes, never payload values. */
@@ -207,7 +220,7 @@ export class HoldfastError extends Error {
     super(message, options);
     this.code = code;
     this.details = details;
-    this.retryable = retryability[code] === "retryable";
+    this.retryable = errors[code].retryable;
     Object.defineProperty(this, brand, { value: true });
   }
 
@@ -219,6 +232,21 @@ export class HoldfastError extends Error {
 /** Recognises our errors across realms and copies of the package. */
 export function isHoldfastError(value: unknown): value is HoldfastError {
   return typeof value === "object" && value !== null && brand in value;
+}
+
+export function originOf(code: ErrorCode): ErrorKind["origin"] | undefined {
+  // A copy of the package of another version may have codes that this one does not know.
+  return (errors as Partial<typeof errors>)[code]?.origin;
+}
+
+/**
+ * True for what a function passes on of a store that could not do its part: it
+ * says nothing about the effect, which the next call runs again. A code of
+ * another version of the package is judged by whether it passes.
+ */
+export function isOfTheStore(thrown: unknown): boolean {
+  if (!isHoldfastError(thrown)) return false;
+  return thrown.retryable || originOf(thrown.code) === "store";
 }
 
 /** The exhaustive end of a switch: compiles only when every case is handled. */

@@ -1,4 +1,4 @@
-import { isOfTheStore } from "./error-origins.ts";
+import { isOfTheStore } from "./errors.ts";
 import { errorCodes, HoldfastError } from "./errors.ts";
 import type { ErrorCode } from "./errors.ts";
 import { isRecord } from "./spoken-kind.ts";

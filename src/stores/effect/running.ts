@@ -6,7 +6,7 @@ import {
 } from "../../model/effect-errors.ts";
 import type { EffectOutcome } from "../../model/effect.ts";
 import type { Encoded } from "../../model/encoded.ts";
-import { isOfTheStore } from "../../model/error-origins.ts";
+import { isOfTheStore } from "../../model/errors.ts";
 import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
 import { BackgroundRenewal } from "../renewing.ts";
 import { sleepUntil } from "../wait.ts";

@@ -1,7 +1,7 @@
 import { effectResultUnstorable } from "../../model/effect-errors.ts";
 import type { EffectOutcome } from "../../model/effect.ts";
 import type { Encoded } from "../../model/encoded.ts";
-import { isOfTheStore } from "../../model/error-origins.ts";
+import { isOfTheStore } from "../../model/errors.ts";
 import type { ProvenDeath } from "../../model/lease.ts";
 import { newToken } from "../../model/token.ts";
 import type { Isolation } from "../../sql/isolation.ts";

@@ -1,5 +1,5 @@
 import { effectScopeInvalid } from "../../../model/effect-errors.ts";
-import { isOfTheStore } from "../../../model/error-origins.ts";
+import { isOfTheStore } from "../../../model/errors.ts";
 import { parseProcessId } from "../../../model/process-id.ts";
 import type { ProcessId } from "../../../model/process-id.ts";
 import type { ProcessOutput } from "../../../model/process-output.ts";

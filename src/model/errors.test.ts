@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { isOfTheStore, originOf } from "./error-origins.ts";
-import { errorCodes, HoldfastError } from "./errors.ts";
+import { errorCodes, HoldfastError, isOfTheStore, originOf } from "./errors.ts";
 import type { ErrorCode } from "./errors.ts";
 
 const isStore = (code: ErrorCode): boolean =>
