@@ -3,10 +3,9 @@ import { rows } from "../../src/sql/operation.ts";
 import type { Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Statement } from "../../src/sql/statement.ts";
-import {
-  forgetEffects,
-  forgetEffectsOf,
-} from "../../src/stores/effect/forget.ts";
+import { effectsOwned } from "../../src/stores/effect/effect-row.ts";
+import { forgetEffects } from "../../src/stores/effect/forget.ts";
+import { removeOwned } from "../../src/stores/removal.ts";
 import {
   askEffect,
   listEffects,
@@ -45,7 +44,7 @@ test("asking, reading, listing and forgetting go by the index of keys and sort n
       () => readEffect.one(ref),
       () => listEffects.one({ scope, after, limit: 9 }),
       () => forgetEffects.one({ scope, rowsMax: 9 }),
-      () => forgetEffectsOf(1, 9),
+      () => removeOwned(effectsOwned, 1, 9),
     ];
     for (const body of bodies)
       for (const statement of statementsOf(body())) {

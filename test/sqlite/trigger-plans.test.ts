@@ -4,7 +4,8 @@ import type { Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Statement } from "../../src/sql/statement.ts";
 import { dueSchedules } from "../../src/stores/schedule/fire.ts";
-import { forgetTriggersOf } from "../../src/stores/trigger/forget.ts";
+import { removeOwned } from "../../src/stores/removal.ts";
+import { triggersOwned } from "../../src/stores/trigger/subscription-row.ts";
 import { deliveriesOf } from "../../src/stores/trigger/occurrence-row.ts";
 import { listOccurrences } from "../../src/stores/trigger/read-occurrences.ts";
 import { listSubscriptions } from "../../src/stores/trigger/read.ts";
@@ -84,7 +85,7 @@ const questions: readonly [string, () => Tx<unknown>, readonly string[]][] = [
   ],
   [
     "a slice of what a session leaves",
-    () => forgetTriggersOf(1, 9),
+    () => removeOwned(triggersOwned, 1, 9),
     [
       "holdfast_trigger_subscription_name",
       "holdfast_schedule_name",

@@ -4,7 +4,7 @@ import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { lockedSession } from "../session/session-row.ts";
 import type { SessionRef, SessionRoot } from "../session/session-row.ts";
-import { withoutBytes } from "./removed-bytes.ts";
+import { withoutBytes } from "./attachment-row.ts";
 
 /**
  * Marks attachments of a session as referred to by a commit; the first time

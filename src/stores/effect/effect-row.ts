@@ -4,10 +4,11 @@ import type { Encoded } from "../../model/encoded.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import type { OwnerId } from "../../model/prefixed-id.ts";
 import { lockRow } from "../../sql/dialect.ts";
-import { row } from "../../sql/operation.ts";
+import { row, run } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Statement } from "../../sql/statement.ts";
+import type { OwnedRows } from "../removal.ts";
 import type { EffectScopeRef } from "./scope.ts";
 
 /** An effect as callers name it. */
@@ -117,3 +118,14 @@ export function corruptEffect(
     options,
   );
 }
+
+/** What goes with a session: the effects of its scopes. */
+export const effectsOwned: readonly OwnedRows[] = [
+  {
+    table: "holdfast_effect",
+    remove: (session, rowsMax) =>
+      run(sql`
+        DELETE FROM holdfast_effect WHERE key IN (
+          SELECT key FROM holdfast_effect WHERE session = ${session} LIMIT ${rowsMax})`),
+  },
+];

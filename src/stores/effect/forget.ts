@@ -1,21 +1,11 @@
 import { integersOf, lockRow } from "../../sql/dialect.ts";
 import { announce, rows, run, plainOperation } from "../../sql/operation.ts";
-import type { Operation, Tx } from "../../sql/operation.ts";
+import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { aggregateOf } from "./effect-row.ts";
 import { keptScope } from "./scope.ts";
 import type { EffectScopeRef } from "./scope.ts";
 import { effectChanged } from "./topics.ts";
-
-/** Removes at most so many effects of a deleted session; fewer means that none is left. */
-export function* forgetEffectsOf(
-  sessionKey: number,
-  rowsMax: number,
-): Tx<number> {
-  return yield* run(sql`
-    DELETE FROM holdfast_effect WHERE key IN (
-      SELECT key FROM holdfast_effect WHERE session = ${sessionKey} LIMIT ${rowsMax})`);
-}
 
 export interface ForgetEffects {
   readonly scope: EffectScopeRef;

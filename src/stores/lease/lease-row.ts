@@ -5,6 +5,7 @@ import { integersOf } from "../../sql/dialect.ts";
 import { row, run } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
+import type { OwnedRows } from "../removal.ts";
 import { generationKeys } from "../session/graph/generations.ts";
 import type { SessionRoot } from "../session/session-row.ts";
 
@@ -123,3 +124,8 @@ export function* expireLease(sessionKey: number, now: number): Tx<number> {
     UPDATE holdfast_session_lease SET renewed_at = ${now}
     WHERE session = ${sessionKey} AND token IS NOT NULL AND renewed_at < ${now} AND expires_at <= ${now}`);
 }
+
+/** What goes with a session: its lease. The fence stays, so that none is ever given out twice. */
+export const leaseOwned: readonly OwnedRows[] = [
+  { table: "holdfast_session_lease", remove: (session) => clearLease(session) },
+];

@@ -5,7 +5,7 @@ import { row, rows, run, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { isDamage } from "../damage.ts";
-import { forgetWakes } from "../queue/forget.ts";
+import { removeWakes } from "../queue/batch-row.ts";
 import { sessionByKey } from "../session/session-row.ts";
 import type { SessionRoot } from "../session/session-row.ts";
 import { appendToProcess } from "./append-to.ts";
@@ -65,7 +65,7 @@ function* forgetProcessesOf(
     ORDER BY key LIMIT ${rowsMax}`);
   for (const { key } of aimed) yield* clearTarget(session, key, at);
   if (aimed.length > 0) return { report, isDone: false };
-  const wakes = yield* forgetWakes(session.key, rowsMax);
+  const wakes = yield* removeWakes(session.key, rowsMax);
   return {
     report: addedProcesses(report, { ...noProcesses, wakes }),
     isDone: wakes < rowsMax,

@@ -7,11 +7,12 @@ import type {
   Slot,
   WorkClass,
 } from "../../model/queue.ts";
-import { integersOf } from "../../sql/dialect.ts";
-import { rows } from "../../sql/operation.ts";
+import { integersOf, keysOf } from "../../sql/dialect.ts";
+import { rows, run } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Statement } from "../../sql/statement.ts";
+import type { OwnedRows } from "../removal.ts";
 
 /** A wake comes from a process; its number in that process names it. */
 export interface WakeSource {
@@ -124,4 +125,56 @@ function sourceOf(batch: BatchRow): QueueSource | null {
   return process !== null && sequence !== null
     ? { process, sequence }
     : sourceKey;
+}
+
+/** What goes with a session: its queue, and what that remembers. */
+export const queueOwned: readonly OwnedRows[] = [
+  { table: "holdfast_queue_batch", remove: removeQueued },
+  {
+    table: "holdfast_queue_consumed",
+    remove: (session, rowsMax) =>
+      run(sql`
+        DELETE FROM holdfast_queue_consumed WHERE session = ${session} AND source_key IN (
+          SELECT source_key FROM holdfast_queue_consumed WHERE session = ${session} ORDER BY source_key LIMIT ${rowsMax})`),
+  },
+  {
+    table: "holdfast_queue_wake_mark",
+    remove: (session, rowsMax) =>
+      run(sql`
+        DELETE FROM holdfast_queue_wake_mark WHERE session = ${session} AND process IN (
+          SELECT process FROM holdfast_queue_wake_mark WHERE session = ${session} ORDER BY process LIMIT ${rowsMax})`),
+  },
+  {
+    table: "holdfast_queue_completed",
+    remove: (session, rowsMax) =>
+      run(sql`
+        DELETE FROM holdfast_queue_completed WHERE session = ${session} AND number IN (
+          SELECT number FROM holdfast_queue_completed WHERE session = ${session} ORDER BY number LIMIT ${rowsMax})`),
+  },
+];
+
+/** Batches with their items. */
+function* removeQueued(session: number, rowsMax: number): Tx<number> {
+  const items = yield* run(sql`
+    DELETE FROM holdfast_queue_item WHERE key IN (
+      SELECT i.key FROM (
+        SELECT key FROM holdfast_queue_batch WHERE ${keysOf(session, 0)} ORDER BY session, key LIMIT ${rowsMax}) AS b
+      JOIN holdfast_queue_item i ON i.batch = b.key LIMIT ${rowsMax})`);
+  if (items >= rowsMax) return items;
+  // Only when the items of these first batches are gone, since they are found through them.
+  const batches = yield* run(sql`
+    DELETE FROM holdfast_queue_batch WHERE key IN (
+      SELECT key FROM holdfast_queue_batch WHERE ${keysOf(session, 0)} ORDER BY session, key LIMIT ${rowsMax - items})`);
+  return items + batches;
+}
+
+/** Removes queued wakes of a deleted session, up to so many, and tells how many; fewer means that none are left. */
+export function* removeWakes(session: number, batchesMax: number): Tx<number> {
+  const found = yield* rows<{ readonly key: number }>(sql`
+    SELECT key FROM holdfast_queue_batch
+    WHERE session = ${session} AND process IS NOT NULL ORDER BY key LIMIT ${batchesMax}`);
+  if (found.length === 0) return 0;
+  const keys = integersOf(found.map(({ key }) => key));
+  yield* run(sql`DELETE FROM holdfast_queue_item WHERE batch IN ${keys}`);
+  return yield* run(sql`DELETE FROM holdfast_queue_batch WHERE key IN ${keys}`);
 }

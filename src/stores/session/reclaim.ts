@@ -2,12 +2,14 @@ import { integersOf, keysOf, lockRow } from "../../sql/dialect.ts";
 import { row, rows, run, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import { forgetWithBytes } from "../attachment/removed-bytes.ts";
-import { forgetAwaitsOf } from "../effect/await/forget.ts";
-import { forgetEffectsOf } from "../effect/forget.ts";
-import { forgetLease } from "../lease/forget.ts";
-import { forgetQueue } from "../queue/forget.ts";
-import { forgetTriggersOf } from "../trigger/forget.ts";
+import { attachmentsOwned } from "../attachment/attachment-row.ts";
+import { awaitsOwned } from "../effect/await/event-row.ts";
+import { effectsOwned } from "../effect/effect-row.ts";
+import { groupsOwned } from "../effect/groups/group-row.ts";
+import { leaseOwned } from "../lease/lease-row.ts";
+import { queueOwned } from "../queue/batch-row.ts";
+import { removeOwned, type OwnedRows } from "../removal.ts";
+import { triggersOwned } from "../trigger/subscription-row.ts";
 import { removeUnused } from "../maintenance/roots.ts";
 import { importIdleMs } from "./delete.ts";
 import { removeRowsOf } from "./reclaim-rows.ts";
@@ -34,6 +36,16 @@ export interface ReclaimedSlice {
   /** A deleted session that kept nodes for this one, and may not need to any longer. */
   readonly alsoReclaim: number | undefined;
 }
+
+/** What else a session owns, in the order in which it goes. The lease is last: until then the fence tells whose claims those were. */
+const othersOwned: readonly OwnedRows[] = [
+  ...queueOwned,
+  ...effectsOwned,
+  ...groupsOwned,
+  ...awaitsOwned,
+  ...triggersOwned,
+  ...leaseOwned,
+];
 
 const nothing: ReclaimedSlice = {
   rows: 0,
@@ -167,19 +179,21 @@ function* removeOthers(
   const { blobs } = yield* removeUnused({ hashes, putUntil });
   if (own >= rowsMax)
     return { rows: own, blobs, attachments: 0, isDone: false };
-  const attachments = yield* forgetWithBytes(session, rowsMax);
-  const queued = yield* forgetQueue(session, rowsMax);
-  const effects = yield* forgetEffectsOf(session, rowsMax);
-  const awaited = yield* forgetAwaitsOf(session, rowsMax);
-  const triggers = yield* forgetTriggersOf(session, rowsMax);
-  const counts = [attachments, queued, effects, awaited, triggers];
-  const isDone = counts.every((count) => count < rowsMax);
-  const leases = isDone ? yield* forgetLease(session) : 0;
+  const attachments = yield* removeOwned(
+    attachmentsOwned,
+    session,
+    rowsMax - own,
+  );
+  const removed = own + attachments;
+  const others =
+    removed < rowsMax
+      ? yield* removeOwned(othersOwned, session, rowsMax - removed)
+      : 0;
   return {
-    rows: own + attachments + queued + effects + awaited + triggers + leases,
+    rows: removed + others,
     blobs,
     attachments,
-    isDone,
+    isDone: removed + others < rowsMax,
   };
 }
 

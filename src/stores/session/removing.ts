@@ -9,7 +9,7 @@ import {
 } from "../../model/shape.ts";
 import { attachments as attachmentsIn } from "../attachment/attachments.ts";
 import type { Attachments } from "../attachment/attachments.ts";
-import { pendingCopies } from "../attachment/removed-bytes.ts";
+import { pendingCopies } from "../attachment/attachment-row.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import { addedProcesses, noProcesses } from "../process/end-report.ts";
 import type { SessionProcesses } from "../process/end-report.ts";

@@ -26,6 +26,7 @@ import {
   knownSubscription,
   lockedRegistrant,
   lockedSubscription,
+  ownSource,
   subscriptionColumns,
   subscriptionOf,
 } from "./subscription-row.ts";
@@ -99,11 +100,6 @@ export const subscribe: Operation<Subscribe, SubscribeOutcome> = plainOperation(
     },
   },
 );
-
-/** The source of a subscription that has a schedule: nobody else can name it. */
-export function ownSource(registrant: number, key: string): TriggerSource {
-  return { type: scheduleSource, key: `${registrant}/${key}` };
-}
 
 /** A row to be written to, of revision 0; undefined when there is one already. */
 function* inserted(

@@ -2,18 +2,21 @@ import type { Encoded } from "../../model/encoded.ts";
 import { isHoldfastError } from "../../model/errors.ts";
 import type { SessionId } from "../../model/session-id.ts";
 import { corruptRow } from "../../model/corrupt-row.ts";
+import { scheduleSource, triggerSchedules } from "../../model/trigger.ts";
 import type {
   KnownSubscription,
   Registrant,
   SubscriptionPartHashes,
   TriggerSource,
 } from "../../model/trigger.ts";
-import { lockRow } from "../../sql/dialect.ts";
-import { row } from "../../sql/operation.ts";
+import { integersOf, lockRow, textsOf } from "../../sql/dialect.ts";
+import { row, rows, run } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Statement } from "../../sql/statement.ts";
 import type { ProcessCodec } from "../process/context.ts";
+import type { OwnedRows } from "../removal.ts";
+import { forgetSchedules } from "../schedule/put.ts";
 import { lockedSession } from "../session/session-row.ts";
 import type { SessionRef } from "../session/session-row.ts";
 import type { SubscriptionRef } from "./checks.ts";
@@ -167,4 +170,51 @@ export function* lockedSubscription(
   return yield* row<SubscriptionRow>(sql`
     SELECT ${subscriptionColumns} FROM holdfast_trigger_subscription
     WHERE session = ${registrant.key} AND name = ${key} ${lockRow}`);
+}
+
+/** The source of a subscription that has a schedule: nobody else can name it. */
+export function ownSource(registrant: number, key: string): TriggerSource {
+  return { type: scheduleSource, key: `${registrant}/${key}` };
+}
+
+/** What goes with a session: all that it has subscribed to. */
+export const triggersOwned: readonly OwnedRows[] = [
+  { table: "holdfast_trigger_subscription", remove: removeSubscribed },
+];
+
+/**
+ * Schedules and their occurrences, deliveries, subscriptions. Processes are
+ * not touched: they may be others' by now.
+ */
+function* removeSubscribed(session: number, rowsMax: number): Tx<number> {
+  // Subscriptions are locked in the order of `record`, and before their schedules, as by whoever fires one.
+  const found = yield* rows<{
+    readonly key: number;
+    readonly name: string;
+  }>(sql`
+    SELECT key, name FROM holdfast_trigger_subscription
+    WHERE session = ${session} ORDER BY session, name LIMIT ${rowsMax} ${lockRow}`);
+  if (found.length === 0) return 0;
+  const keys = found.map(({ key }) => key);
+  const names = found.map(({ name }) => ownSource(session, name).key);
+  // First, so that no instant is recorded while the rest is removed slice by slice.
+  let removed = yield* forgetSchedules(triggerSchedules, names, rowsMax);
+  // Occurrences are locked before their deliveries, as by whoever removes old ones.
+  if (removed < rowsMax)
+    removed += yield* run(sql`
+      DELETE FROM holdfast_trigger_occurrence WHERE key IN (
+        SELECT key FROM holdfast_trigger_occurrence
+        WHERE source_type = ${scheduleSource} AND source_key IN ${textsOf(names)}
+        ORDER BY key LIMIT ${rowsMax - removed})`);
+  if (removed < rowsMax)
+    removed += yield* run(sql`
+      DELETE FROM holdfast_trigger_delivery WHERE (occurrence, subscription) IN (
+        SELECT occurrence, subscription FROM holdfast_trigger_delivery
+        WHERE subscription IN ${integersOf(keys)} ORDER BY subscription, occurrence LIMIT ${rowsMax - removed})`);
+  // Last, since the rest is found through them.
+  const last = keys.slice(0, rowsMax - removed);
+  if (last.length > 0)
+    removed += yield* run(sql`
+      DELETE FROM holdfast_trigger_subscription WHERE key IN ${integersOf(last)}`);
+  return removed;
 }

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { OwnerId } from "../../../src/model/prefixed-id.ts";
-import { forgetLease } from "../../../src/stores/lease/forget.ts";
-import { forgetQueue } from "../../../src/stores/queue/forget.ts";
+import { leaseOwned } from "../../../src/stores/lease/lease-row.ts";
+import { queueOwned } from "../../../src/stores/queue/batch-row.ts";
+import { removeOwned } from "../../../src/stores/removal.ts";
 import { livingSession } from "../../../src/stores/session/session-row.ts";
 import { parseSessionId } from "../../../src/model/session-id.ts";
 import { isOpen } from "../wait-scene.ts";
@@ -207,16 +208,20 @@ function forgetTests(scene: InScene): void {
       const slices: number[] = [];
       for (let removed = 2; removed === 2;) {
         removed = await database.write("forget", () =>
-          forgetQueue(session.key, 2),
+          removeOwned(queueOwned, session.key, 2),
         );
         slices.push(removed);
       }
       expect(slices).toEqual([2, 2, 2, 1]);
       expect(
-        await database.write("forget", () => forgetLease(session.key)),
+        await database.write("forget", () =>
+          removeOwned(leaseOwned, session.key, 2),
+        ),
       ).toBe(1);
       expect(
-        await database.write("forget", () => forgetLease(session.key)),
+        await database.write("forget", () =>
+          removeOwned(leaseOwned, session.key, 2),
+        ),
       ).toBe(0);
       const [leaseRows, ...rest] = (await stored(database)) as [object[]];
       expect(leaseRows).toMatchObject([{ fence: 1, token: null, owner: null }]);

@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest";
 import { rows, run } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { FiredInstant } from "../../../src/stores/schedule/scheduler.ts";
-import { forgetTriggersOf } from "../../../src/stores/trigger/forget.ts";
+import { removeOwned } from "../../../src/stores/removal.ts";
+import { triggersOwned } from "../../../src/stores/trigger/subscription-row.ts";
 import type { RecordOccurrenceOutcome } from "../../../src/stores/trigger/record.ts";
 import type { SubscriptionDraft } from "../../../src/stores/trigger/subscribing.ts";
 import type { Backend } from "../backend.ts";
@@ -250,7 +251,7 @@ function removalTests(scene: InTriggers): void {
         const [found] = yield* rows<{ readonly key: number }>(
           sql`SELECT key FROM holdfast_session WHERE id = 's1'`,
         );
-        return yield* forgetTriggersOf(found?.key ?? 0, 1);
+        return yield* removeOwned(triggersOwned, found?.key ?? 0, 1);
       });
       expect(removed).toBe(1);
       const { items } = await mine.schedules.list("trigger");

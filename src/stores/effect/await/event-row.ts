@@ -6,12 +6,13 @@ import type { AwaitEventId } from "../../../model/await-token.ts";
 import type { Encoded } from "../../../model/encoded.ts";
 import { corruptRow } from "../../../model/corrupt-row.ts";
 import { lockRow, textsOf } from "../../../sql/dialect.ts";
-import { row, rows } from "../../../sql/operation.ts";
+import { row, rows, run } from "../../../sql/operation.ts";
 import type { Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { Statement } from "../../../sql/statement.ts";
 import type { EffectScopeRef } from "../scope.ts";
 import { undamaged } from "../../damage.ts";
+import type { OwnedRows } from "../../removal.ts";
 
 export const awaitEventTable = "holdfast_await_event";
 
@@ -152,3 +153,14 @@ export function* lockedEvents(
   });
   return { now, event: own && recordOf(own), overdue };
 }
+
+/** What goes with a session: the await-events of its scopes. */
+export const awaitsOwned: readonly OwnedRows[] = [
+  {
+    table: awaitEventTable,
+    remove: (session, rowsMax) =>
+      run(sql`
+        DELETE FROM holdfast_await_event WHERE key IN (
+          SELECT key FROM holdfast_await_event WHERE session = ${session} ORDER BY key LIMIT ${rowsMax})`),
+  },
+];

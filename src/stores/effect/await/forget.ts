@@ -1,31 +1,13 @@
 import { integersOf, lockRow } from "../../../sql/dialect.ts";
 import { announce, rows, run, plainOperation } from "../../../sql/operation.ts";
-import type { Operation, Tx } from "../../../sql/operation.ts";
+import type { Operation } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
-import { forgetGroups, forgetGroupsOf } from "../groups/forget.ts";
+import { forgetGroups } from "../groups/forget.ts";
 import type { EffectScopeRef } from "../scope.ts";
 import type { AwaitEventId } from "../../../model/await-token.ts";
 import { aggregateOf } from "./event-row.ts";
 import { sharedKeyOf } from "./session-key.ts";
 import { awaitEventEnded } from "./topics.ts";
-
-/**
- * Removes at most so many rows of a deleted session's groups and await-events;
- * fewer means that none is left.
- */
-export function* forgetAwaitsOf(
-  sessionKey: number,
-  rowsMax: number,
-): Tx<number> {
-  const removed = yield* forgetGroupsOf(sessionKey, rowsMax);
-  if (removed >= rowsMax) return removed;
-  return (
-    removed +
-    (yield* run(sql`
-      DELETE FROM holdfast_await_event WHERE key IN (
-        SELECT key FROM holdfast_await_event WHERE session = ${sessionKey} ORDER BY key LIMIT ${rowsMax - removed})`))
-  );
-}
 
 export interface ForgetAwaits {
   readonly scope: EffectScopeRef;

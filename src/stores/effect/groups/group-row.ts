@@ -5,10 +5,11 @@ import type {
 } from "../../../model/effect-group.ts";
 import { corruptRow } from "../../../model/corrupt-row.ts";
 import { lockRow } from "../../../sql/dialect.ts";
-import { row, rows } from "../../../sql/operation.ts";
+import { row, rows, run } from "../../../sql/operation.ts";
 import type { Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { Statement } from "../../../sql/statement.ts";
+import type { OwnedRows } from "../../removal.ts";
 import type { AwaitPlace } from "../await/event-row.ts";
 
 export const groupTable = "holdfast_effect_group";
@@ -124,4 +125,30 @@ function corruptMember(
   why: string,
 ): ReturnType<typeof corruptRow> {
   return corruptRow(memberTable, `${group}.${ordinal}`, why);
+}
+
+/** What goes with a session: the groups of its scopes. */
+export const groupsOwned: readonly OwnedRows[] = [
+  {
+    table: "holdfast_effect_group",
+    remove: (session, rowsMax) =>
+      removeGroups(sql`g.session = ${session}`, rowsMax),
+  },
+];
+
+/** Removes at most so many rows of groups `g` with their members; fewer means that none is left. */
+export function* removeGroups(which: Statement, rowsMax: number): Tx<number> {
+  const members = yield* run(sql`
+    DELETE FROM holdfast_effect_group_member WHERE (effect_group, ordinal) IN (
+      SELECT m.effect_group, m.ordinal FROM holdfast_effect_group g
+        JOIN holdfast_effect_group_member m ON m.effect_group = g.key
+      WHERE ${which} ORDER BY g.key, m.ordinal LIMIT ${rowsMax})`);
+  if (members >= rowsMax) return members;
+  // Only when all members are gone, since they are found through their groups.
+  return (
+    members +
+    (yield* run(sql`
+      DELETE FROM holdfast_effect_group WHERE key IN (
+        SELECT g.key FROM holdfast_effect_group g WHERE ${which} ORDER BY g.key LIMIT ${rowsMax - members})`))
+  );
 }

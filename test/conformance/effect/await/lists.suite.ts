@@ -2,7 +2,9 @@ import { describe, expect, test } from "vitest";
 import { run } from "../../../../src/sql/operation.ts";
 import { sql } from "../../../../src/sql/statement.ts";
 import type { Statement } from "../../../../src/sql/statement.ts";
-import { forgetAwaitsOf } from "../../../../src/stores/effect/await/forget.ts";
+import { awaitsOwned } from "../../../../src/stores/effect/await/event-row.ts";
+import { groupsOwned } from "../../../../src/stores/effect/groups/group-row.ts";
+import { removeOwned } from "../../../../src/stores/removal.ts";
 import { awaitEvents } from "../../../../src/stores/effect/await/await-events.ts";
 import { inAwaitScene, storedAwaits } from "./fixture.ts";
 import type { AwaitScene, InScene } from "./fixture.ts";
@@ -271,7 +273,7 @@ function deletionTests(scene: InScene): void {
       const slices: number[] = [];
       for (let removed = 2; removed === 2;) {
         removed = await database.write("forget", () =>
-          forgetAwaitsOf(first.session, 2),
+          removeOwned([...groupsOwned, ...awaitsOwned], first.session, 2),
         );
         slices.push(removed);
       }

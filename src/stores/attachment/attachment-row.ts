@@ -2,6 +2,7 @@ import { integersOf, textsOf } from "../../sql/dialect.ts";
 import { row, rows, run } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
+import type { OwnedRows } from "../removal.ts";
 import { forgetAttachments } from "./forget.ts";
 
 /** Those of some attachments of which no store has a complete copy. */
@@ -13,12 +14,16 @@ export function* withoutBytes(ids: readonly string[]): Tx<readonly string[]> {
   return ids.filter((id) => !stored.has(id));
 }
 
+/** What goes with a session: its attachments. */
+export const attachmentsOwned: readonly OwnedRows[] = [
+  { table: "holdfast_attachment", remove: removeWithBytes },
+];
+
 /**
- * As `forgetAttachments`, and takes along the bytes that are in the database.
- * Those in files go when somebody who knows the folder removes what was
- * forgotten.
+ * Takes along the bytes that are in the database. Those in files go when
+ * somebody who knows the folder removes what was forgotten.
  */
-export function* forgetWithBytes(session: number, rowsMax: number): Tx<number> {
+function* removeWithBytes(session: number, rowsMax: number): Tx<number> {
   const found = yield* rows<{ readonly id: string }>(sql`
     SELECT id FROM holdfast_attachment WHERE session = ${session} ORDER BY id LIMIT ${rowsMax}`);
   if (found.length === 0) return 0;
