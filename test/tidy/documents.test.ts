@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import {
+  brokenMap,
   conformanceIds,
   errorDocumentation,
   readmeSnippets,
@@ -9,7 +10,7 @@ import { treeOf } from "./tree.ts";
 test("codes and sections that do not match are reported", () => {
   const tree = treeOf({
     "src/model/errors.ts":
-      'const retryability = {\n  GOOD: "final",\n  SILENT: "retryable",\n  TWICE: "final",\n};',
+      "const retryability = {\n  GOOD: refused,\n  SILENT: passing,\n  TWICE: refused,\n};",
     "docs/errors.md": [
       "# Errors\n\n## How to read this page\n\nBy code.\n",
       "## GOOD\n\n**Cause.** The caller did this.\n\n**Remedy.** Do that instead, please.\n",
@@ -55,4 +56,16 @@ test("missing documents are reported", () => {
   expect(errorDocumentation(nothing)).toHaveLength(1);
   expect(conformanceIds(nothing)).toHaveLength(1);
   expect(readmeSnippets(nothing)).toHaveLength(1);
+});
+
+test("a file that the map names and that is gone is reported", () => {
+  const tree = treeOf({
+    "ARCHITECTURE.md":
+      "See `stores/list.ts`, `flusher.ts`, `gone.ts` and `test/conformance/<aggregate>/`.",
+    "src/stores/list.ts": "",
+    "src/backends/sqlite/flusher.ts": "",
+  });
+  expect(brokenMap(tree)).toEqual([
+    "ARCHITECTURE.md names gone.ts, which is not there: name the file that has it now.",
+  ]);
 });

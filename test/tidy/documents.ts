@@ -16,7 +16,7 @@ export function errorDocumentation(tree: Tree): readonly string[] {
   const codes = new Set(
     [
       ...(tree.get(errorSource) ?? "").matchAll(
-        /^ {2}([A-Z][A-Z0-9_]*): "(?:final|retryable)"/gm,
+        /^ {2}([A-Z][A-Z0-9_]*): (?:refused|failed|passing),/gm,
       ),
     ].map((match) => match[1] ?? ""),
   );
@@ -111,5 +111,21 @@ export function readmeSnippets(tree: Tree): readonly string[] {
     .map(
       (snippet) =>
         `README.md: the block that begins "${snippet.split("\n")[0]}" is in no file of examples/: quote a running example word for word.`,
+    );
+}
+
+const mapPage = "ARCHITECTURE.md";
+
+/** A map that names a file which is gone leads astray: files in backquotes are found by the end of their path. */
+export function brokenMap(tree: Tree): readonly string[] {
+  const named = (tree.get(mapPage) ?? "").matchAll(
+    /`([a-z0-9.-]+(?:\/[a-z0-9.-]+)*\.(?:ts|js))`/g,
+  );
+  const files = [...tree.keys()];
+  return [...new Set([...named].map((match) => match[1] ?? ""))]
+    .filter((name) => !files.some((file) => `/${file}`.endsWith(`/${name}`)))
+    .map(
+      (name) =>
+        `${mapPage} names ${name}, which is not there: name the file that has it now.`,
     );
 }
