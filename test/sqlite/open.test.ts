@@ -1,9 +1,12 @@
 import { once } from "node:events";
 import {
   chmodSync,
+  copyFileSync,
   existsSync,
   mkdirSync,
+  readFileSync,
   statSync,
+  truncateSync,
   writeFileSync,
 } from "node:fs";
 import { describe, expect, test } from "vitest";
@@ -49,6 +52,38 @@ describe("opening a file", () => {
       expect(folder.shell(["SELECT number FROM holdfast_migration"])).toEqual(
         migrationNumbers,
       );
+    }));
+
+  test("rolls back what a power cut left of the switch to a log, whatever of the log there is", () =>
+    withFolder(async (folder) => {
+      folder.shell(["CREATE TABLE app_user (name TEXT)"], "old.db");
+      folder.shell(["INSERT INTO app_user VALUES ('ada')"], "old.db");
+      const half = loadDriver(driverName).open(folder.file("old.db"), {
+        readOnly: false,
+      });
+      // A transaction larger than its cache writes to the file before it commits.
+      half.exec("PRAGMA cache_size = 1");
+      half.exec("BEGIN; UPDATE app_user SET name = 'bob'");
+      half.exec(
+        `INSERT INTO app_user VALUES ${Array.from({ length: 100 }, () => `('${"x".repeat(1_000)}')`).join()}`,
+      );
+      for (const part of ["", "-journal"])
+        copyFileSync(
+          folder.file(`old.db${part}`),
+          folder.file(`app.db${part}`),
+        );
+      half.exec("ROLLBACK");
+      half.close();
+      await folder.open({}, {}, "logged.db").then(async (logged) => {
+        await logged.write("table", createNoteTable);
+        copyFileSync(folder.file("logged.db-wal"), folder.file("app.db-wal"));
+      });
+      truncateSync(folder.file("app.db-wal"), 32);
+      expect(readFileSync(folder.file()).includes("bob")).toBe(true);
+      await (await folder.open()).close();
+      expect(folder.shell(["SELECT name FROM app_user"])).toEqual([
+        { name: "ada" },
+      ]);
     }));
 
   test("refuses a directory", () =>

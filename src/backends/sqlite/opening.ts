@@ -119,7 +119,11 @@ export class Opening {
     // A writer that closes last copies the log into the file and deletes it; a
     // reader cannot. It is opened first and undone last, so that an open that
     // fails leaves both as they are: of a damaged file the log may be all there is.
-    const early = logBytes(real) > 0 ? await connectReader() : undefined;
+    // Beside a journal the switch to a log was cut short: the log is empty, and
+    // the file cannot be read before a writer has rolled the journal back.
+    const isSwitched = sizeOf(`${real}-journal`) === 0;
+    const early =
+      isSwitched && logBytes(real) > 0 ? await connectReader() : undefined;
     const thread = new LogThread(this.#driver, real, checkpointBusyMs);
     this.#undo.push(() => thread.close());
     const writer = readOnly ? undefined : await this.#writer(real, thread);
@@ -378,5 +382,9 @@ export class Opening {
 }
 
 function logBytes(real: string): number {
-  return statSync(`${real}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+  return sizeOf(`${real}-wal`);
+}
+
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
