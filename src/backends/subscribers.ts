@@ -3,7 +3,7 @@ import type { OwnerId } from "../model/prefixed-id.ts";
 import type { Change } from "../sql/operation.ts";
 import type { ChangeHint } from "../sql/database.ts";
 
-/** The listeners of one database. Whoever calls `tell` has made the change durable. */
+/** The listeners of one database. The caller of `tell` has made the change durable. */
 export class Subscribers {
   readonly #listeners = new Set<(hint: ChangeHint) => void>();
 
@@ -39,7 +39,7 @@ export class Subscribers {
     this.#deliver({ kind: "death", owner });
   }
 
-  /** Without it, whoever sleeps until something changes would sleep for ever. */
+  /** Without it, a wait for a change would last for ever. */
   tellClosing(): void {
     this.#deliver({ kind: "closing" });
   }

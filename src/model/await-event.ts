@@ -2,7 +2,7 @@
 export type AwaitEnd =
   "resolved" | "failed" | "timedOut" | "cancelled" | "revoked";
 
-/** What came of an await-event, for whoever waits for it. */
+/** The outcome of an await-event, for those who wait for it. */
 export type AwaitOutcome<Value, Failure> =
   | { readonly kind: "resolved"; readonly value: Value }
   | { readonly kind: "failed"; readonly error: Failure }

@@ -36,7 +36,7 @@ export interface SignedEvent {
 }
 
 /**
- * What whoever may answer an await-event is given: its id, and a signature
+ * What is given to those who may answer an await-event: its id, and a signature
  * that nobody without the secret can make. As long as the event is there it
  * has the same token, so it can be handed out again after a crash.
  */

@@ -63,7 +63,7 @@ export function effectUnfinished(names: EffectNames): HoldfastError {
   return new HoldfastError(
     "EFFECT_UNFINISHED",
     `The ${effectTitle(names)} was begun and is not settled, and strict replay runs nothing. ` +
-      "Wait for the one who is at it, or execute it outside of strict replay.",
+      "Wait for the worker that runs it, or execute it outside of strict replay.",
     { ...names },
   );
 }
@@ -82,7 +82,7 @@ export function effectLeaseLost(
 ): HoldfastError {
   return new HoldfastError(
     "EFFECT_LEASE_LOST",
-    `The ${effectTitle(names)} ${whatHappened[reason]}, so what it came to here was not recorded. ` +
+    `The ${effectTitle(names)} ${whatHappened[reason]}, so its outcome here was not recorded. ` +
       "Call it again: that returns what is recorded, or runs it anew. If this recurs, ask for a longer ttl.",
     { ...names, reason },
     options,

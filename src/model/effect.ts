@@ -33,7 +33,7 @@ export interface EffectOutcome {
 interface Recorded {
   /** Of the envelope. */
   readonly hash: string;
-  /** Not to be run, or replayed, before; fixed by whoever asked first. */
+  /** Not to be run, or replayed, before; fixed by the first call. */
   readonly dueAt: number | null;
 }
 
@@ -43,7 +43,7 @@ export type EffectState =
       readonly kind: "inProgress";
       /** The last one that was given out; 0 when none ever was. */
       readonly fence: number;
-      /** Nobody is at it: it waits for its due time, or was given back. */
+      /** Nobody runs it: it waits for its due time, or was released. */
       readonly claim: HeldEffect | null;
     })
   | (Recorded & {

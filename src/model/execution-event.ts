@@ -78,7 +78,7 @@ export type ControlEvent<V = Encoded> =
   | {
       readonly kind: "cancellationRequested";
       readonly reason: string | null;
-      /** Whoever ends it gives the result that goes with the cause: cancelled, or timed out. */
+      /** The worker that ends it gives the result that goes with the cause: cancelled, or timed out. */
       readonly cause: CancellationCause;
     }
   | {

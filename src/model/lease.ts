@@ -91,7 +91,7 @@ export function isLive(
 }
 
 /**
- * Whether a lease is over by `now` and nothing stored says so yet: whoever
+ * Whether a lease is over by `now` and nothing stored says so yet: a caller that
  * learns of it records it, so that a clock that is set back does not show it
  * as held again.
  */
@@ -235,7 +235,7 @@ export function processLeaseLost(id: string, reason: LeaseLoss): HoldfastError {
   return new HoldfastError(
     "PROCESS_LEASE_LOST",
     `Process "${id}": ${whatHappened[reason]}, so nothing was changed. ` +
-      "Stop this work; whoever has the lease now goes on with it.",
+      "Stop this work; the holder of the lease goes on with it.",
     { id, reason },
   );
 }

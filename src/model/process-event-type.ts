@@ -11,7 +11,7 @@ import type { PathStep } from "./value-path.ts";
 /** A kind of event that a process may have, and what one of them brings about. */
 export interface ProcessEventType {
   readonly name: string;
-  /** What payloads must look like; anything unless told. */
+  /** What payloads must look like; defaults to anything. */
   readonly schema?: PayloadSchema;
   readonly terminal?: TerminalSpec;
   readonly wake?: WakeSpec;
@@ -134,7 +134,7 @@ export function checkedEventTypes(given: unknown): readonly ProcessEventType[] {
       pathText(root),
       "holds something that JSON cannot, or too much.",
     );
-  // A copy, so that whoever declared them may change what it gave.
+  // A copy, so that the caller may change what it gave.
   return JSON.parse(JSON.stringify(types)) as ProcessEventType[];
 }
 

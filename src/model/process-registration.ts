@@ -19,7 +19,7 @@ const registrationParts = [
 
 export type RegistrationPart = (typeof registrationParts)[number];
 
-/** A session as whoever registered the process named it. */
+/** A session as the caller that registered the process named it. */
 export interface NamedScope {
   readonly session: string;
   readonly generation: number | null;

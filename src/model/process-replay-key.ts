@@ -17,7 +17,7 @@ export const registryKeys = {
 
 /**
  * True for a key of the registry under which it would not record this event:
- * whoever took it would stand in the way of what belongs there.
+ * a caller that took it would stand in the way of what belongs there.
  */
 export function isForeignKey(
   replayKey: string,

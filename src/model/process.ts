@@ -12,7 +12,7 @@ export interface SessionScope {
   readonly frame: string | null;
 }
 
-/** Where a process comes from. The generation is there if whoever registered it said it. */
+/** Where a process comes from. The generation is there if the caller that registered it said it. */
 export interface ProcessOrigin {
   readonly session: SessionId;
   readonly generation: number | null;

@@ -23,7 +23,7 @@ export interface QueuePolicy {
 /** One thing to work on. Kinds are the host's own names. */
 export interface QueueItemDraft<P = unknown> {
   readonly kind: string;
-  /** `turn` unless told. */
+  /** Defaults to `turn`. */
   readonly class?: WorkClass;
   readonly payload: P;
 }

@@ -10,7 +10,7 @@ export interface RetryPolicy {
   readonly backoffMaxMs: number;
 }
 
-/** What activities get unless told otherwise. */
+/** The default of activities. */
 const defaultRetryPolicy: RetryPolicy = {
   maxRetries: 5,
   backoffMs: 100,

@@ -21,12 +21,12 @@ export type CadenceDraft =
   | {
       /** Five fields (minute, hour, day, month, weekday), or six with seconds first. */
       readonly cron: string;
-      /** Whose clocks the expression means, such as "Europe/Berlin": UTC unless told. */
+      /** Whose clocks the expression means, such as "Europe/Berlin"; defaults to UTC. */
       readonly timeZone?: string;
     }
   | {
       readonly every: Duration;
-      /** The first instant, in milliseconds since 1970; `every` from now unless told. */
+      /** The first instant, in milliseconds since 1970; defaults to `every` from now. */
       readonly from?: number;
     };
 
@@ -34,7 +34,7 @@ export type CadenceDraft =
 export interface Instants {
   /** The first one after an instant; undefined when there is none. */
   readonly next: (after: number) => number | undefined;
-  /** The last ones after an instant, up to another and with it, at most so many, ascending. */
+  /** The last ones after an instant, up to another and with it, up to a limit, ascending. */
   readonly latest: (
     after: number,
     until: number,

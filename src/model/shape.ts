@@ -86,7 +86,7 @@ export function givenFlag(
   throw givenInvalid(place, "true or false", given);
 }
 
-/** For whoever does not give it to a database, which looks itself. @throws HoldfastError `OPTION_INVALID` */
+/** For signals that are not given to a database, which checks them itself. @throws HoldfastError `OPTION_INVALID` */
 export function givenSignal(given: AbortSignal | undefined): void {
   if (given !== undefined && typeof given?.addEventListener !== "function")
     throw givenInvalid("signal", "an AbortSignal", given);

@@ -9,7 +9,7 @@ const madeAt = new WeakMap<HoldfastError, StackText>();
 /**
  * Rejects with the error, whose stack by then ends with the lines of those who
  * await this promise. Errors of calls are made where transactions are driven,
- * far from whoever called, and remembering every call's line would cost each
+ * far from the caller, and remembering every call's line would cost each
  * call what only those that fail need.
  *
  * To be returned, or given to the `resolve` of the promise that a caller has.

@@ -111,7 +111,7 @@ export function decideSubscribe(
   if (known.isDeleted) return { kind: "create", revision: known.revision + 1 };
   const part = firstDifference(known.parts, given);
   if (part !== undefined) return { kind: "conflict", part };
-  // Whoever says so expects it; and who asks again may have been overtaken by somebody who changed it.
+  // A caller that says so expects it; one that asks again may have been overtaken by another that changed it.
   return isEnabled === undefined || isEnabled === known.isEnabled
     ? { kind: "existing" }
     : { kind: "conflict", part: "isEnabled" };
@@ -175,7 +175,7 @@ export interface Registrant {
 export const processPrefix = "trigger:";
 
 /**
- * The process that an occurrence starts for a subscription: the same whoever
+ * The process that an occurrence starts for a subscription: the same whichever process
  * computes it, also when the occurrence was removed since. One that says
  * something else under the same key is another.
  */

@@ -278,8 +278,8 @@ export interface Database {
   stats(): Stats;
 
   /**
-   * Takes no new calls, finishes those queued (10 s unless told), and lets go
-   * of the database. Whatever still waits ends with `DATABASE_CLOSED`. A
+   * Takes no new calls, finishes those queued for up to `timeout` (defaults to 10 s), and
+   * releases the database. Whatever still waits ends with `DATABASE_CLOSED`. A
    * process that forgets to close ends by itself once nothing is pending.
    */
   close(options?: { readonly timeout?: Duration }): Promise<void>;

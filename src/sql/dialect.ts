@@ -15,7 +15,7 @@ export type Dialect = "sqlite" | "postgres";
  * foreign-key insert does not wait.
  *
  * Under `readCommitted` it is what keeps a read and the write after it
- * together; in a serializable call it saves re-runs. Whoever locks several
+ * together; in a serializable call it saves re-runs. A body that locks several
  * rows does so in one order everywhere, by ascending id for example, so that
  * no two wait for each other.
  *

@@ -113,7 +113,7 @@ function checked(statement: Statement): Statement {
 
 /**
  * The verdict "roll back, and still answer": `return yield* rollbackWith(v)`.
- * From here on the call can only end by rolling back, whoever composed it; the
+ * From here on the call can only end by rolling back, wherever it is composed; the
  * value it returns reaches the caller, and a further statement is an error.
  */
 export function rollbackWith<T>(value: T): Tx<T> {
@@ -136,7 +136,7 @@ export function* announce(topic: string, key: string): Tx<void> {
 }
 
 /**
- * Has something done after the call has ended, whoever composed it: whom to
+ * Has something done after the call has ended, wherever it is composed: whom to
  * tell once it is durable, what to write in a transaction of its own when it
  * was refused. Forgotten when the body is run again, and when the outcome is
  * unknown. What fails there fails silently: the call has its answer already.
@@ -169,7 +169,7 @@ export interface OperationForms<I, O> extends IsolationMarks {
   ) => Tx<readonly (Done<O> | undefined)[]>;
   /**
    * False for inputs that `many` would leave to `one` whatever the database
-   * holds; they go there at once, without a transaction in vain. Unless it is
+   * holds; they go there at once, without a transaction for nothing. Unless it is
    * given, `many` is asked about all.
    */
   readonly manyTakes?: (input: I) => boolean;
@@ -199,7 +199,7 @@ export interface Operation<I, O> extends OperationForms<I, O> {
  *   },
  * });
  * @example
- * // Many callers change the same row: whoever locks it first need not be run again.
+ * // Many callers change the same row: a body that locks it first is not run again.
  * const take = operation("take", {
  *   key: (input: { item: string }) => input.item,
  *   isolation: "readCommitted",

@@ -9,7 +9,7 @@ import { optionInvalid, wholeNumber } from "../option-checks.ts";
 import { checkFolder, folderId } from "./folder-id.ts";
 
 export interface AttachmentFilesOptions {
-  /** Larger attachments are refused: 256 MiB unless told. */
+  /** Larger attachments are refused; defaults to 256 MiB. */
   readonly bytesMax?: number;
 }
 

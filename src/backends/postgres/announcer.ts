@@ -33,7 +33,7 @@ export class Announcer {
   /** Told the transaction that carried notifications: it is one too. */
   readonly #onAnnounced: (tx: number) => void;
   #pending: Told[] = [];
-  /** Attempts in vain since the last that was not. */
+  /** Failed attempts since the last that succeeded. */
   #failures = 0;
   #working: Promise<void> | undefined;
   readonly #closing = new AbortController();

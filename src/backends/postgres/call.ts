@@ -30,7 +30,7 @@ export class Call {
   taken = false;
   /** The caller gave up before that. */
   withdrawn = false;
-  /** Transactions that ran it in vain, and since when (monotonic clock). */
+  /** Transactions that ran it without success, and since when (monotonic clock). */
   attempts = 0;
   /** Those of them that waited too long for a lock. */
   lockReruns = 0;

@@ -372,7 +372,7 @@ function isOfUser({ access, body }: Call): boolean {
   );
 }
 
-/** A lock that was waited for in vain, or a deadlock. */
+/** A lock that was waited for without success, or a deadlock. */
 function isOfLocks({ code, details }: HoldfastError): boolean {
   return code === "DATABASE_BUSY" || details["sqlstate"] === "40P01";
 }

@@ -14,22 +14,22 @@ import {
 export interface PostgresOptions {
   /** Where our tables live; made if missing. Defaults to `holdfast`. Your own statements keep the search path of the URL or of your user: a table that you create without naming a schema lands where it would without us, in `public` as a rule. */
   readonly schema?: string;
-  /** Connections for calls, 10 unless told; one more carries hints and the time. */
+  /** Connections for calls, defaults to 10; one more carries hints and the time. */
   readonly poolSize?: number;
-  /** `full` (unless told) acknowledges after the server's flush, `normal` before it (`synchronous_commit = off`). */
+  /** `full` (the default) acknowledges after the server's flush, `normal` before it (`synchronous_commit = off`). */
   readonly durability?: "full" | "normal";
   /** The server's time unless given. */
   readonly clock?: Clock;
-  /** Calls that may wait, 100,000 unless told; one more is refused with `QUEUE_FULL`. */
+  /** Calls that may wait, defaults to 100,000; one more is refused with `QUEUE_FULL`. */
   readonly queueCallsMax?: number;
-  /** How often, while somebody listens, to look for changes that no notification told; 1 s unless told. */
+  /** How often, while somebody listens, to look for changes that no notification told; defaults to 1 s. */
   readonly pollInterval?: Duration;
-  /** Set forms that may run at once, 3 unless told. */
+  /** Set forms that may run at once, defaults to 3. */
   readonly setFormLanes?: number;
   /** False for a pooler that hands out connections per transaction: no prepared statements and no session settings. */
   readonly prepare?: boolean;
   /**
-   * `batched` (unless told) notifies other processes right after commits, many
+   * `batched` (the default) notifies other processes right after commits, many
    * changes at a time. `transactional` notifies inside each transaction: the
    * hints of all processes come in commit order, and commits queue up behind
    * one another for it.

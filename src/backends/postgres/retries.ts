@@ -6,7 +6,7 @@ import { isRacedOften } from "./failures.ts";
 
 /** As long as SQLite waits for other processes. */
 const budgetMs = 15_000;
-/** Whoever was in the way has long committed; more would only keep the caller waiting. */
+/** What was in the way has long committed; more would only keep the caller waiting. */
 const conflictPauseMsMax = 64;
 /** A user's transaction has given up after a short wait, and its locks with it. */
 const userLockPauseMsMax = 200;

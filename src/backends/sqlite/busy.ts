@@ -3,7 +3,7 @@ import { systemEntropy } from "../../host/entropy.ts";
 import { isBusy } from "./failures.ts";
 
 const firstRetryMs = 1;
-/** With peers a turn comes by a message; trying in vain costs those who work their time. */
+/** With peers a turn comes by a message; trying without success costs those who work their time. */
 const firstRetryOfPeersMs = 5;
 const longestRetryMs = 50;
 

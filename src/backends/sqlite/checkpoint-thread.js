@@ -97,7 +97,7 @@ function checkpoint(connection, mode) {
 }
 
 /**
- * After a restart the first commit syncs the log's new header, whoever makes
+ * After a restart the first commit syncs the log's new header, whichever process makes
  * it. Made here, that sync stays off the event loop.
  */
 function touch(connection) {

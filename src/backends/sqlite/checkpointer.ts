@@ -98,7 +98,7 @@ export class Checkpointer {
   /**
    * Before this process acknowledges anything, makes sure that no
    * acknowledgement will rest on frames that another process failed to flush:
-   * empties the log, or, where a reader does not let go of it, writes it anew.
+   * empties the log, or, where a reader holds it, writes it anew.
    * @returns false when others' locks did not allow it within the budget.
    */
   async makeLogSound(budgetMs: number): Promise<boolean> {

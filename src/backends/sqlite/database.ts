@@ -299,7 +299,7 @@ export class OpenSqliteDatabase implements SqliteDatabase {
     await flusher.close();
     await checkpointer?.close();
     letGo();
-    // The event loop frees what was closed. Whoever opens and closes in a loop
+    // The event loop frees what was closed. A program that opens and closes in a loop
     // would otherwise never let it turn, and keep 0.8 MB for each.
     await this.pause();
   }

@@ -32,7 +32,7 @@ export interface FlushWitness<Moment> {
 }
 
 export interface FlushTuning {
-  /** Where flushes run: on the thread, here, or (unless told) by measurement. */
+  /** Where flushes run: on the thread, here, or (the default) by measurement. */
   readonly place?: "thread" | "inline";
   readonly faults?: FlushFaults;
 }
@@ -66,7 +66,7 @@ export class LogFlusher implements Flusher {
   readonly #requests: Int32Array<SharedArrayBuffer> = new Int32Array(
     new SharedArrayBuffer(4),
   );
-  /** Started by the first flush that is not in line: whoever only reads needs none. */
+  /** Started by the first flush that is not in line: a program that only reads needs none. */
   #worker: Worker | undefined;
   readonly #meters: Meters;
   readonly #witness: FlushWitness<unknown>;

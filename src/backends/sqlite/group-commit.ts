@@ -319,7 +319,7 @@ export class GroupCommit {
       }
     }
     if (changes.length > 0) this.#options.onDurable(changes);
-    // Told apart, or whoever shares a batch with it would hide it.
+    // Told apart, or a call that shares a batch with it would hide it.
     if (hasUnnamed) this.#options.onDurable([]);
   }
 

@@ -2,7 +2,7 @@
 import { createRequire } from "node:module";
 
 /**
- * Loads the driver that whoever started us has found: its path is whole, or it
+ * Loads the driver that the starting process has found: its path is whole, or it
  * is built into Node, so it does not matter from where we ask. We are a text
  * and have no place of our own.
  */

@@ -14,7 +14,7 @@ export interface LockFile {
 /**
  * Holds the lock of a name that one process may work on at a time, or answers
  * undefined when another one does. The file is its owner's alone, and
- * another's lock is not waited for, unless told.
+ * another's lock is not waited for by default.
  */
 export function holdLockFile(
   path: string,

@@ -6,7 +6,7 @@ const attemptsMax = 20;
 
 /**
  * An empty SQLite file, locked exclusively: the kernel frees it with its
- * owner, however that ends, where a name or a process id would lie. Whoever
+ * owner, however that ends, where a name or a process id would lie. A process that
  * holds the lock removes the file; a lock on a file that was removed
  * meanwhile protects nothing, so the path is looked at again.
  */

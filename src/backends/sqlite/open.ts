@@ -111,7 +111,7 @@ function openFailure(error: unknown, path: string, readOnly: boolean): unknown {
 
 /**
  * Reading a file in write-ahead mode writes to its -shm. SQLite could be told
- * that the file never changes, but then it would not see whoever changes it.
+ * that the file never changes, but then it would not see changes.
  */
 function readOnlyRemedy(path: string): string {
   try {

@@ -29,13 +29,13 @@ export interface SqliteLimits {
 export interface SqliteOptions {
   /** Unless told: better-sqlite3 when it is installed, else node:sqlite. */
   readonly driver?: DriverName;
-  /** `full` (unless told) acknowledges after the flush, `normal` at COMMIT. */
+  /** `full` (the default) acknowledges after the flush, `normal` at COMMIT. */
   readonly durability?: "full" | "normal";
   readonly readOnly?: boolean;
   readonly clock?: Clock;
-  /** How long locks of other processes are waited for; 15 s unless told. */
+  /** How long locks of other processes are waited for; defaults to 15 s. */
   readonly busyTimeout?: Duration;
-  /** Calls that may wait, 100,000 unless told; one more is refused with `QUEUE_FULL`. */
+  /** Calls that may wait, defaults to 100,000; one more is refused with `QUEUE_FULL`. */
   readonly queueCallsMax?: number;
   readonly limits?: Partial<SqliteLimits>;
   /** Unless given, `process.emitWarning`. */

@@ -175,7 +175,7 @@ export async function importSession(
   if (options.id !== undefined) parseSessionId(options.id);
   const file = await openSqlite(path, { ...options.sqlite, readOnly: true });
   try {
-    // As they are stored: whoever imports need not be able to read them.
+    // As they are stored: the process that imports need not be able to read them.
     const [only, another] = await file.read(listSessions, {
       parent: undefined,
       before: undefined,

@@ -25,7 +25,7 @@ import type { SqliteDatabase } from "./sqlite-database.ts";
 export interface SessionFilesOptions {
   /** How each file is opened. */
   readonly sqlite?: SqliteOptions;
-  /** What its store takes from its surroundings. */
+  /** The options of its store. */
   readonly environment?: SessionEnvironment;
 }
 
@@ -49,7 +49,7 @@ export interface SessionFiles {
   /**
    * Deletes a session with its file; false when there was none. The session is
    * marked as deleted before the file goes, so a handle that is open elsewhere
-   * is fenced too: nothing it does is acknowledged any more. Whoever opens or
+   * is fenced too: nothing it does is acknowledged any more. A process that opens or
    * creates it meanwhile waits, and then finds no file.
    * @throws HoldfastError `DATABASE_BUSY`, as `create` and `open`, when another process does not get done with the file
    */

@@ -108,7 +108,7 @@ async function execute(
 ): Promise<readonly object[]> {
   const { value, failure } = await thread.ask({ mode: "EXECUTE", statements });
   if (failure === undefined) return value as readonly object[];
-  // Busy is for whoever tries again.
+  // Busy is for the caller, who tries again.
   const error = threadError(failure);
   throw isBusy(error)
     ? error

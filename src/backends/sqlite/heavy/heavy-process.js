@@ -72,7 +72,7 @@ function isDamage(error) {
  */
 async function backup(source) {
   const { target, temporary, lockPath } = source;
-  // Waits a moment for whoever only looks whether the lock is free.
+  // Waits a moment for a process that only looks whether the lock is free.
   const lock = holdLockFile(lockPath, (path) => openWith(source, path, false), {
     waitMs: 100,
   });

@@ -26,7 +26,7 @@ export interface CheckOptions extends HeavyOptions {
 
 export interface RowsOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Rows of a page, 1,000 unless told. It ends earlier at 1 MiB or `maxSnapshotMs`. */
+  /** Rows of a page, defaults to 1,000. It ends earlier at 1 MiB or `maxSnapshotMs`. */
   readonly pageRows?: number;
   /** Begins behind this row: the `last` of a page read earlier. */
   readonly after?: RowKey;
@@ -36,7 +36,7 @@ export interface HeavyReadsParts {
   readonly driver: Driver;
   /** The real path of the file. */
   readonly path: string;
-  /** How old the snapshot of a page may become; 15 ms unless told. */
+  /** How old the snapshot of a page may become; defaults to 15 ms. */
   readonly maxSnapshotMs?: number;
   /** For tests: whether SQLite may be asked for exact sizes. */
   readonly dbstat?: boolean;

@@ -119,7 +119,7 @@ export class ForeignCommits {
     return true;
   }
 
-  /** Gives whoever committed the time to ring before everybody is told "something". */
+  /** Gives the process that committed the time to ring before everybody is told "something". */
   #judge(foundByPoll: boolean): void {
     if (this.#judging) return;
     this.#judging = true;
@@ -134,7 +134,7 @@ export class ForeignCommits {
 
   /**
    * A ring may have explained this commit or only one beside it. While rings
-   * come, whoever does not ring is heard of within a second.
+   * come, a process that does not ring is heard of within a second.
    */
   #sweepLater(): void {
     if (this.#sweeping) return;

@@ -125,7 +125,7 @@ export class Neighbourhood {
   /**
    * The thread has made this process known as an owner. Peers are told right
    * away, or they would take it for a commit of somebody who does not ring:
-   * whoever reads it waits for a flush as ever.
+   * a read of it waits for a flush as ever.
    */
   registered(): void {
     this.explained();

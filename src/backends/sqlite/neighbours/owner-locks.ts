@@ -23,7 +23,7 @@ import type { Liveness } from "../../../sql/database.ts";
  * Proof of life and death by locks that the kernel gives back with the
  * process: each owner holds a tiny SQLite file exclusively. A process id
  * proves nothing: a zombie still has one, and another pid namespace shows
- * none. The files lie beside the database, so that whoever can lock the
+ * none. The files lie beside the database, so that a process that can lock the
  * database can judge its owners.
  */
 export class OwnerLocks {
@@ -91,7 +91,7 @@ export class OwnerLocks {
     try {
       rmSync(this.#file(owner), { force: true });
     } catch {
-      // Without the right to it, whoever has it will.
+      // Without the right to it, a process that has it will.
     }
   }
 
@@ -115,7 +115,7 @@ export class OwnerLocks {
     share(this.#folder, database, mode | ((mode & 0o444) >> 2) | 0o700);
     // Locked under another name first: a file by its own name that is not
     // locked would be taken for that of a dead owner. A new one each time:
-    // whoever took the last one for abandoned may hold its lock for a while.
+    // a process that took the last one for abandoned may hold its lock for a while.
     const unborn = join(
       this.#folder,
       `${owner}-${attempt}${suffix}${unbornSuffix}`,
@@ -139,7 +139,7 @@ export class OwnerLocks {
     for (const name of namesIn(this.#folder))
       if (name.endsWith(suffix + unbornSuffix))
         try {
-          // Whoever is about to lock it finds it gone, and begins again.
+          // A process about to lock it finds it gone, and begins again.
           holdLockFile(join(this.#folder, name), this.#open)?.release();
         } catch {
           // Left for the next one to try.
@@ -167,7 +167,7 @@ function inode(file: string): bigint | undefined {
 }
 
 /**
- * Whoever may write the database may write here, whatever this process's
+ * A process that may write the database may write here, whatever this process's
  * umask and main group are, as SQLite does it for its own files.
  */
 function share(path: string, database: Stats, mode: number): void {

@@ -11,7 +11,7 @@ export type PeerMessage =
   | { readonly changes: readonly (readonly [string, string])[] | null }
   /** The sender found the write lock taken, and wants to hear when it is free. */
   | { readonly waiting: true }
-  /** The sender has committed, so whoever waited may try. */
+  /** The sender has committed, so a process that waited may try. */
   | { readonly free: true }
   /** The sender is about to restart the log, and asks others not to start a batch. */
   | { readonly hold: boolean }

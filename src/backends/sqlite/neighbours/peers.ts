@@ -79,7 +79,7 @@ export class Peers {
     return [...new Set(names.filter((name) => name !== undefined))];
   }
 
-  /** Listens, then connects to those who already do: whoever looks last finds the other. */
+  /** Listens, then connects to those who already do: the process that looks last finds the other. */
   async start(): Promise<void> {
     for (let attempt = 1; ; attempt += 1) {
       try {
@@ -135,7 +135,7 @@ export class Peers {
 
   /**
    * Tells the one who waits longest that it is. Were all told, all but one
-   * would try in vain.
+   * would try without success.
    * @returns whether anybody waited.
    */
   free(): boolean {
@@ -255,7 +255,7 @@ export class Peers {
     socket.say({ hello: this.#owner, listening: this.#isListening });
   }
 
-  /** Whoever does not speak our language is hung up on. */
+  /** A process that does not speak our language is hung up on. */
   #heard(socket: PeerSocket, message: PeerMessage): void {
     try {
       this.#obey(socket, message);
