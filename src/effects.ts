@@ -29,13 +29,12 @@ export type {
   ListAwaitEventsOptions,
   RevokeAwaitEventsOptions,
 } from "./stores/effect/await/overview.ts";
-export type { EffectRetry, SeenEffectHolder } from "./stores/effect/checks.ts";
-export type { EffectClaim } from "./stores/effect/claim.ts";
 export type {
   ClaimedEffect,
   ClaimEffectOptions,
-  EffectClaims,
-} from "./stores/effect/claiming.ts";
+  EffectClaim,
+  SeenEffectHolder,
+} from "./stores/effect/claim.ts";
 export type {
   CommandedProcess,
   ListedProcess,
@@ -45,16 +44,20 @@ export type {
 } from "./stores/effect/commands/process-commands.ts";
 export { processEffects } from "./stores/effect/commands/process-effects.ts";
 export type { ProcessEffects } from "./stores/effect/commands/process-effects.ts";
-export type { EffectEnvironment } from "./stores/effect/context.ts";
+export type { EffectOptions } from "./stores/effect/context.ts";
 export type { EffectRef } from "./stores/effect/effect-row.ts";
 export { effects } from "./stores/effect/effects.ts";
 export type { Effects } from "./stores/effect/effects.ts";
 export type {
   EffectExecuteOptions,
-  EffectExecution,
   EffectReplayOptions,
-  EffectTransactOptions,
-} from "./stores/effect/executing.ts";
+  EffectRetry,
+} from "./stores/effect/execute.ts";
+export type {
+  FailEffectOptions,
+  RenewEffectOptions,
+} from "./stores/effect/finish.ts";
+export type { ForgetEffectsReport } from "./stores/effect/forget.ts";
 export type { GroupMemberDraft } from "./stores/effect/groups/checks.ts";
 export { effectGroups } from "./stores/effect/groups/effect-groups.ts";
 export type {
@@ -64,12 +67,18 @@ export type {
   GroupAllAnswer,
   GroupMemberOutcome,
 } from "./stores/effect/groups/effect-groups.ts";
-export type { EffectSummary } from "./stores/effect/read.ts";
 export type {
-  EffectReads,
+  EffectSummary,
   EffectView,
-  ForgetEffectsOptions,
-} from "./stores/effect/reading.ts";
-export type { EffectContext, EffectFunction } from "./stores/effect/running.ts";
+  GetEffectOptions,
+} from "./stores/effect/read.ts";
+export type {
+  RecordedEffect,
+  RecordEffectOptions,
+} from "./stores/effect/record.ts";
+export type { EffectCall, EffectFunction } from "./stores/effect/run.ts";
 export type { EffectScope, EffectScopeRef } from "./stores/effect/scope.ts";
-export type { EffectBody } from "./stores/effect/transact.ts";
+export type {
+  EffectBody,
+  EffectTransactOptions,
+} from "./stores/effect/transact.ts";

@@ -70,8 +70,8 @@ export function effectUnfinished(names: EffectNames): HoldfastError {
 
 const whatHappened: Readonly<Record<EffectLoss, string>> = {
   gone: "is not recorded any more",
-  released: "was given back",
-  overtaken: "was taken over by somebody else",
+  released: "was released",
+  overtaken: "was taken over by another worker",
   expired: "was held for longer than its lease",
 };
 
@@ -83,7 +83,7 @@ export function effectLeaseLost(
   return new HoldfastError(
     "EFFECT_LEASE_LOST",
     `The ${effectTitle(names)} ${whatHappened[reason]}, so its outcome here was not recorded. ` +
-      "Call it again: that returns what is recorded, or runs it anew. If this recurs, ask for a longer ttl.",
+      "Call it again: that returns what is recorded, or runs it anew. If this recurs, ask for a longer lease.",
     { ...names, reason },
     options,
   );

@@ -181,7 +181,7 @@ describe("who shows a claim", () => {
 });
 
 test("a new claim lasts as long as was asked for, to the last instant there is", () => {
-  const given = { process: null, token: "t", now: 100, ttlMs: 50 };
+  const given = { process: null, token: "t", now: 100, leaseMs: 50 };
   expect(newClaim({ fence: 1 }, given)).toEqual({
     process: null,
     fence: 1,
@@ -190,6 +190,6 @@ test("a new claim lasts as long as was asked for, to the last instant there is",
     renewedAt: 100,
     expiresAt: 150,
   });
-  const long = { ...given, ttlMs: Number.MAX_SAFE_INTEGER };
+  const long = { ...given, leaseMs: Number.MAX_SAFE_INTEGER };
   expect(newClaim({ fence: 1 }, long).expiresAt).toBe(8.64e15);
 });

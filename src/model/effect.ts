@@ -4,7 +4,7 @@ import type { ProvenDeath } from "./lease.ts";
 import type { OwnerId } from "./prefixed-id.ts";
 import { isSameToken } from "./token.ts";
 
-/** What anybody may know of the one who is at an effect: all but its token. */
+/** What anybody may know of the worker that holds an effect: all but its token. */
 export interface EffectHolder {
   /** The process whose death ends the claim; `null` lets only time end it. */
   readonly process: OwnerId | null;
@@ -21,7 +21,7 @@ export interface HeldEffect extends EffectHolder {
   readonly renewedAt: number;
 }
 
-/** What an effect came to: the value that was returned, or the error that was thrown. */
+/** The outcome of an effect: the value that was returned, or the error that was thrown. */
 export interface EffectOutcome {
   readonly status: "completed" | "failed";
   /** Of a failure only: another attempt may succeed. */
@@ -43,7 +43,7 @@ export type EffectState =
       readonly kind: "inProgress";
       /** The last one that was given out; 0 when none ever was. */
       readonly fence: number;
-      /** Nobody runs it: it waits for its due time, or was released. */
+      /** Null when it is not held: it waits for its due time, or was released. */
       readonly claim: HeldEffect | null;
     })
   | (Recorded & {
@@ -66,7 +66,7 @@ export interface EffectQuestion {
   readonly death?: ProvenDeath | undefined;
 }
 
-/** What happens to somebody who asks for an effect. */
+/** What a caller gets that asks for an effect. */
 export type EffectDecision =
   /** The first one: it runs the effect. */
   | {
@@ -74,7 +74,7 @@ export type EffectDecision =
       readonly fence: number;
       readonly dueAt: number | null;
     }
-  /** The one before gave up, ran out of time or died: it runs the effect again, and the due time stays. */
+  /** The holder before gave up, ran out of time or died: the caller runs the effect again, and the due time stays. */
   | {
       readonly kind: "takeover";
       readonly fence: number;
@@ -82,7 +82,7 @@ export type EffectDecision =
     }
   /** It has the claim already. */
   | { readonly kind: "reenter"; readonly claim: HeldEffect }
-  /** Nobody runs it before its due time. */
+  /** It is not run before its due time. */
   | { readonly kind: "notDue"; readonly dueAt: number }
   | { readonly kind: "busy"; readonly holder: EffectHolder }
   | { readonly kind: "replay"; readonly outcome: EffectOutcome }
@@ -94,8 +94,8 @@ export type EffectDecision =
   | { readonly kind: "unfinished" };
 
 /**
- * Decides whether somebody runs an effect, waits for it, or gets what is
- * recorded. Another envelope is a conflict whatever has become of the effect.
+ * Decides whether a caller runs an effect, waits for it, or gets what is
+ * recorded. Another envelope is a conflict whatever the state of the effect.
  */
 export function decideEffect(
   state: EffectState,
@@ -149,17 +149,17 @@ export function newClaim(
     readonly process: OwnerId | null;
     readonly token: string;
     readonly now: number;
-    readonly ttlMs: number;
+    readonly leaseMs: number;
   },
 ): HeldEffect {
-  const { process, token, now, ttlMs } = given;
+  const { process, token, now, leaseMs } = given;
   return {
     process,
     fence,
     token,
     claimedAt: now,
     renewedAt: now,
-    expiresAt: expiryAt(now, ttlMs),
+    expiresAt: expiryAt(now, leaseMs),
   };
 }
 
@@ -168,10 +168,10 @@ export function holderOfEffect(claim: HeldEffect): EffectHolder {
   return { process, fence, claimedAt, expiresAt };
 }
 
-/** Why a claim does not hold: the effect is gone, or the claim was given back, overtaken or has run out. */
+/** Why a claim does not hold: the effect is gone, or the claim was released, overtaken or has run out. */
 export type EffectLoss = "gone" | "released" | "overtaken" | "expired";
 
-/** Where somebody stands who shows a claim. */
+/** Where a caller stands that shows a claim. */
 export type ClaimStanding =
   | { readonly kind: "held"; readonly claim: HeldEffect }
   /** By this very claim: its holder asks again. */
@@ -182,7 +182,7 @@ export type ClaimStanding =
     }
   | { readonly kind: "lost"; readonly reason: EffectLoss };
 
-/** What a holder shows to prove that it is at an effect. */
+/** What a holder shows to prove that an effect is its own. */
 export interface EffectFence {
   readonly token: string;
   readonly fence: number;

@@ -23,6 +23,6 @@ for await (const key of createInterface({ input: process.stdin })) {
         end = () => resolve(`${key} by the child`);
       });
     },
-    { ttl: "1 hour" },
+    { lease: "1 hour" },
   );
 }

@@ -68,7 +68,7 @@ test("a result that comes while its claim is being renewed counts by the renewal
     const clock = manualClock(1_000);
     const store = effects(await place.open({ clock }));
     const scope = { kind: "operation", id: "o" };
-    const claimed = await store.claim(scope, "k", ask, { ttl: 1_000 });
+    const claimed = await store.claim(scope, "k", ask, { lease: 1_000 });
     if (claimed.kind !== "claimed") throw new Error("Nobody else is here.");
     const renewing = place.shell();
     await renewing.unsafe("BEGIN");

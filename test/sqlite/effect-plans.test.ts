@@ -3,12 +3,13 @@ import { rows } from "../../src/sql/operation.ts";
 import type { Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Statement } from "../../src/sql/statement.ts";
+import { effectContext } from "../../src/stores/effect/context.ts";
 import { effectsOwned } from "../../src/stores/effect/effect-row.ts";
 import { forgetEffects } from "../../src/stores/effect/forget.ts";
 import { removeOwned } from "../../src/stores/removal.ts";
 import {
   askEffect,
-  listEffects,
+  effectList,
   readEffect,
 } from "../../src/stores/effect/read.ts";
 import { withFolder } from "./place.ts";
@@ -22,7 +23,7 @@ const effect = {
   hash: "h",
   dueAt: null,
 };
-const after = { replayKey: "a", attempt: 1 };
+const after = ["a", 1] as const;
 
 /** The statements of a body that finds nothing. */
 function statementsOf(body: Tx<unknown>): readonly Statement[] {
@@ -39,11 +40,13 @@ function statementsOf(body: Tx<unknown>): readonly Statement[] {
 test("asking, reading, listing and forgetting go by the index of keys and sort nothing", () =>
   withFolder(async (folder) => {
     const database = await folder.open();
+    const context = effectContext(database, undefined);
+    const page = effectList.given(context, { kind: "turn", id: "t" }).input;
     const bodies: readonly (() => Tx<unknown>)[] = [
-      () => askEffect.one({ effect, now: 5, isStrict: false }),
-      () => readEffect.one(ref),
-      () => listEffects.one({ scope, after, limit: 9 }),
-      () => forgetEffects.one({ scope, rowsMax: 9 }),
+      () => askEffect(context).one({ effect, isStrict: false }),
+      () => readEffect(context).one(ref),
+      () => effectList.operation(context).one({ ...page, after }),
+      () => forgetEffects(context).one({ scope, rowsMax: 9 }),
       () => removeOwned(effectsOwned, 1, 9),
     ];
     for (const body of bodies)

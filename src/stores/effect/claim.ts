@@ -1,48 +1,83 @@
 import { instantOf } from "../../model/clock.ts";
-import type { Now } from "../../model/clock.ts";
-import { decideEffect, newClaim } from "../../model/effect.ts";
-import type {
-  EffectDecision,
-  EffectFence,
-  EffectHolder,
-  EffectOutcome,
-  EffectQuestion,
-  HeldEffect,
+import type { Duration } from "../../model/durations.ts";
+import { effectTitle } from "../../model/effect-errors.ts";
+import type { EffectEnvelope } from "../../model/effect-envelope.ts";
+import {
+  decideEffect,
+  newClaim,
+  type EffectDecision,
+  type EffectFence,
+  type EffectHolder,
+  type EffectQuestion,
+  type HeldEffect,
 } from "../../model/effect.ts";
 import type { Encoded } from "../../model/encoded.ts";
-import { effectTitle } from "../../model/effect-errors.ts";
 import { HoldfastError, unreachable } from "../../model/errors.ts";
 import type { ProvenDeath } from "../../model/lease.ts";
-import type { OwnerId } from "../../model/prefixed-id.ts";
+import { parseOwnerId, type OwnerId } from "../../model/prefixed-id.ts";
+import { checkedText } from "../../model/shape.ts";
+import { isRecord } from "../../model/spoken-kind.ts";
+import { newToken } from "../../model/token.ts";
+import type { WaitOptions } from "../../sql/database.ts";
 import { lockRow } from "../../sql/dialect.ts";
-import { row, run, plainOperation } from "../../sql/operation.ts";
-import type { Operation, Tx } from "../../sql/operation.ts";
-import { sql } from "../../sql/statement.ts";
 import {
-  aggregateOf,
+  row,
+  run,
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../sql/operation.ts";
+import { sql } from "../../sql/statement.ts";
+import { optionsAndWait, type Call } from "../method.ts";
+import {
+  conflictOf,
+  effectRequest,
+  leaseMsOf,
+  readFailure,
+  readValue,
+  type EffectContext,
+} from "./context.ts";
+import {
   corruptEffect,
   effectColumns,
   namesOf,
   stateOf,
   whichEffect,
+  type EffectRef,
+  type EffectRequest,
+  type EffectRow,
+  type SettledEffect,
 } from "./effect-row.ts";
-import type { EffectRef, EffectRow, WantedEffect } from "./effect-row.ts";
-import { keptScope } from "./scope.ts";
-import type { EffectScopeRef } from "./scope.ts";
+import {
+  aggregateOf,
+  keptScope,
+  type EffectScope,
+  type EffectScopeRef,
+} from "./scope.ts";
+
+export interface ClaimEffectOptions extends WaitOptions {
+  /** Which attempt; defaults to 1. */
+  readonly attempt?: number;
+  /** For how long; defaults to 30 seconds. */
+  readonly lease?: Duration;
+  /** Not before so long after it was first asked for. */
+  readonly delay?: Duration;
+  /** One that nobody can guess, so that the same call made again after a lost answer has the same claim; defaults to a new one. */
+  readonly token?: string;
+}
 
 export interface ClaimEffect {
-  readonly effect: WantedEffect;
+  readonly effect: EffectRequest;
   /** Whose death ends the claim; `null` lets only time end it. */
   readonly process: OwnerId | null;
-  /** For a new claim; one that shows the token of the claim there is has it already. */
+  /** For a new claim; a caller that shows the token of the claim there is has it already. */
   readonly token: string;
-  readonly now: Now;
-  readonly ttlMs: number;
+  readonly leaseMs: number;
   /** A holder that was seen, and whose process has provably died since. */
   readonly death?: ProvenDeath | undefined;
 }
 
-/** The right to run an effect, in the hands of the one who has it. */
+/** The right to run an effect, as its holder has it. */
 export interface EffectClaim extends EffectRef, EffectFence {
   readonly key: number;
   readonly claimedAt: number;
@@ -50,10 +85,63 @@ export interface EffectClaim extends EffectRef, EffectFence {
   readonly dueAt: number | null;
 }
 
-/** An effect that is done with. */
-export interface SettledEffect extends EffectOutcome {
-  readonly key: number;
-  readonly settledAt: number;
+/** What a caller gets who asks for an effect. */
+export type ClaimedEffect =
+  | { readonly kind: "claimed"; readonly claim: EffectClaim }
+  | { readonly kind: "busy"; readonly holder: EffectHolder }
+  | { readonly kind: "notDue"; readonly dueAt: number }
+  | { readonly kind: "completed"; readonly value: unknown }
+  | {
+      readonly kind: "failed";
+      readonly error: Error;
+      readonly isTransient: boolean;
+    };
+
+/** What of a holder is enough to prove its death. */
+export type SeenEffectHolder = Pick<EffectHolder, "process" | "fence">;
+
+/** @throws HoldfastError those of `effectRequest`, `OPTION_INVALID`, `NAME_INVALID`, `DURATION_INVALID` */
+export function givenClaim(
+  context: EffectContext,
+  scope: EffectScope,
+  key: string,
+  envelope: EffectEnvelope,
+  given?: ClaimEffectOptions,
+): Call<ClaimEffect> {
+  const { options, wait } = optionsAndWait(given, [
+    "attempt",
+    "lease",
+    "delay",
+    "token",
+  ]);
+  const { lease, token } = options;
+  const input = {
+    effect: effectRequest(context, scope, key, envelope, options),
+    process: context.database.owner,
+    token:
+      token === undefined
+        ? newToken(context.entropy)
+        : checkedText("The token of a claim", token),
+    leaseMs: leaseMsOf(context, lease),
+  };
+  return { input, wait };
+}
+
+/** A holder as `claim` and `get` show it. @throws HoldfastError `OPTION_INVALID`, `ID_MALFORMED` */
+export function checkedHolder(holder: SeenEffectHolder): SeenEffectHolder {
+  const given: unknown = holder;
+  if (isRecord(given) && Number.isSafeInteger(given["fence"])) {
+    if (given["process"] === null) return holder;
+    if (typeof given["process"] === "string") {
+      parseOwnerId(given["process"]);
+      return holder;
+    }
+  }
+  throw new HoldfastError(
+    "OPTION_INVALID",
+    "Expected observed to be a holder as claim returns it. Pass that object as it is.",
+    { option: "observed" },
+  );
 }
 
 export type ClaimEffectOutcome =
@@ -78,40 +166,82 @@ export type ClaimEffectOutcome =
     };
 
 /**
- * Takes an effect to run it, or tells what is recorded or who is at it.
+ * Takes an effect to run it, or tells what is recorded or which worker runs it.
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
  */
-export const claimEffect: Operation<ClaimEffect, ClaimEffectOutcome> =
-  plainOperation("claimEffect", {
-    key: (input: ClaimEffect) => aggregateOf(input.effect),
-    *one(input) {
-      const { effect } = input;
-      const { dueAt } = effect;
-      const { session, scope } = yield* keptScope(effect.scope);
-      const given = { ...input, now: instantOf(input.now) };
-      const { now } = given;
-      const first = decideEffect({ kind: "absent" }, questionOf(given));
-      const claim = first.kind === "claim" ? newClaim(first, given) : undefined;
-      const key = yield* insertEffect(session, given, claim);
-      if (key !== undefined)
-        return claim === undefined
-          ? { kind: "notDue", key, dueAt: dueAt ?? now }
-          : {
-              kind: "claimed",
-              claim: claimed(scope, effect, key, claim, dueAt),
-            };
-      const found = yield* row<EffectRow>(sql`
-        SELECT ${effectColumns} FROM holdfast_effect WHERE ${whichEffect(session, effect)} ${lockRow}`);
-      if (found === undefined) throw removedMeanwhile(effect);
-      // Whoever had it locked may have taken longer than its claim lasts.
-      const then = { ...input, now: instantOf(input.now) };
-      return yield* claimRecorded(scope, found, then);
-    },
-  });
+export const claimEffect: StoreOperation<
+  EffectContext,
+  ClaimEffect,
+  ClaimEffectOutcome
+> = storeOperation("claimEffect", {
+  key: (input: ClaimEffect) => aggregateOf(input.effect),
+  *one({ clock }: EffectContext, input) {
+    const { effect } = input;
+    const { dueAt } = effect;
+    const { session, scope } = yield* keptScope(effect.scope);
+    const first = { ...input, now: instantOf(() => clock.now()) };
+    const decision = decideEffect({ kind: "absent" }, questionOf(first));
+    const claim =
+      decision.kind === "claim" ? newClaim(decision, first) : undefined;
+    const key = yield* insertEffect(session, first, claim);
+    if (key !== undefined)
+      return claim === undefined
+        ? { kind: "notDue", key, dueAt: dueAt ?? first.now }
+        : {
+            kind: "claimed",
+            claim: claimed(scope, effect, key, claim, dueAt),
+          };
+    const found = yield* row<EffectRow>(sql`
+      SELECT ${effectColumns} FROM holdfast_effect WHERE ${whichEffect(session, effect)} ${lockRow}`);
+    if (found === undefined) throw removedMeanwhile(effect);
+    // The transaction that had it locked may have taken longer than its claim lasts.
+    const then = { ...input, now: instantOf(() => clock.now()) };
+    return yield* claimRecorded(scope, found, then);
+  },
+});
+
+/** @throws HoldfastError `EFFECT_CONFLICT`, `CORRUPT_ROW` */
+export function shownClaim(
+  context: EffectContext,
+  outcome: ClaimEffectOutcome,
+  { effect: request }: { readonly effect: EffectRequest },
+): ClaimedEffect {
+  return outcome.kind === "claimed"
+    ? outcome
+    : shownAnswer(context, outcome, request);
+}
+
+/** The same of one that was not claimed. */
+export function shownAnswer(
+  context: EffectContext,
+  outcome: Exclude<ClaimEffectOutcome, { readonly kind: "claimed" }>,
+  request: EffectRequest,
+): Exclude<ClaimedEffect, { readonly kind: "claimed" }> {
+  switch (outcome.kind) {
+    case "busy":
+      return { kind: "busy", holder: outcome.holder };
+    case "notDue":
+      return { kind: "notDue", dueAt: outcome.dueAt };
+    case "conflict":
+      throw conflictOf(context, request, outcome);
+    default: {
+      const { effect } = outcome;
+      return effect.status === "completed"
+        ? { kind: "completed", value: readValue(context, effect) }
+        : {
+            kind: "failed",
+            error: readFailure(context, effect),
+            isTransient: effect.isTransient,
+          };
+    }
+  }
+}
 
 /** The same at an instant. */
-type ClaimEffectAt = Omit<ClaimEffect, "now"> & { readonly now: number };
+interface ClaimEffectAt extends ClaimEffect {
+  readonly now: number;
+}
 
 function questionOf(input: ClaimEffectAt): EffectQuestion {
   const { effect, now, token, death } = input;
@@ -122,7 +252,7 @@ function questionOf(input: ClaimEffectAt): EffectQuestion {
 export function removedMeanwhile(ref: EffectRef): HoldfastError {
   return new HoldfastError(
     "TRANSACTION_CONFLICT",
-    `The ${effectTitle(namesOf(ref))} was removed by somebody at this very moment. Try again.`,
+    `The ${effectTitle(namesOf(ref))} was removed at this very moment. Try again.`,
     { ...namesOf(ref) },
   );
 }

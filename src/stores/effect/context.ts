@@ -1,90 +1,79 @@
-import type { Clock } from "../../model/clock.ts";
-import { durationMs } from "../../model/durations.ts";
-import type { Duration } from "../../model/durations.ts";
+import { durationMs, type Duration } from "../../model/durations.ts";
 import { effectConflict, effectInvalid } from "../../model/effect-errors.ts";
 import {
   envelopeDifference,
   refuseBytes,
+  type EffectEnvelope,
 } from "../../model/effect-envelope.ts";
-import type { EffectEnvelope } from "../../model/effect-envelope.ts";
+import type { EffectOutcome } from "../../model/effect.ts";
 import type { Encoded } from "../../model/encoded.ts";
-import type { Entropy } from "../../model/entropy.ts";
-import { isHoldfastError } from "../../model/errors.ts";
-import type { HoldfastError } from "../../model/errors.ts";
+import { isHoldfastError, type HoldfastError } from "../../model/errors.ts";
 import { expiryAt } from "../../model/lease.ts";
 import { isStoredError, restoredFailure } from "../../model/restored-error.ts";
+import { draftOf, givenFlag } from "../../model/shape.ts";
+import { isRecord } from "../../model/spoken-kind.ts";
 import { storedError } from "../../model/stored-error.ts";
-import { valueCodec } from "../../model/value-codec.ts";
 import type { ValueCodec } from "../../model/value-codec.ts";
-import { givenFlag } from "../../model/shape.ts";
 import type { Database } from "../../sql/database.ts";
-import type { StoreEnvironment } from "../execution/context.ts";
-import { checkedEffect } from "./checks.ts";
-import type { SettledEffect } from "./claim.ts";
-import { corruptEffect, namesOf } from "./effect-row.ts";
-import type { WantedEffect } from "./effect-row.ts";
+import {
+  storeCodec,
+  storeContext,
+  type StoreContext,
+  type StoreOptions,
+} from "../context.ts";
+import {
+  corruptEffect,
+  namesOf,
+  type EffectRequest,
+  type SettledEffect,
+} from "./effect-row.ts";
 import { Frontier } from "./frontier.ts";
-import { isName } from "./scope.ts";
-import type { EffectScope } from "./scope.ts";
+import { checkedEffect, isName, type EffectScope } from "./scope.ts";
 
-/** What effects take from their surroundings; the database's unless told. */
-export interface EffectEnvironment extends StoreEnvironment {
-  /** How long one who runs an effect may be silent: 30 seconds unless told. It is renewed three times as often. */
-  readonly ttl?: Duration;
+/** What effects may be told; by default they take the database's own things. */
+export interface EffectOptions extends StoreOptions {
+  /** How long a worker that runs an effect may be silent; defaults to 30 seconds. It is renewed three times as often. */
+  readonly lease?: Duration;
   /** Strict replay: nothing is run, and what is not recorded is an error. */
   readonly replayOnly?: boolean;
 }
 
-/** Others are refused: whoever misspells strict replay must not run anything. */
-export const environmentNames: readonly (keyof EffectEnvironment)[] = [
-  "clock",
-  "entropy",
-  "payload",
-  "valueLimits",
-  "ttl",
-  "replayOnly",
-];
-
-/** A database with the surroundings that effects work in. */
-export interface EffectSurroundings {
-  readonly database: Database;
-  readonly clock: Clock;
-  readonly entropy: Entropy;
-  readonly codec: ValueCodec;
+/** What operations on effects are given besides their input. */
+export interface EffectContext extends StoreContext {
   /** For errors, which are bounded by themselves: no limit is meant for them. */
   readonly ownCodec: ValueCodec;
-  readonly ttlMs: number;
+  readonly leaseMs: number;
   readonly isStrict: boolean;
   readonly frontier: Frontier;
   /** A number below 1. */
   readonly random: () => number;
 }
 
-const ttlDefault: Duration = "30s";
+const leaseDefault: Duration = "30s";
 
-export function effectSurroundings(
+export function effectContext(
   database: Database,
-  given: EffectEnvironment,
-): EffectSurroundings {
-  const entropy = given.entropy ?? database.entropy;
-  const payload = {
-    sha256Hex: database.sha256Hex,
-    ...(given.payload && { payload: given.payload }),
-  };
+  options: EffectOptions | undefined,
+): EffectContext {
+  const context = storeContext(database, options, ["lease", "replayOnly"]);
+  const { payload, lease = leaseDefault, replayOnly } = options ?? {};
+  const { entropy } = context;
   return {
-    database,
-    clock: given.clock ?? database.clock,
-    entropy,
-    codec: valueCodec({
-      ...payload,
-      ...(given.valueLimits && { limits: given.valueLimits }),
-    }),
-    ownCodec: valueCodec(payload),
-    ttlMs: durationMs(given.ttl ?? ttlDefault, "ttl"),
-    isStrict: givenFlag("replayOnly", given.replayOnly) ?? false,
+    ...context,
+    ownCodec: storeCodec(database, payload === undefined ? {} : { payload }),
+    leaseMs: durationMs(lease, "lease"),
+    isStrict: givenFlag("replayOnly", replayOnly) ?? false,
     frontier: new Frontier(),
     random: () => new DataView(entropy.bytes(4).buffer).getUint32(0) / 2 ** 32,
   };
+}
+
+/** How long a claim lasts, in milliseconds. @throws HoldfastError `DURATION_INVALID` */
+export function leaseMsOf(
+  { leaseMs }: Pick<EffectContext, "leaseMs">,
+  lease: Duration | undefined,
+): number {
+  return lease === undefined ? leaseMs : durationMs(lease, "lease");
 }
 
 const kindCharactersMax = 128;
@@ -96,23 +85,21 @@ const bytesTag = '"$holdfast":"bytes"';
  * @throws HoldfastError `EFFECT_SCOPE_INVALID`, `EFFECT_INVALID`,
  *   `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`, `ID_MALFORMED`
  */
-export function wantedEffect(
-  { codec, clock }: Pick<EffectSurroundings, "codec" | "clock">,
+export function effectRequest(
+  { codec, clock }: Pick<EffectContext, "codec" | "clock">,
   scope: EffectScope,
   key: string,
   envelope: EffectEnvelope,
-  { attempt, delay }: { readonly attempt?: number; readonly delay?: Duration },
-): WantedEffect {
+  {
+    attempt,
+    delay,
+  }: {
+    readonly attempt?: number | undefined;
+    readonly delay?: Duration | undefined;
+  },
+): EffectRequest {
   const ref = checkedEffect(scope, key, attempt);
-  const given: unknown = envelope;
-  if (typeof given !== "object" || given === null)
-    throw effectInvalid("envelope", "an object with kind and input");
-  const { kind, input } = given as Partial<EffectEnvelope>;
-  if (!isName(kind, kindCharactersMax))
-    throw effectInvalid(
-      "envelope.kind",
-      `a text of 1 to ${kindCharactersMax} characters that is not blank`,
-    );
+  const { kind, input } = checkedEnvelope(envelope);
   const { text, stored, hash } = codec.canonical("effect", 1, { kind, input });
   if (text.includes(bytesTag)) refuseBytes({ kind, input });
   return {
@@ -129,10 +116,24 @@ export function wantedEffect(
   };
 }
 
+function checkedEnvelope(envelope: EffectEnvelope): EffectEnvelope {
+  if (!isRecord(envelope))
+    throw effectInvalid("envelope", "an object with kind and input");
+  const known = draftOf<EffectEnvelope>("the envelope", envelope, [
+    "kind",
+    "input",
+  ]);
+  if (isName(known.kind, kindCharactersMax)) return known;
+  throw effectInvalid(
+    "envelope.kind",
+    `a text of 1 to ${kindCharactersMax} characters that is not blank`,
+  );
+}
+
 /** The error for a key that was used before for something else, with the place where they differ. */
 export function conflictOf(
-  { codec }: Pick<EffectSurroundings, "codec">,
-  wanted: WantedEffect,
+  { codec }: Pick<EffectContext, "codec">,
+  request: EffectRequest,
   recorded: {
     readonly key: number;
     readonly hash: string;
@@ -141,18 +142,18 @@ export function conflictOf(
 ): HoldfastError {
   const path = envelopeDifference(
     readEnvelope({ codec }, recorded),
-    codec.decode(wanted.envelope),
+    codec.decode(request.envelope),
   );
   return effectConflict(
-    namesOf(wanted),
-    { recorded: recorded.hash, given: wanted.hash },
+    namesOf(request),
+    { recorded: recorded.hash, given: request.hash },
     path ?? "$",
   );
 }
 
 /** @throws HoldfastError `CORRUPT_ROW` */
 export function readEnvelope(
-  { codec }: Pick<EffectSurroundings, "codec">,
+  { codec }: Pick<EffectContext, "codec">,
   { key, envelope }: { readonly key: number; readonly envelope: Encoded },
 ): unknown {
   try {
@@ -164,7 +165,7 @@ export function readEnvelope(
 
 /** The value that an effect returned. @throws HoldfastError `CORRUPT_ROW` */
 export function readValue(
-  { codec }: Pick<EffectSurroundings, "codec">,
+  { codec }: Pick<EffectContext, "codec">,
   { key, value }: Pick<SettledEffect, "key" | "value">,
 ): unknown {
   try {
@@ -174,9 +175,19 @@ export function readValue(
   }
 }
 
-/** What was thrown, as it is recorded: with the details of what is ours, if they can be stored. */
-export function writtenFailure(
-  { ownCodec }: Pick<EffectSurroundings, "ownCodec">,
+/** What a function threw, as it is recorded. */
+export function failureOf(
+  context: Pick<EffectContext, "ownCodec">,
+  thrown: unknown,
+  isTransient: boolean,
+): EffectOutcome {
+  const value = writtenFailure(context, thrown);
+  return { status: "failed", isTransient, value };
+}
+
+/** With the details of an error of ours, if they can be stored. */
+function writtenFailure(
+  { ownCodec }: Pick<EffectContext, "ownCodec">,
   thrown: unknown,
 ): Encoded {
   const stored = storedError(thrown);
@@ -185,14 +196,14 @@ export function writtenFailure(
       const { details } = thrown;
       return ownCodec.encode({ ...stored, details }) as Encoded;
     } catch {
-      // Somebody else made it. What it is called and says is enough.
+      // Its details are not ours. What it is called and says is enough.
     }
   return ownCodec.encode(stored) as Encoded;
 }
 
 /** The error that an effect threw, as it was recorded. @throws HoldfastError `CORRUPT_ROW` */
 export function readFailure(
-  { codec }: Pick<EffectSurroundings, "codec">,
+  { codec }: Pick<EffectContext, "codec">,
   effect: Pick<SettledEffect, "key" | "value" | "isTransient">,
 ): Error {
   const stored = readValue({ codec }, effect);

@@ -1,15 +1,20 @@
-import type { EffectState, HeldEffect } from "../../model/effect.ts";
+import type {
+  EffectOutcome,
+  EffectState,
+  HeldEffect,
+} from "../../model/effect.ts";
 import type { EffectNames } from "../../model/effect-errors.ts";
 import type { Encoded } from "../../model/encoded.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import type { OwnerId } from "../../model/prefixed-id.ts";
 import { lockRow } from "../../sql/dialect.ts";
-import { row, run } from "../../sql/operation.ts";
-import type { Tx } from "../../sql/operation.ts";
-import { sql } from "../../sql/statement.ts";
-import type { Statement } from "../../sql/statement.ts";
+import { row, run, type Tx } from "../../sql/operation.ts";
+import { sql, type Statement } from "../../sql/statement.ts";
 import type { OwnedRows } from "../removal.ts";
 import type { EffectScopeRef } from "./scope.ts";
+
+/** What waiters listen for: the effect whose row has that key was settled, or is no longer held. */
+export const effectChanged = "effect.changed";
 
 /** An effect as callers name it. */
 export interface EffectRef {
@@ -19,7 +24,7 @@ export interface EffectRef {
 }
 
 /** The same with what is asked for. */
-export interface WantedEffect extends EffectRef {
+export interface EffectRequest extends EffectRef {
   readonly kind: string;
   /** Kind and input in canonical form. */
   readonly envelope: Encoded;
@@ -32,9 +37,10 @@ export function namesOf({ scope, replayKey, attempt }: EffectRef): EffectNames {
   return { scopeKind: scope.kind, scope: scope.id, replayKey, attempt };
 }
 
-/** The aggregate that operations on an effect name: what belongs together. */
-export function aggregateOf({ scope }: Pick<EffectRef, "scope">): string {
-  return scope.session?.id ?? scope.id;
+/** An effect that is done with. */
+export interface SettledEffect extends EffectOutcome {
+  readonly key: number;
+  readonly settledAt: number;
 }
 
 /** The columns of `holdfast_effect` that operations read; the envelope is only read when it matters. */
@@ -82,7 +88,7 @@ export function stateOf(found: EffectRow | undefined): EffectState {
     case "failed": {
       const { outcome: value, settled_at: settledAt, token } = found;
       if (value === null || settledAt === null || token === null)
-        throw corruptEffect(found.key, "is settled but lacks what it came to");
+        throw corruptEffect(found.key, "is settled but lacks its outcome");
       const isTransient = found.is_transient === 1;
       const outcome = { status, isTransient, value } as const;
       return { kind: "settled", hash, dueAt, outcome, settledAt, token };
@@ -117,6 +123,43 @@ export function corruptEffect(
     { table: "holdfast_effect", key: String(key) },
     options,
   );
+}
+
+/** An attempt at an effect that is settled. */
+interface SettledAttempt extends SettledEffect {
+  readonly attempt: number;
+}
+
+/** One attempt, or the first that nothing follows: a transient failure below the last that is allowed is tried again. */
+type WhichAttempt =
+  { readonly recorded: number } | { readonly retriedBelow: number };
+
+/**
+ * The outcome of an effect, for a group that waits for several; undefined
+ * while it may still change. Later attempts do not matter: the outcome of the
+ * first that counts was to be seen before they began.
+ *
+ * @throws HoldfastError `CORRUPT_ROW`
+ */
+export function* settledAttempt(
+  session: number,
+  { scope, replayKey }: Pick<EffectRef, "scope" | "replayKey">,
+  which: WhichAttempt,
+): Tx<SettledAttempt | undefined> {
+  const isCounted =
+    "recorded" in which
+      ? sql`attempt = ${which.recorded}`
+      : sql`(status <> 'failed' OR COALESCE(is_transient, 0) = 0 OR attempt >= ${which.retriedBelow})`;
+  const found = yield* row<EffectRow & { readonly attempt: number }>(sql`
+    SELECT attempt, ${effectColumns} FROM holdfast_effect
+    WHERE session = ${session} AND scope_kind = ${scope.kind} AND scope = ${scope.id} AND replay_key = ${replayKey}
+      AND status <> 'inProgress' AND ${isCounted}
+    ORDER BY attempt LIMIT 1`);
+  if (found === undefined) return undefined;
+  const { key, attempt } = found;
+  const state = stateOf(found);
+  if (state.kind !== "settled") throw corruptEffect(key, "is not settled");
+  return { ...state.outcome, settledAt: state.settledAt, key, attempt };
 }
 
 /** What goes with a session: the effects of its scopes. */

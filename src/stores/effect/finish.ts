@@ -1,84 +1,172 @@
 import { instantOf } from "../../model/clock.ts";
-import type { Now } from "../../model/clock.ts";
-import { standingOf } from "../../model/effect.ts";
-import type { EffectLoss, EffectOutcome } from "../../model/effect.ts";
-import { extended } from "../../model/lease.ts";
-import { isSameToken } from "../../model/token.ts";
-import { announce, row, run, plainOperation } from "../../sql/operation.ts";
-import type { Operation, Tx } from "../../sql/operation.ts";
-import { sql } from "../../sql/statement.ts";
-import { isLivingSession } from "../session/session-row.ts";
-import { claimed, writeClaim } from "./claim.ts";
-import type { EffectClaim } from "./claim.ts";
+import type { Duration } from "../../model/durations.ts";
 import {
-  aggregateOf,
+  effectLeaseLost,
+  effectResultUnstorable,
+} from "../../model/effect-errors.ts";
+import {
+  standingOf,
+  type EffectLoss,
+  type EffectOutcome,
+} from "../../model/effect.ts";
+import { HoldfastError } from "../../model/errors.ts";
+import { extended } from "../../model/lease.ts";
+import { givenFlag } from "../../model/shape.ts";
+import { isRecord } from "../../model/spoken-kind.ts";
+import { isSameToken } from "../../model/token.ts";
+import type { WaitOptions } from "../../sql/database.ts";
+import {
+  afterwards,
+  announce,
+  row,
+  run,
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../sql/operation.ts";
+import { sql } from "../../sql/statement.ts";
+import { onlyWait, optionsAndWait, type Call } from "../method.ts";
+import { isLivingSession } from "../session/session-row.ts";
+import { claimed, writeClaim, type EffectClaim } from "./claim.ts";
+import { failureOf, leaseMsOf, type EffectContext } from "./context.ts";
+import {
   corruptEffect,
+  effectChanged,
   lockedEffect,
+  namesOf,
   stateOf,
+  type EffectRef,
 } from "./effect-row.ts";
-import { livingSessionOf } from "./scope.ts";
-import { effectChanged } from "./topics.ts";
+import { aggregateOf, checkedEffect, livingSessionOf } from "./scope.ts";
 
-/** What somebody does who shows a claim. */
-export interface ShownClaim {
+interface FinishEffect {
   readonly claim: EffectClaim;
-  readonly now: Now;
-}
-
-interface Lost {
-  readonly kind: "lost";
-  readonly reason: EffectLoss;
-}
-
-export interface FinishEffect extends ShownClaim {
   readonly outcome: EffectOutcome;
 }
 
-export type Finished =
-  | { readonly kind: "finished"; readonly settledAt: number }
-  /** By this claim and before: what was recorded then counts. */
-  | {
-      readonly kind: "already";
-      readonly outcome: EffectOutcome;
-      readonly settledAt: number;
-    }
-  | Lost;
+/** What is recorded of an effect by its claim. */
+interface FinishedEffect {
+  /** What counts: by the same claim it may have been recorded before. */
+  readonly outcome: EffectOutcome;
+  readonly settledAt: number;
+}
+
+/** @throws HoldfastError `OPTION_INVALID`, `EFFECT_SCOPE_INVALID`, `EFFECT_INVALID`, `EFFECT_RESULT_UNSTORABLE` */
+export function givenComplete(
+  context: EffectContext,
+  claim: EffectClaim,
+  value: unknown,
+  wait?: WaitOptions,
+): Call<FinishEffect> {
+  const held = checkedClaim(claim);
+  const outcome = completedWith(context, held, value);
+  return { input: { claim: held, outcome }, wait: onlyWait(wait) };
+}
+
+/** What a function returned, as it is recorded. @throws HoldfastError `EFFECT_RESULT_UNSTORABLE` */
+export function completedWith(
+  { encode }: Pick<EffectContext, "encode">,
+  effect: EffectRef,
+  value: unknown,
+): EffectOutcome {
+  try {
+    return { status: "completed", isTransient: false, value: encode(value) };
+  } catch (cause) {
+    throw effectResultUnstorable(namesOf(effect), cause);
+  }
+}
+
+export interface FailEffectOptions extends WaitOptions {
+  /** Whether another attempt may succeed; defaults to false. */
+  readonly isTransient?: boolean;
+}
+
+/** @throws HoldfastError `OPTION_INVALID`, `EFFECT_SCOPE_INVALID`, `EFFECT_INVALID` */
+export function givenFail(
+  context: EffectContext,
+  claim: EffectClaim,
+  error: unknown,
+  given?: FailEffectOptions,
+): Call<FinishEffect> {
+  const { options, wait } = optionsAndWait(given, ["isTransient"]);
+  const isTransient = givenFlag("isTransient", options.isTransient) ?? false;
+  const held = checkedClaim(claim);
+  const outcome = failureOf(context, error, isTransient);
+  return { input: { claim: held, outcome }, wait };
+}
 
 /**
- * Records what an effect came to, once, by the one who holds its claim. A
- * claim that is found to have run out is ended for good: its holder was told
- * so, and a clock that is set back must not let it pass later.
+ * A claim as a caller shows it: all its parts are there. Whether it counts is
+ * for the database to say. Nothing of it is repeated in the error.
  *
- * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
+ * @throws HoldfastError `OPTION_INVALID`, `EFFECT_SCOPE_INVALID`, `EFFECT_INVALID`
  */
-export const finishEffect: Operation<FinishEffect, Finished> = plainOperation(
-  "finishEffect",
-  {
-    key: (input: FinishEffect) => aggregateOf(input.claim),
-    *one({ claim, now, outcome }) {
-      const settledAt = instantOf(now);
-      const written = yield* writtenEnd(claim, outcome, settledAt);
-      const then = Math.max(settledAt, instantOf(now));
-      if (written !== undefined) {
-        const { token, expires_at: expiresAt } = written;
-        if (isSameToken(token, claim.token) && expiresAt > then) {
-          yield* announce(effectChanged, String(claim.key));
-          return { kind: "finished", settledAt };
-        }
-        yield* takeBack(claim.key);
+function checkedClaim(claim: EffectClaim): EffectClaim {
+  if (isRecord(claim)) {
+    const { key, token, fence, expiresAt, dueAt } = claim;
+    if (
+      Number.isSafeInteger(key) &&
+      Number.isSafeInteger(fence) &&
+      Number.isSafeInteger(expiresAt) &&
+      (dueAt === null || Number.isSafeInteger(dueAt)) &&
+      typeof token === "string"
+    ) {
+      const { scope } = checkedEffect(
+        claim.scope,
+        claim.replayKey,
+        claim.attempt,
+      );
+      return { ...claim, scope };
+    }
+  }
+  throw new HoldfastError(
+    "OPTION_INVALID",
+    "Expected a claim as claim and renew return it. Pass that object as it is.",
+    { option: "claim" },
+  );
+}
+
+/**
+ * Records the outcome of an effect, once, by the holder of its claim. A claim
+ * that is found to have run out is ended for good: its holder was told so, and
+ * a clock that is set back must not let it pass later.
+ *
+ * @throws HoldfastError `EFFECT_LEASE_LOST`, `SESSION_NOT_FOUND`,
+ *   `SESSION_DELETED`, `CORRUPT_ROW`
+ */
+export const finishEffect: StoreOperation<
+  EffectContext,
+  FinishEffect,
+  FinishedEffect
+> = storeOperation("finishEffect", {
+  key: (input: FinishEffect) => aggregateOf(input.claim),
+  *one(context: EffectContext, { claim, outcome }) {
+    const { clock } = context;
+    const settledAt = instantOf(() => clock.now());
+    const written = yield* writeEnd(claim, outcome, settledAt);
+    const then = Math.max(
+      settledAt,
+      instantOf(() => clock.now()),
+    );
+    if (written !== undefined) {
+      const { token, expires_at: expiresAt } = written;
+      if (isSameToken(token, claim.token) && expiresAt > then) {
+        yield* announce(effectChanged, String(claim.key));
+        return { outcome, settledAt };
       }
-      return yield* finishedLate(claim, now, then, outcome);
-    },
+      yield* takeBack(claim.key);
+    }
+    return yield* finishLate(context, claim, then, outcome);
   },
-);
+});
 
 /**
  * Finishes an effect in one statement, since nearly always it is held. Only
- * with this is its row locked: who waited for that asks the time again, and
- * takes back what nobody has seen yet. So with the token, which is compared
- * here and not by the database, in a time that tells nothing.
+ * with this is its row locked: having waited for that, the caller asks the
+ * time again, and takes back what nobody has seen yet. So with the token,
+ * which is compared here and not by the database, in a time that tells nothing.
  */
-function* writtenEnd(
+function* writeEnd(
   { key, fence }: EffectClaim,
   { status, value, isTransient }: EffectOutcome,
   now: number,
@@ -104,96 +192,168 @@ const isOfLivingSession = isLivingSession(sql`holdfast_effect.session`);
  * Why an effect could not be finished at once, by a clock that was not before
  * an instant. On Postgres a renewal may have been about to commit: then it can.
  */
-function* finishedLate(
+function* finishLate(
+  context: EffectContext,
   claim: EffectClaim,
-  tell: Now,
   since: number,
   outcome: EffectOutcome,
-): Tx<Finished> {
+): Tx<FinishedEffect> {
   yield* livingSessionOf(claim.scope);
   const state = stateOf(yield* lockedEffect(claim.key));
-  const now = Math.max(since, instantOf(tell));
+  const now = Math.max(
+    since,
+    instantOf(() => context.clock.now()),
+  );
   const standing = standingOf(state, claim, now);
   switch (standing.kind) {
     case "settled":
-      return {
-        kind: "already",
-        outcome: standing.outcome,
-        settledAt: standing.settledAt,
-      };
+      return { outcome: standing.outcome, settledAt: standing.settledAt };
     case "lost":
-      return yield* ended(claim, standing, now);
+      throw yield* lossOf(context, claim, standing.reason, now);
     default:
-      if ((yield* writtenEnd(claim, outcome, now)) === undefined)
+      if ((yield* writeEnd(claim, outcome, now)) === undefined)
         throw corruptEffect(claim.key, "is held and cannot be finished");
       yield* announce(effectChanged, String(claim.key));
-      return { kind: "finished", settledAt: now };
+      return { outcome, settledAt: now };
   }
 }
 
-export interface RenewEffect extends ShownClaim {
-  readonly ttlMs: number;
+/** The error for a claim that is lost. One that ran out is recorded as over once the call has rolled back, and before its caller learns of it. */
+function* lossOf(
+  context: EffectContext,
+  claim: EffectClaim,
+  reason: EffectLoss,
+  at: number,
+): Tx<HoldfastError> {
+  if (reason === "expired") {
+    const { database } = context;
+    yield* afterwards({
+      refused: () => database.write(endClaim(context), { claim, at }),
+    });
+  }
+  return effectLeaseLost(namesOf(claim), reason);
 }
 
-export type EffectRenewal =
+interface EndClaim {
+  readonly claim: EffectClaim;
+  /** When it was found to have run out. */
+  readonly at: number;
+}
+
+/** Records that a claim had run out at an instant, unless it was taken over, settled or renewed since. */
+const endClaim: StoreOperation<EffectContext, EndClaim, void> = storeOperation(
+  "endEffectClaim",
+  {
+    key: ({ claim }: EndClaim) => aggregateOf(claim),
+    *one(_: EffectContext, { claim: { key, fence }, at }) {
+      const ended = yield* run(sql`
+        UPDATE holdfast_effect SET renewed_at = ${at}
+        WHERE key = ${key} AND fence = ${fence} AND status = 'inProgress' AND expires_at <= ${at} AND renewed_at < ${at}`);
+      if (ended > 0) yield* announce(effectChanged, String(key));
+    },
+  },
+);
+
+export interface RenewEffectOptions extends WaitOptions {
+  /** For how long from now on; defaults to 30 seconds. */
+  readonly lease?: Duration;
+}
+
+interface RenewEffect {
+  readonly claim: EffectClaim;
+  readonly leaseMs: number;
+}
+
+type EffectRenewal =
   | { readonly kind: "renewed"; readonly claim: EffectClaim }
-  /** Its holder has settled it, or given it back. */
-  | { readonly kind: "over" }
-  | Lost;
+  /** Its holder has settled or released it. */
+  | { readonly kind: "over" };
+
+/** @throws HoldfastError `OPTION_INVALID`, `EFFECT_SCOPE_INVALID`, `EFFECT_INVALID`, `DURATION_INVALID` */
+export function givenRenew(
+  context: EffectContext,
+  claim: EffectClaim,
+  given?: RenewEffectOptions,
+): Call<RenewEffect> {
+  const { options, wait } = optionsAndWait(given, ["lease"]);
+  const leaseMs = leaseMsOf(context, options.lease);
+  return { input: { claim: checkedClaim(claim), leaseMs }, wait };
+}
 
 /**
  * Extends a claim, and keeps its token and fence.
  *
- * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
+ * @throws HoldfastError `EFFECT_LEASE_LOST`, `SESSION_NOT_FOUND`,
+ *   `SESSION_DELETED`, `CORRUPT_ROW`
  */
-export const renewEffect: Operation<RenewEffect, EffectRenewal> =
-  plainOperation("renewEffect", {
-    key: (input: RenewEffect) => aggregateOf(input.claim),
-    *one({ claim, now: tell, ttlMs }) {
-      yield* livingSessionOf(claim.scope);
-      const state = stateOf(yield* lockedEffect(claim.key));
-      const now = instantOf(tell);
-      const standing = standingOf(state, claim, now);
-      if (standing.kind === "settled") return { kind: "over" };
-      if (standing.kind === "lost" && standing.reason === "released")
-        return { kind: "over" };
-      if (standing.kind === "lost") return yield* ended(claim, standing, now);
-      const held = extended(standing.claim, now, ttlMs);
-      yield* writeClaim(claim.key, held);
-      return {
-        kind: "renewed",
-        claim: claimed(claim.scope, claim, claim.key, held, claim.dueAt),
-      };
-    },
-  });
+export const renewEffect: StoreOperation<
+  EffectContext,
+  RenewEffect,
+  EffectRenewal
+> = storeOperation("renewEffect", {
+  key: (input: RenewEffect) => aggregateOf(input.claim),
+  *one(context: EffectContext, { claim, leaseMs }) {
+    yield* livingSessionOf(claim.scope);
+    const state = stateOf(yield* lockedEffect(claim.key));
+    const now = instantOf(() => context.clock.now());
+    const standing = standingOf(state, claim, now);
+    if (standing.kind === "settled") return { kind: "over" };
+    if (standing.kind === "lost") {
+      if (standing.reason === "released") return { kind: "over" };
+      throw yield* lossOf(context, claim, standing.reason, now);
+    }
+    const held = extended(standing.claim, now, leaseMs);
+    yield* writeClaim(claim.key, held);
+    return {
+      kind: "renewed",
+      claim: claimed(claim.scope, claim, claim.key, held, claim.dueAt),
+    };
+  },
+});
 
-function* ended(claim: EffectClaim, lost: Lost, now: number): Tx<Lost> {
-  if (lost.reason === "expired") {
-    yield* run(sql`
-      UPDATE holdfast_effect SET renewed_at = ${now} WHERE key = ${claim.key} AND renewed_at < ${now}`);
-    yield* announce(effectChanged, String(claim.key));
-  }
-  return lost;
+/** @throws HoldfastError `EFFECT_LEASE_LOST` */
+export function shownRenewal(
+  _: EffectContext,
+  renewal: EffectRenewal,
+  { claim }: RenewEffect,
+): EffectClaim {
+  if (renewal.kind === "renewed") return renewal.claim;
+  throw effectLeaseLost(namesOf(claim), "released");
 }
 
-/** Gives a claim back, so that the next who comes runs the effect; false, and no error, when it was no longer held. */
-export const releaseEffect: Operation<ShownClaim, boolean> = plainOperation(
-  "releaseEffect",
-  {
-    key: (input: ShownClaim) => aggregateOf(input.claim),
-    *one({ claim, now }) {
-      const state = stateOf(yield* lockedEffect(claim.key));
-      const standing = standingOf(state, claim, instantOf(now));
-      const isOwn =
-        standing.kind === "held" ||
-        (standing.kind === "lost" && standing.reason === "expired");
-      if (!isOwn) return false;
-      yield* run(sql`
-        UPDATE holdfast_effect SET process = NULL, token = NULL, claimed_at = NULL, renewed_at = NULL,
-          expires_at = NULL
-        WHERE key = ${claim.key}`);
-      yield* announce(effectChanged, String(claim.key));
-      return true;
-    },
+interface ReleaseEffect {
+  readonly claim: EffectClaim;
+}
+
+/** @throws HoldfastError `OPTION_INVALID`, `EFFECT_SCOPE_INVALID`, `EFFECT_INVALID` */
+export function givenRelease(
+  _: EffectContext,
+  claim: EffectClaim,
+  wait?: WaitOptions,
+): Call<ReleaseEffect> {
+  return { input: { claim: checkedClaim(claim) }, wait: onlyWait(wait) };
+}
+
+/** Releases a claim, so that the next caller runs the effect; false, and no error, when it was no longer held. */
+export const releaseEffect: StoreOperation<
+  EffectContext,
+  ReleaseEffect,
+  boolean
+> = storeOperation("releaseEffect", {
+  key: (input: ReleaseEffect) => aggregateOf(input.claim),
+  *one({ clock }: EffectContext, { claim }) {
+    const state = stateOf(yield* lockedEffect(claim.key));
+    const now = instantOf(() => clock.now());
+    const standing = standingOf(state, claim, now);
+    const isOwn =
+      standing.kind === "held" ||
+      (standing.kind === "lost" && standing.reason === "expired");
+    if (!isOwn) return false;
+    yield* run(sql`
+      UPDATE holdfast_effect SET process = NULL, token = NULL, claimed_at = NULL, renewed_at = NULL,
+        expires_at = NULL
+      WHERE key = ${claim.key}`);
+    yield* announce(effectChanged, String(claim.key));
+    return true;
   },
-);
+});

@@ -1,43 +1,78 @@
 import { integersOf, lockRow } from "../../sql/dialect.ts";
-import { announce, rows, run, plainOperation } from "../../sql/operation.ts";
-import type { Operation } from "../../sql/operation.ts";
+import {
+  announce,
+  rows,
+  run,
+  storeOperation,
+  type StoreOperation,
+} from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import { aggregateOf } from "./effect-row.ts";
-import { keptScope } from "./scope.ts";
-import type { EffectScopeRef } from "./scope.ts";
-import { effectChanged } from "./topics.ts";
+import { sweep, sweepOptions, type SweepOptions } from "../removal.ts";
+import type { EffectContext } from "./context.ts";
+import { effectChanged } from "./effect-row.ts";
+import {
+  aggregateOf,
+  checkedScope,
+  keptSessionOf,
+  type EffectScope,
+  type EffectScopeRef,
+} from "./scope.ts";
 
-export interface ForgetEffects {
+/** What was forgotten of a scope. */
+export interface ForgetEffectsReport {
+  readonly effects: number;
+}
+
+/** Forgets the effects of a scope, a slice per transaction. @throws HoldfastError `EFFECT_SCOPE_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`, `ABORTED` */
+export async function forgetInSlices(
+  context: EffectContext,
+  given: EffectScope,
+  sweeping: SweepOptions<ForgetEffectsReport> | undefined,
+): Promise<ForgetEffectsReport> {
+  const options = sweepOptions(sweeping);
+  const { rowsPerSlice: rowsMax, signal } = options;
+  const scope = checkedScope(given);
+  return sweep(context, options, async () => {
+    const effects = await context.database.write(
+      forgetEffects(context),
+      { scope, rowsMax },
+      { signal },
+    );
+    return { report: { effects }, isDone: effects < rowsMax };
+  });
+}
+
+interface ForgetEffects {
   readonly scope: EffectScopeRef;
   readonly rowsMax: number;
 }
 
 /**
- * Removes at most so many effects of a scope; fewer means that none is left.
- * Whoever is at one of them learns that it is gone.
+ * Removes effects of a scope up to a limit, and tells how many; fewer means
+ * that none is left. A worker that runs one of them learns that it is gone.
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
-export const forgetEffects: Operation<ForgetEffects, number> = plainOperation(
-  "forgetEffects",
-  {
-    key: (input: ForgetEffects) => aggregateOf(input),
-    *one({ scope, rowsMax }) {
-      const { session } = yield* keptScope(scope);
-      const found = yield* rows<{
-        readonly key: number;
-        readonly status: string;
-      }>(sql`
-        SELECT key, status FROM holdfast_effect
-        WHERE session = ${session} AND scope_kind = ${scope.kind} AND scope = ${scope.id}
-        ORDER BY replay_key, attempt LIMIT ${rowsMax} ${lockRow}`);
-      if (found.length === 0) return 0;
-      yield* run(sql`
-        DELETE FROM holdfast_effect WHERE key IN ${integersOf(found.map(({ key }) => key))}`);
-      for (const { key, status } of found)
-        if (status === "inProgress")
-          yield* announce(effectChanged, String(key));
-      return found.length;
-    },
+export const forgetEffects: StoreOperation<
+  EffectContext,
+  ForgetEffects,
+  number
+> = storeOperation("forgetEffects", {
+  key: (input: ForgetEffects) => aggregateOf(input),
+  *one(_: EffectContext, { scope, rowsMax }) {
+    const session = yield* keptSessionOf(scope);
+    const found = yield* rows<{
+      readonly key: number;
+      readonly status: string;
+    }>(sql`
+      SELECT key, status FROM holdfast_effect
+      WHERE session = ${session} AND scope_kind = ${scope.kind} AND scope = ${scope.id}
+      ORDER BY replay_key, attempt LIMIT ${rowsMax} ${lockRow}`);
+    if (found.length === 0) return 0;
+    yield* run(sql`
+      DELETE FROM holdfast_effect WHERE key IN ${integersOf(found.map(({ key }) => key))}`);
+    for (const { key, status } of found)
+      if (status === "inProgress") yield* announce(effectChanged, String(key));
+    return found.length;
   },
-);
+});

@@ -1,32 +1,69 @@
-import { decideEffect, holderOfEffect } from "../../model/effect.ts";
-import type { EffectHolder, EffectState } from "../../model/effect.ts";
-import type { Encoded } from "../../model/encoded.ts";
-import { row, rows, plainOperation } from "../../sql/operation.ts";
-import type { Operation } from "../../sql/operation.ts";
-import { sql } from "../../sql/statement.ts";
-import { sift } from "../damage.ts";
-import type { Sifted } from "../damage.ts";
-import { answerOf, conflictWith } from "./claim.ts";
-import type { ClaimEffectOutcome } from "./claim.ts";
 import {
-  aggregateOf,
+  effectNotRecorded,
+  effectUnfinished,
+} from "../../model/effect-errors.ts";
+import {
+  decideEffect,
+  holderOfEffect,
+  type EffectHolder,
+  type EffectState,
+} from "../../model/effect.ts";
+import type { Encoded } from "../../model/encoded.ts";
+import type { WaitOptions } from "../../sql/database.ts";
+import {
+  row,
+  rows,
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../sql/operation.ts";
+import { sql } from "../../sql/statement.ts";
+import {
+  list,
+  pageOf,
+  sliced,
+  type List,
+  type PageOptions,
+  type Slice,
+  type SliceBounds,
+} from "../list.ts";
+import { optionsAndWait, type Call } from "../method.ts";
+import { answerOf, conflictWith, type ClaimEffectOutcome } from "./claim.ts";
+import {
+  readEnvelope,
+  readFailure,
+  readValue,
+  type EffectContext,
+} from "./context.ts";
+import {
   effectColumns,
+  namesOf,
   stateOf,
   whichEffect,
+  type EffectRef,
+  type EffectRequest,
+  type EffectRow,
 } from "./effect-row.ts";
-import type { EffectRef, EffectRow, WantedEffect } from "./effect-row.ts";
-import { livingSessionOf } from "./scope.ts";
-import type { EffectScopeRef } from "./scope.ts";
+import {
+  aggregateOf,
+  checkedEffect,
+  checkedScope,
+  livingSessionOf,
+  type EffectScope,
+  type EffectScopeRef,
+} from "./scope.ts";
 
-export interface AskEffect {
-  readonly effect: WantedEffect;
-  readonly now: number;
+interface AskEffect {
+  readonly effect: EffectRequest;
   readonly isStrict: boolean;
 }
 
-export type EffectAnswer =
-  | Exclude<ClaimEffectOutcome, { readonly kind: "claimed" }>
-  /** It is not recorded, or nobody is at it: whoever asks may claim it. */
+/** What is known of an effect without claiming it. */
+type Unclaimed = Exclude<ClaimEffectOutcome, { readonly kind: "claimed" }>;
+
+type EffectAnswer =
+  | Unclaimed
+  /** It is not recorded, or not held: the caller may claim it. */
   | { readonly kind: "free"; readonly key: number | undefined }
   | { readonly kind: "missing" }
   | { readonly kind: "unfinished" };
@@ -37,36 +74,61 @@ export type EffectAnswer =
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
  */
-export const askEffect: Operation<AskEffect, EffectAnswer> = plainOperation(
-  "askEffect",
-  {
+export const askEffect: StoreOperation<EffectContext, AskEffect, EffectAnswer> =
+  storeOperation("askEffect", {
     key: (input: AskEffect) => aggregateOf(input.effect),
-    *one({ effect, now, isStrict }) {
-      const session = yield* livingSessionOf(effect.scope);
-      const found = yield* row<EffectRow>(sql`
-        SELECT ${effectColumns} FROM holdfast_effect WHERE ${whichEffect(session, effect)}`);
-      const { hash, dueAt } = effect;
-      const asked = { hash, dueAt, now, isStrict };
-      const decision = decideEffect(stateOf(found), asked);
-      if (decision.kind === "missing" || decision.kind === "unfinished")
-        return { kind: decision.kind };
-      if (found === undefined) return { kind: "free", key: undefined };
-      switch (decision.kind) {
-        case "claim":
-        case "takeover":
-        case "reenter":
-          return { kind: "free", key: found.key };
-        case "conflict":
-          return yield* conflictWith(found);
-        default:
-          return answerOf(found, decision);
-      }
-    },
-  },
-);
+    one: effectAnswer,
+  });
 
-/** An effect as it is stored, with what was asked for and what it came to. */
-export interface StoredEffect {
+function* effectAnswer(
+  { clock }: EffectContext,
+  { effect, isStrict }: AskEffect,
+): Tx<EffectAnswer> {
+  const session = yield* livingSessionOf(effect.scope);
+  const found = yield* row<EffectRow>(sql`
+    SELECT ${effectColumns} FROM holdfast_effect WHERE ${whichEffect(session, effect)}`);
+  const { hash, dueAt } = effect;
+  const question = { hash, dueAt, now: clock.now(), isStrict };
+  const decision = decideEffect(stateOf(found), question);
+  if (decision.kind === "missing" || decision.kind === "unfinished")
+    return { kind: decision.kind };
+  if (found === undefined) return { kind: "free", key: undefined };
+  switch (decision.kind) {
+    case "claim":
+    case "takeover":
+    case "reenter":
+      return { kind: "free", key: found.key };
+    case "conflict":
+      return yield* conflictWith(found);
+    default:
+      return answerOf(found, decision);
+  }
+}
+
+/**
+ * What claiming or recording an effect answers in strict replay: what is
+ * recorded, and nothing is written.
+ *
+ * @throws HoldfastError `EFFECT_NOT_RECORDED`, `EFFECT_UNFINISHED`,
+ *   `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
+ */
+export const replayEffect: StoreOperation<
+  EffectContext,
+  { readonly effect: EffectRequest },
+  Unclaimed
+> = storeOperation("replayEffect", {
+  key: ({ effect }: { readonly effect: EffectRequest }) => aggregateOf(effect),
+  *one(context: EffectContext, { effect }) {
+    const answer = yield* effectAnswer(context, { effect, isStrict: true });
+    if (answer.kind === "missing") throw effectNotRecorded(namesOf(effect));
+    if (answer.kind === "unfinished" || answer.kind === "free")
+      throw effectUnfinished(namesOf(effect));
+    return answer;
+  },
+});
+
+/** An effect as it is stored, with what was asked for and its outcome. */
+interface StoredEffect {
   readonly key: number;
   readonly replayKey: string;
   readonly attempt: number;
@@ -84,47 +146,131 @@ interface FullRow extends EffectRow {
   readonly envelope: Encoded;
 }
 
+/** What is known of an effect. */
+export interface EffectView {
+  readonly replayKey: string;
+  readonly attempt: number;
+  readonly kind: string;
+  readonly input: unknown;
+  readonly hash: string;
+  readonly createdAt: number;
+  readonly dueAt: number | null;
+  readonly state:
+    | {
+        readonly kind: "inProgress";
+        /** The worker that holds it, or held it last. */
+        readonly holder: EffectHolder | null;
+      }
+    | {
+        readonly kind: "completed";
+        readonly settledAt: number;
+        readonly value: unknown;
+      }
+    | {
+        readonly kind: "failed";
+        readonly settledAt: number;
+        readonly error: Error;
+        readonly isTransient: boolean;
+      };
+}
+
+export interface GetEffectOptions extends WaitOptions {
+  /** Which attempt; defaults to 1. */
+  readonly attempt?: number;
+}
+
+/** @throws HoldfastError `EFFECT_SCOPE_INVALID`, `EFFECT_INVALID`, `ID_MALFORMED`, `OPTION_INVALID` */
+export function givenGet(
+  _: EffectContext,
+  scope: EffectScope,
+  key: string,
+  given?: GetEffectOptions,
+): Call<EffectRef> {
+  const { options, wait } = optionsAndWait(given, ["attempt"]);
+  return { input: checkedEffect(scope, key, options.attempt), wait };
+}
+
 /**
  * One effect, or nothing.
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
  */
-export const readEffect: Operation<EffectRef, StoredEffect | undefined> =
-  plainOperation("readEffect", {
-    key: (ref: EffectRef) => aggregateOf(ref),
-    *one(ref) {
-      const session = yield* livingSessionOf(ref.scope);
-      const found = yield* row<FullRow>(sql`
-        SELECT ${effectColumns}, replay_key, attempt, kind, created_at, envelope
-        FROM holdfast_effect WHERE ${whichEffect(session, ref)}`);
-      return found === undefined ? undefined : storedOf(found);
-    },
-  });
+export const readEffect: StoreOperation<
+  EffectContext,
+  EffectRef,
+  StoredEffect | undefined
+> = storeOperation("readEffect", {
+  key: (ref: EffectRef) => aggregateOf(ref),
+  *one(_: EffectContext, ref) {
+    const session = yield* livingSessionOf(ref.scope);
+    const found = yield* row<FullRow>(sql`
+      SELECT ${effectColumns}, replay_key, attempt, kind, created_at, envelope
+      FROM holdfast_effect WHERE ${whichEffect(session, ref)}`);
+    return found === undefined ? undefined : storedOf(found);
+  },
+});
+
+/** @throws HoldfastError `CORRUPT_ROW` */
+export function shownEffect(
+  context: EffectContext,
+  found: StoredEffect | undefined,
+): EffectView | undefined {
+  if (found === undefined) return undefined;
+  const { key, replayKey, attempt, kind, createdAt, state } = found;
+  const envelope = readEnvelope(context, found);
+  const { input } = Object(envelope) as { readonly input?: unknown };
+  const { hash, dueAt } = state;
+  return {
+    replayKey,
+    attempt,
+    kind,
+    input,
+    hash,
+    createdAt,
+    dueAt,
+    state: stateView(context, key, state),
+  };
+}
+
+function stateView(
+  context: EffectContext,
+  key: number,
+  state: StoredEffect["state"],
+): EffectView["state"] {
+  if (state.kind === "inProgress") {
+    const holder = state.claim === null ? null : holderOfEffect(state.claim);
+    return { kind: "inProgress", holder };
+  }
+  const { outcome, settledAt } = state;
+  const { isTransient } = outcome;
+  const settled = { ...outcome, key };
+  return outcome.status === "completed"
+    ? { kind: "completed", settledAt, value: readValue(context, settled) }
+    : {
+        kind: "failed",
+        settledAt,
+        error: readFailure(context, settled),
+        isTransient,
+      };
+}
 
 function storedOf(found: FullRow): StoredEffect {
-  const state = stateOf(found);
-  if (state.kind === "absent") throw new Error("A row is there.");
   return {
     key: found.key,
     replayKey: found.replay_key,
     attempt: found.attempt,
     kind: found.kind,
     createdAt: found.created_at,
-    state,
+    state: knownState(found),
     envelope: found.envelope,
   };
 }
 
-/** A place in the list of a scope's effects. */
-export interface EffectPlace {
-  readonly replayKey: string;
-  readonly attempt: number;
-}
-
-export interface ListEffects {
-  readonly scope: EffectScopeRef;
-  readonly after: EffectPlace | undefined;
-  readonly limit: number;
+/** @throws HoldfastError `CORRUPT_ROW` */
+function knownState(found: EffectRow): StoredEffect["state"] {
+  const state = stateOf(found);
+  if (state.kind === "absent") throw new Error("A row is there.");
+  return state;
 }
 
 /** What a list shows of an effect: all but its values, which may be large. */
@@ -138,49 +284,53 @@ export interface EffectSummary {
   readonly createdAt: number;
   readonly dueAt: number | null;
   readonly settledAt: number | null;
-  /** Who is at it, or was last. */
+  /** The worker that holds it, or held it last. */
   readonly holder: EffectHolder | null;
 }
 
-export interface StoredEffectPage extends Sifted<EffectSummary> {
-  /** Where to go on, when there are more. */
-  readonly next: EffectPlace | undefined;
-}
+type ListedRow = Omit<FullRow, "envelope">;
 
-/**
- * A page of a scope's effects, in the order of their keys.
- *
- * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
- */
-export const listEffects: Operation<ListEffects, StoredEffectPage> =
-  plainOperation("listEffects", {
-    key: (input: ListEffects) => aggregateOf(input),
-    *one({ scope, after, limit }) {
-      const session = yield* livingSessionOf(scope);
-      const { replayKey, attempt } = after ?? { replayKey: "", attempt: 0 };
-      const found = yield* rows<Omit<FullRow, "envelope">>(sql`
+/** A scope's effects, in the order of their keys. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
+export const effectList: List<
+  EffectContext,
+  [scope: EffectScope, options?: PageOptions],
+  EffectSummary
+> = list("listEffects", {
+  table: "holdfast_effect",
+  given(_: EffectContext, scope: EffectScope, options?: PageOptions) {
+    return { filter: checkedScope(scope), page: pageOf(options, []).page };
+  },
+  slice: effectSlice,
+  keyOf: ({ key }: ListedRow) => String(key),
+  itemOf: (_, found) => summaryOf(found),
+});
+
+/** Reads no outcomes: they may be large, and the list does not show them. */
+function* effectSlice(
+  _: EffectContext,
+  scope: EffectScopeRef,
+  bounds: SliceBounds,
+): Tx<Slice<ListedRow>> {
+  const session = yield* livingSessionOf(scope);
+  return yield* sliced(
+    bounds,
+    (last: ListedRow) => [last.replay_key, last.attempt],
+    function* (after, count) {
+      const [replayKey, attempt] = after ?? ["", 0];
+      return yield* rows<ListedRow>(sql`
         SELECT key, hash, status, due_at, fence, process, token, claimed_at, renewed_at, expires_at,
           settled_at, is_transient, CASE WHEN outcome IS NULL THEN NULL ELSE '' END AS outcome,
           replay_key, attempt, kind, created_at
         FROM holdfast_effect
         WHERE session = ${session} AND scope_kind = ${scope.kind} AND scope = ${scope.id}
-          AND (replay_key, attempt) > (${replayKey}, ${attempt})
-        ORDER BY replay_key, attempt LIMIT ${limit + 1}`);
-      const page = found.slice(0, limit);
-      const last = page.at(-1);
-      return {
-        ...sift("holdfast_effect", page, ({ key }) => String(key), summaryOf),
-        next:
-          found.length > limit && last !== undefined
-            ? { replayKey: last.replay_key, attempt: last.attempt }
-            : undefined,
-      };
+          AND (replay_key, attempt) > (${String(replayKey)}, ${Number(attempt)})
+        ORDER BY replay_key, attempt LIMIT ${count}`);
     },
-  });
+  );
+}
 
-function summaryOf(found: Omit<FullRow, "envelope">): EffectSummary {
-  const state = stateOf(found);
-  if (state.kind === "absent") throw new Error("A row is there.");
+function summaryOf(found: ListedRow): EffectSummary {
+  const state = knownState(found);
   const isSettled = state.kind === "settled";
   return {
     replayKey: found.replay_key,

@@ -1,63 +1,118 @@
 import { instantOf } from "../../model/clock.ts";
-import type { Now } from "../../model/clock.ts";
-import { decideEffect } from "../../model/effect.ts";
-import type { EffectOutcome } from "../../model/effect.ts";
+import type { EffectEnvelope } from "../../model/effect-envelope.ts";
+import { decideEffect, type EffectOutcome } from "../../model/effect.ts";
 import type { ProvenDeath } from "../../model/lease.ts";
+import { isSameToken, newToken } from "../../model/token.ts";
+import type { WaitOptions } from "../../sql/database.ts";
 import { lockRow } from "../../sql/dialect.ts";
-import { announce, row, run, plainOperation } from "../../sql/operation.ts";
-import type { Operation, Tx } from "../../sql/operation.ts";
-import { sql } from "../../sql/statement.ts";
-import { answerOf, conflictWith, removedMeanwhile } from "./claim.ts";
-import type { ClaimEffectOutcome, SettledEffect } from "./claim.ts";
 import {
-  aggregateOf,
+  announce,
+  row,
+  run,
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../sql/operation.ts";
+import { sql } from "../../sql/statement.ts";
+import { optionsAndWait, type Call } from "../method.ts";
+import {
+  answerOf,
+  conflictWith,
+  removedMeanwhile,
+  shownAnswer,
+  type ClaimedEffect,
+  type ClaimEffectOutcome,
+} from "./claim.ts";
+import { effectRequest, type EffectContext } from "./context.ts";
+import {
+  effectChanged,
   effectColumns,
   stateOf,
   whichEffect,
+  type EffectRequest,
+  type EffectRow,
+  type SettledEffect,
 } from "./effect-row.ts";
-import type { EffectRow, WantedEffect } from "./effect-row.ts";
-import { keptScope } from "./scope.ts";
-import { effectChanged } from "./topics.ts";
+import { completedWith } from "./finish.ts";
+import { aggregateOf, keptScope, type EffectScope } from "./scope.ts";
+
+export interface RecordEffectOptions extends WaitOptions {
+  /** Which attempt; defaults to 1. */
+  readonly attempt?: number;
+}
+
+/** What a caller gets that records an effect. */
+export type RecordedEffect =
+  | { readonly kind: "recorded" }
+  /** It was not: what claiming it would have answered. Roll back what was done for it. */
+  | Exclude<ClaimedEffect, { readonly kind: "claimed" }>;
 
 export interface RecordEffect {
-  readonly effect: WantedEffect;
+  readonly effect: EffectRequest;
   readonly outcome: EffectOutcome;
-  /** What a claim would have shown; nobody has it. */
+  /** What a claim would have shown; by it a repetition is known. */
   readonly token: string;
-  readonly now: Now;
   /** A holder that was seen, and whose process has provably died since. */
   readonly death?: ProvenDeath | undefined;
 }
 
+/** @throws HoldfastError those of `effectRequest`, `EFFECT_RESULT_UNSTORABLE` */
+export function givenRecord(
+  context: EffectContext,
+  scope: EffectScope,
+  key: string,
+  envelope: EffectEnvelope,
+  value: unknown,
+  given?: RecordEffectOptions,
+): Call<RecordEffect> {
+  const { options, wait } = optionsAndWait(given, ["attempt"]);
+  const effect = effectRequest(context, scope, key, envelope, options);
+  const outcome = completedWith(context, effect, value);
+  return { input: { effect, outcome, token: newToken(context.entropy) }, wait };
+}
+
 export type RecordEffectOutcome =
   | { readonly kind: "recorded"; readonly effect: SettledEffect }
-  /** It was not: what claiming it would have answered. */
   | Exclude<ClaimEffectOutcome, { readonly kind: "claimed" }>;
 
 /**
  * Records an effect that was done in the same transaction, unless it is
- * recorded or somebody is at it. Whoever composes it rolls back what was done
- * then.
+ * recorded or held. A caller that composes it rolls back what was done then.
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `CORRUPT_ROW`
  */
-export const recordEffect: Operation<RecordEffect, RecordEffectOutcome> =
-  plainOperation("recordEffect", {
-    snapshotSafe: true,
-    key: (input: RecordEffect) => aggregateOf(input.effect),
-    *one(input) {
-      const { effect, outcome } = input;
-      const { session } = yield* keptScope(effect.scope);
-      const settledAt = instantOf(input.now);
-      const key = yield* insertSettled(session, input, settledAt);
-      if (key !== undefined)
-        return { kind: "recorded", effect: { ...outcome, key, settledAt } };
-      const found = yield* row<EffectRow>(sql`
-        SELECT ${effectColumns} FROM holdfast_effect WHERE ${whichEffect(session, effect)} ${lockRow}`);
-      if (found === undefined) throw removedMeanwhile(effect);
-      return yield* recordFound(found, input, instantOf(input.now));
-    },
-  });
+export const recordEffect: StoreOperation<
+  EffectContext,
+  RecordEffect,
+  RecordEffectOutcome
+> = storeOperation("recordEffect", {
+  snapshotSafe: true,
+  key: (input: RecordEffect) => aggregateOf(input.effect),
+  *one({ clock }: EffectContext, input) {
+    const { effect, outcome } = input;
+    const { session } = yield* keptScope(effect.scope);
+    const settledAt = instantOf(() => clock.now());
+    const key = yield* insertSettled(session, input, settledAt);
+    if (key !== undefined)
+      return { kind: "recorded", effect: { ...outcome, key, settledAt } };
+    const found = yield* row<EffectRow>(sql`
+      SELECT ${effectColumns} FROM holdfast_effect WHERE ${whichEffect(session, effect)} ${lockRow}`);
+    if (found === undefined) throw removedMeanwhile(effect);
+    const now = instantOf(() => clock.now());
+    return yield* recordFound(found, input, now);
+  },
+});
+
+/** @throws HoldfastError `EFFECT_CONFLICT`, `CORRUPT_ROW` */
+export function shownRecorded(
+  context: EffectContext,
+  outcome: RecordEffectOutcome,
+  { effect: request }: { readonly effect: EffectRequest },
+): RecordedEffect {
+  return outcome.kind === "recorded"
+    ? { kind: "recorded" }
+    : shownAnswer(context, outcome, request);
+}
 
 function* insertSettled(
   session: number,
@@ -82,8 +137,12 @@ function* recordFound(
 ): Tx<RecordEffectOutcome> {
   const { key } = found;
   const { hash, dueAt } = effect;
-  const asked = { hash, dueAt, now, death };
-  const decision = decideEffect(stateOf(found), asked);
+  const state = stateOf(found);
+  if (state.kind === "settled" && isSameToken(state.token, token)) {
+    const { settledAt } = state;
+    return { kind: "recorded", effect: { ...state.outcome, key, settledAt } };
+  }
+  const decision = decideEffect(state, { hash, dueAt, now, death });
   switch (decision.kind) {
     case "claim":
     case "takeover":

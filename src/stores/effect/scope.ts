@@ -1,10 +1,17 @@
-import { effectScopeInvalid } from "../../model/effect-errors.ts";
-import { isStorable } from "../../model/shape.ts";
+import {
+  effectInvalid,
+  effectScopeInvalid,
+} from "../../model/effect-errors.ts";
+import { draftOf, isStorable } from "../../model/shape.ts";
+import { isRecord } from "../../model/spoken-kind.ts";
 import type { Tx } from "../../sql/operation.ts";
-import { sessionNamed } from "../session/session-name.ts";
-import type { SessionName } from "../session/session-name.ts";
-import { keptSession, livingSession } from "../session/session-row.ts";
-import type { SessionRef } from "../session/session-row.ts";
+import { sessionNamed, type SessionName } from "../session/session-name.ts";
+import {
+  keptSession,
+  livingSession,
+  type SessionRef,
+} from "../session/session-row.ts";
+import type { EffectRef } from "./effect-row.ts";
 
 /**
  * What is run again as a whole, and whose effects therefore belong together:
@@ -28,13 +35,17 @@ export interface EffectScopeRef {
 
 const kindCharactersMax = 64;
 const idCharactersMax = 256;
+const keyCharactersMax = 512;
 
 /** @throws HoldfastError `EFFECT_SCOPE_INVALID`, and for the session `ID_MALFORMED` or `OPTION_INVALID` */
 export function checkedScope(scope: EffectScope): EffectScopeRef {
-  const given: unknown = scope;
-  if (typeof given !== "object" || given === null)
+  if (!isRecord(scope))
     throw effectScopeInvalid("scope", "an object with kind and id");
-  const { kind, id, session } = given as Partial<EffectScope>;
+  const { kind, id, session } = draftOf<EffectScope>("the scope", scope, [
+    "kind",
+    "id",
+    "session",
+  ]);
   return {
     kind: checkedPart("scope.kind", kind, kindCharactersMax),
     id: checkedPart("scope.id", id, idCharactersMax),
@@ -65,9 +76,7 @@ function checkedSession(session: SessionName): SessionRef {
   const given: unknown = session;
   if (
     typeof given !== "string" &&
-    (typeof given !== "object" ||
-      given === null ||
-      typeof (given as { readonly id?: unknown }).id !== "string")
+    (!isRecord(given) || typeof given["id"] !== "string")
   )
     throw effectScopeInvalid(
       "scope.session",
@@ -76,19 +85,58 @@ function checkedSession(session: SessionName): SessionRef {
   return sessionNamed(session);
 }
 
+/** The session that a caller names; null is for scopes that belong to none. @throws HoldfastError `EFFECT_SCOPE_INVALID`, `ID_MALFORMED` */
+export function sessionOrNone(
+  session: SessionName | null,
+): SessionRef | undefined {
+  if (session === null) return undefined;
+  if (session !== undefined) return checkedSession(session);
+  throw effectScopeInvalid("session", "a session, or null for none");
+}
+
+/** An effect as callers name it. @throws HoldfastError `EFFECT_SCOPE_INVALID`, `EFFECT_INVALID`, `ID_MALFORMED` */
+export function checkedEffect(
+  scope: EffectScope,
+  key: string,
+  attempt: number = 1,
+): EffectRef {
+  const ref = checkedScope(scope);
+  if (!isName(key, keyCharactersMax))
+    throw effectInvalid(
+      "key",
+      `a text of 1 to ${keyCharactersMax} characters that is not blank`,
+    );
+  if (!Number.isSafeInteger(attempt) || attempt < 1)
+    throw effectInvalid("attempt", "a whole number from 1 on");
+  return { scope: ref, replayKey: key, attempt };
+}
+
+/** The aggregate that operations in a scope name: what belongs together. */
+export function aggregateOf({
+  scope,
+}: {
+  readonly scope: EffectScopeRef;
+}): string {
+  return scope.session?.id ?? scope.id;
+}
+
 /** What the column holds for scopes that belong to no session: below every key. */
 const noSession = 0;
+
+interface InSession {
+  readonly session: SessionRef | undefined;
+}
 
 /** A scope with the key of its session. */
 export interface ScopeRoot {
   readonly session: number;
-  /** Names the generation, so that whoever goes on with it is fenced when that is deleted. */
+  /** Names the generation, so that work that goes on with it is fenced when that is deleted. */
   readonly scope: EffectScopeRef;
 }
 
 /**
- * A scope whose session stays until the transaction ends; others may do the
- * same, but nobody can delete it meanwhile.
+ * A scope whose session stays until the transaction ends; other transactions
+ * may do the same, but none can delete it meanwhile.
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
@@ -100,8 +148,13 @@ export function* keptScope(scope: EffectScopeRef): Tx<ScopeRoot> {
     : { session: key, scope };
 }
 
-/** The key of a scope's session for reads, which lock nothing. */
-export function* livingSessionOf({ session }: EffectScopeRef): Tx<number> {
+/** The same where only the key of the session is needed. */
+export function* keptSessionOf({ session }: InSession): Tx<number> {
+  return session === undefined ? noSession : (yield* keptSession(session)).key;
+}
+
+/** The key of a scope's session for reads, which lock nothing. @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`. */
+export function* livingSessionOf({ session }: InSession): Tx<number> {
   return session === undefined
     ? noSession
     : (yield* livingSession(session)).key;

@@ -1,27 +1,55 @@
-import { effectResultUnstorable } from "../../model/effect-errors.ts";
-import type { EffectOutcome } from "../../model/effect.ts";
-import type { Encoded } from "../../model/encoded.ts";
+import type { EffectEnvelope } from "../../model/effect-envelope.ts";
 import { isOfTheStore } from "../../model/errors.ts";
 import type { ProvenDeath } from "../../model/lease.ts";
 import { newToken } from "../../model/token.ts";
+import type { WaitOptions, WriteOptions } from "../../sql/database.ts";
 import type { Isolation } from "../../sql/isolation.ts";
-import { rollbackWith, startedBody } from "../../sql/operation.ts";
-import type { Tx } from "../../sql/operation.ts";
-import type { WaitOptions } from "../../sql/database.ts";
-import type { SettledEffect } from "./claim.ts";
-import { namesOf } from "./effect-row.ts";
-import type { WantedEffect } from "./effect-row.ts";
-import type { EffectSurroundings } from "./context.ts";
-import { recordEffect } from "./record.ts";
-import type { RecordEffectOutcome } from "./record.ts";
-import { failureOf } from "./running.ts";
-import { readyEffect, stepOf } from "./steps.ts";
-import type { Step } from "./steps.ts";
+import { rollbackWith, startedBody, type Tx } from "../../sql/operation.ts";
+import { givenIsolation } from "../given.ts";
+import { optionsAndWait } from "../method.ts";
+import {
+  effectRequest,
+  failureOf,
+  readFailure,
+  readValue,
+  type EffectContext,
+} from "./context.ts";
+import type { EffectRequest, SettledEffect } from "./effect-row.ts";
+import { readyEffect, stepOf, type Step } from "./execute.ts";
+import { completedWith } from "./finish.ts";
+import { recordEffect, type RecordEffectOutcome } from "./record.ts";
+import { checkedFunction } from "./run.ts";
+import type { EffectScope } from "./scope.ts";
 
 /** What is done in the transaction that records it. It may be run again, so it is pure apart from its statements. */
 export type EffectBody<T> = () => Tx<T>;
 
-export interface TransactTerms<T> {
+export interface EffectTransactOptions extends WriteOptions {
+  /** Which attempt; defaults to 1. */
+  readonly attempt?: number;
+}
+
+/** See `Effects.transact`. */
+export async function transact<T>(
+  context: EffectContext,
+  scope: EffectScope,
+  key: string,
+  envelope: EffectEnvelope,
+  body: EffectBody<T>,
+  given?: EffectTransactOptions,
+): Promise<T> {
+  const { options, wait } = optionsAndWait(given, ["attempt", "isolation"]);
+  const request = effectRequest(context, scope, key, envelope, options);
+  const settled = await transactEffect(context, request, {
+    body: checkedFunction("body", body),
+    isolation: givenIsolation(options.isolation),
+    wait,
+  });
+  if (settled.status === "failed") throw readFailure(context, settled);
+  return readValue(context, settled) as T;
+}
+
+interface TransactTerms<T> {
   readonly body: EffectBody<T>;
   /** Serializable by default: the body is the caller's. */
   readonly isolation: Isolation | undefined;
@@ -29,84 +57,64 @@ export interface TransactTerms<T> {
 }
 
 /**
- * What an effect came to that is done in this very database: as it is
+ * The outcome of an effect that is done in this very database: as it is
  * recorded, or by doing and recording it in one transaction. What the body
  * throws is recorded in a transaction of its own, since the first rolls back.
  *
  * @throws HoldfastError see `Effects.transact`
  */
-export async function transactEffect<T>(
-  around: EffectSurroundings,
-  wanted: WantedEffect,
+async function transactEffect<T>(
+  context: EffectContext,
+  request: EffectRequest,
   terms: TransactTerms<T>,
 ): Promise<SettledEffect> {
-  const attempt = around.isStrict
+  const attempt = context.isStrict
     ? undefined
     : (death: ProvenDeath | undefined): Promise<Step> =>
-        tryToTransact(around, wanted, terms, death);
-  const ready = await readyEffect(around, wanted, attempt, terms.wait);
+        tryToTransact(context, request, terms, death);
+  const ready = await readyEffect(context, request, attempt, terms.wait);
   if (ready.kind === "settled") return ready.effect;
   throw new Error("Nothing is claimed here.");
 }
 
 async function tryToTransact<T>(
-  around: EffectSurroundings,
-  wanted: WantedEffect,
+  context: EffectContext,
+  effect: EffectRequest,
   { body, isolation, wait: { signal } }: TransactTerms<T>,
   death: ProvenDeath | undefined,
 ): Promise<Step> {
-  const { database, clock, entropy } = around;
-  const recording = {
-    effect: wanted,
-    token: newToken(entropy),
-    now: () => clock.now(),
-    death,
-  };
+  const { database, entropy } = context;
+  const input = { effect, token: newToken(entropy), death };
+  const record = recordEffect(context);
   try {
     const answer = await database.write(
       "transactEffect",
       function* (): Tx<RecordEffectOutcome> {
-        const outcome = completed(
-          around,
-          wanted,
-          yield* startedBody("transactEffect", body),
-        );
-        const recorded = yield* recordEffect({ ...recording, outcome });
+        const value = yield* startedBody("transactEffect", body);
+        const outcome = completedWith(context, effect, value);
+        const recorded = yield* record({ ...input, outcome });
         return recorded.kind === "recorded"
           ? recorded
           : yield* rollbackWith(recorded);
       },
       { signal, isolation },
     );
-    return stepAfter(around, wanted, answer);
+    return stepAfter(context, effect, answer);
   } catch (error) {
     if (isOfTheStore(error)) throw error;
-    const outcome = failureOf(around, error, false);
-    const input = { ...recording, outcome };
-    const answer = await database.write(recordEffect, input, { signal });
-    return stepAfter(around, wanted, answer);
-  }
-}
-
-function completed(
-  { codec }: EffectSurroundings,
-  wanted: WantedEffect,
-  value: unknown,
-): EffectOutcome {
-  try {
-    const encoded = codec.encode(value) as Encoded;
-    return { status: "completed", isTransient: false, value: encoded };
-  } catch (cause) {
-    throw effectResultUnstorable(namesOf(wanted), cause);
+    const outcome = failureOf(context, error, false);
+    const failed = { ...input, outcome };
+    const answer = await database.write(record, failed, { signal });
+    return stepAfter(context, effect, answer);
   }
 }
 
 function stepAfter(
-  around: EffectSurroundings,
-  wanted: WantedEffect,
+  context: EffectContext,
+  request: EffectRequest,
   answer: RecordEffectOutcome,
 ): Step {
-  if (answer.kind !== "recorded") return stepOf(around, wanted, answer);
-  around.frontier.advance(wanted);
+  if (answer.kind !== "recorded") return stepOf(context, request, answer);
+  context.frontier.advance(request);
   return { kind: "settled", effect: answer.effect };
 }

@@ -131,8 +131,8 @@ function borderTests(scene: InScene): void {
           details: { path: "attempt" },
         });
       for (const options of [
-        { ttl: 2 },
-        { ttl: 0 },
+        { lease: 2 },
+        { lease: 0 },
         { retry: { maxRetries: -1 } },
         { isTransient: 5 as unknown as () => boolean },
         { accept: "x" as unknown as (value: unknown) => value is never },
@@ -153,7 +153,7 @@ function borderTests(scene: InScene): void {
       for (const observed of [null, 5, {}, { process: null }, { fence: 1 }])
         expect(
           await refused(at, () =>
-            effects.claim(turn, "k", ask, { observed: observed as never }),
+            effects.reclaim(turn, "k", ask, observed as never),
           ),
         ).toMatchObject({
           code: "OPTION_INVALID",
@@ -200,8 +200,8 @@ function borderTests(scene: InScene): void {
     "[AX20] times beyond what a Date can show are cut off there",
     scene(async (at) => {
       const { effects } = at;
-      const ttl = Number.MAX_SAFE_INTEGER;
-      expect(await effects.claim(turn, "k", ask, { ttl })).toMatchObject({
+      const lease = Number.MAX_SAFE_INTEGER;
+      expect(await effects.claim(turn, "k", ask, { lease })).toMatchObject({
         claim: { expiresAt: 8.64e15 },
       });
       const delay = Number.MAX_SAFE_INTEGER;

@@ -149,13 +149,13 @@ function takeoverTests(scene: InScene): void {
     "comes with the end of the lease, at its last instant, and keeps the due time",
     scene(async (at) => {
       const { effects, clock } = at;
-      const options = { ttl: 100, delay: 50 };
+      const options = { lease: 100, delay: 50 };
       expect(await effects.claim(turn, "k", ask, options)).toEqual({
         kind: "notDue",
         dueAt: 1_050,
       });
       clock.advance(49);
-      expect(await effects.claim(turn, "k", ask, { ttl: 100 })).toEqual({
+      expect(await effects.claim(turn, "k", ask, { lease: 100 })).toEqual({
         kind: "notDue",
         dueAt: 1_050,
       });
@@ -183,25 +183,26 @@ function takeoverTests(scene: InScene): void {
       const { fence } = await held(at, "k");
       const process = database.owner;
       const observed = { process, fence };
-      expect(await effects.claim(turn, "k", ask, { observed })).toMatchObject({
+      expect(await effects.reclaim(turn, "k", ask, observed)).toMatchObject({
         kind: "busy",
       });
       fates.die(process);
       expect(await effects.claim(turn, "k", ask)).toMatchObject({
         kind: "busy",
       });
-      expect(await effects.claim(turn, "k", ask, { observed })).toMatchObject({
+      expect(await effects.reclaim(turn, "k", ask, observed)).toMatchObject({
         kind: "claimed",
         claim: { fence: 2 },
       });
-      expect(await effects.claim(turn, "k", ask, { observed })).toMatchObject({
+      expect(await effects.reclaim(turn, "k", ask, observed)).toMatchObject({
         kind: "busy",
         holder: { fence: 2 },
       });
       const elsewhere = "Own_01ARZ3NDEKTSV4RRFFQ69G5FAW" as OwnerId;
       expect(
-        await effects.claim(turn, "k", ask, {
-          observed: { process: elsewhere, fence: 2 },
+        await effects.reclaim(turn, "k", ask, {
+          process: elsewhere,
+          fence: 2,
         }),
       ).toMatchObject({ kind: "busy" });
     }),
@@ -223,11 +224,11 @@ function holdTests(scene: InScene): void {
       const { effects, clock } = at;
       const claim = await held(at, "k", 100);
       clock.advance(50);
-      const renewed = await effects.renew(claim, { ttl: 100 });
+      const renewed = await effects.renew(claim, { lease: 100 });
       expect(renewed).toEqual({ ...claim, expiresAt: 1_150 });
-      expect(await effects.renew(claim, { ttl: 10 })).toEqual(renewed);
+      expect(await effects.renew(claim, { lease: 10 })).toEqual(renewed);
       clock.set(100);
-      expect(await effects.renew(claim, { ttl: 10 })).toEqual(renewed);
+      expect(await effects.renew(claim, { lease: 10 })).toEqual(renewed);
     }),
   );
 

@@ -2,7 +2,7 @@ import { rows, run } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { Statement } from "../../../src/sql/statement.ts";
 import type { Database } from "../../../src/sql/database.ts";
-import type { EffectEnvironment } from "../../../src/stores/effect/context.ts";
+import type { EffectOptions } from "../../../src/stores/effect/context.ts";
 import type { EffectClaim } from "../../../src/stores/effect/claim.ts";
 import { effects } from "../../../src/stores/effect/effects.ts";
 import type { Effects } from "../../../src/stores/effect/effects.ts";
@@ -20,8 +20,8 @@ export interface EffectScene {
   readonly database: Database;
   readonly clock: CountingClock;
   readonly effects: Effects;
-  /** The same in other surroundings. */
-  readonly effectsIn: (environment: EffectEnvironment) => Effects;
+  /** The same with other options. */
+  readonly effectsIn: (options: EffectOptions) => Effects;
 }
 
 export type InScene = (
@@ -76,8 +76,8 @@ function sceneOf(
 ): EffectScene {
   const fates = new Fates(opened);
   const { database } = fates;
-  const effectsIn: EffectScene["effectsIn"] = (environment) =>
-    effects(database, { clock, ...environment });
+  const effectsIn: EffectScene["effectsIn"] = (options) =>
+    effects(database, { clock, ...options });
   return {
     place,
     fates,
@@ -92,9 +92,9 @@ function sceneOf(
 export async function held(
   { effects: store }: Pick<EffectScene, "effects">,
   key: string,
-  ttl = 30_000,
+  lease = 30_000,
 ): Promise<EffectClaim> {
-  const outcome = await store.claim(turn, key, ask, { ttl });
+  const outcome = await store.claim(turn, key, ask, { lease });
   if (outcome.kind === "claimed") return outcome.claim;
   throw new Error(`The effect is ${outcome.kind}.`);
 }

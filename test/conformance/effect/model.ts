@@ -15,13 +15,13 @@ export type Step =
       readonly do: "claim";
       readonly who: number;
       readonly what: number;
-      readonly ttl: number;
+      readonly lease: number;
       /** Shows the holder that was seen last. */
       readonly looks: boolean;
       /** Asks for something else than the others do. */
       readonly isOdd: boolean;
     }
-  | { readonly do: "renew"; readonly who: number; readonly ttl: number }
+  | { readonly do: "renew"; readonly who: number; readonly lease: number }
   | {
       readonly do: "complete" | "fail" | "release";
       readonly who: number;
@@ -76,7 +76,7 @@ export class EffectWorld {
       case "claim":
         return this.#claim(step);
       case "renew":
-        return this.#renew(step.who, step.ttl);
+        return this.#renew(step.who, step.lease);
       case "complete":
       case "fail":
         return this.#settle(step.who, step.do);
@@ -106,16 +106,15 @@ export class EffectWorld {
   }
 
   async #claim(step: Extract<Step, { do: "claim" }>): Promise<void> {
-    const { who, what, ttl, looks, isOdd } = step;
+    const { who, what, lease, looks, isOdd } = step;
     const { store, claims, process } = this.#owner(who);
     const known = this.#of(what);
-    const call = store.claim(this.#scope, `k${what}`, envelope(what, isOdd), {
-      ttl,
-      ...(looks &&
-        known.holder && {
-          observed: { process: known.holder.process, fence: known.fence },
-        }),
-    });
+    const args = [this.#scope, `k${what}`, envelope(what, isOdd)] as const;
+    const { holder, fence } = known;
+    const call =
+      looks && holder !== undefined
+        ? store.reclaim(...args, { process: holder.process, fence }, { lease })
+        : store.claim(...args, { lease });
     const isRecorded = known.fence > 0;
     if (isRecorded && isOdd) {
       assert.equal((await rejection(call)).code, "EFFECT_CONFLICT");
@@ -153,13 +152,13 @@ export class EffectWorld {
     known.holder = { claim, process, until, heardOf };
   }
 
-  async #renew(who: number, ttl: number): Promise<void> {
+  async #renew(who: number, lease: number): Promise<void> {
     const { store, claims } = this.#owner(who);
     const claim = claims.at(-1);
     if (claim === undefined) return;
     const known = this.#of(numberOf(claim));
     const live = this.#live(known);
-    const call = store.renew(claim, { ttl });
+    const call = store.renew(claim, { lease });
     if (known.settled === undefined && live?.claim.token === claim.token) {
       const { expiresAt } = await call;
       assert(expiresAt >= live.until, "A claim got shorter.");

@@ -10,7 +10,7 @@ import { expectSound } from "../sound.ts";
 /** One of them more than the others, so that somebody gets something done. */
 const who = fc.constantFrom(0, 0, 0, 1, 2);
 const what = fc.constantFrom(0, 0, 1);
-const ttl = fc.constantFrom(0, 50, 500, 5_000);
+const lease = fc.constantFrom(0, 50, 500, 5_000);
 const one = fc.constant;
 
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -20,12 +20,15 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       do: one("claim" as const),
       who,
       what,
-      ttl,
+      lease,
       looks: fc.boolean(),
       isOdd: fc.constantFrom(false, false, false, false, true),
     }),
   },
-  { weight: 2, arbitrary: fc.record({ do: one("renew" as const), who, ttl }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ do: one("renew" as const), who, lease }),
+  },
   {
     weight: 3,
     arbitrary: fc.record({
@@ -51,7 +54,7 @@ const claim: Step = {
   do: "claim",
   who: 0,
   what: 0,
-  ttl: 500,
+  lease: 500,
   looks: false,
   isOdd: false,
 };
@@ -60,7 +63,7 @@ const claim: Step = {
 const stories: readonly (readonly Step[])[] = [
   // Overtaken after its lease ran out, and too late to settle it.
   [
-    { ...claim, ttl: 50 },
+    { ...claim, lease: 50 },
     { do: "clock", by: 60 },
     { ...claim, who: 1 },
     { do: "complete", who: 0 },
@@ -79,11 +82,11 @@ const stories: readonly (readonly Step[])[] = [
   ],
   // Is told that it is too late; then the clock goes back.
   [
-    { ...claim, ttl: 50 },
+    { ...claim, lease: 50 },
     { do: "clock", by: 60 },
     { do: "complete", who: 0 },
     { do: "clock", by: -60 },
-    { do: "renew", who: 0, ttl: 500 },
+    { do: "renew", who: 0, lease: 500 },
     { do: "complete", who: 0 },
     { do: "execute", who: 1, what: 0 },
   ],

@@ -132,14 +132,16 @@ function removalTests(scene: InScene): void {
       await effects.execute(other, "k", ask, () => "kept");
       const waiting = effects.execute(turn, "open", ask, () => "anew");
       await until(() => fates.listeners === 1);
-      expect(await effects.forget(turn, { rowsPerSlice: 3 })).toBe(8);
+      expect(await effects.forget(turn, { rowsPerSlice: 3 })).toEqual({
+        effects: 8,
+      });
       expect(await waiting).toBe("anew");
       expect(await rejection(effects.complete(claim, 1))).toMatchObject({
         code: "EFFECT_LEASE_LOST",
         details: { reason: "gone" },
       });
-      expect(await effects.forget(turn)).toBe(1);
-      expect(await effects.forget(turn)).toBe(0);
+      expect(await effects.forget(turn)).toEqual({ effects: 1 });
+      expect(await effects.forget(turn)).toEqual({ effects: 0 });
       expect(await storedEffects(database)).toHaveLength(1);
       expect(await effects.replay(other, "k", ask)).toBe("kept");
       expect(await effects.execute(turn, "k0", ask, () => "again")).toBe(
@@ -190,7 +192,7 @@ function removalTests(scene: InScene): void {
     "a function that runs when its session is deleted is told, and records nothing",
     scene(async ({ effects, clock, database }) => {
       const hand = new Hand();
-      const call = effects.execute(turn, "k", ask, hand.run, { ttl: 300 });
+      const call = effects.execute(turn, "k", ask, hand.run, { lease: 300 });
       await until(() => hand.calls === 1);
       await sessions(database).delete("s");
       const ended = rejection(call);

@@ -25,9 +25,9 @@ function waitTests(scene: InScene): void {
     "[A78] its lease is renewed for as long as it takes, and who waits gets its value without running it",
     scene(async ({ effects, clock, fates }) => {
       const hand = new Hand();
-      const own = effects.execute(turn, "k", ask, hand.run, { ttl: 30 });
+      const own = effects.execute(turn, "k", ask, hand.run, { lease: 30 });
       await until(() => hand.calls === 1);
-      const other = effects.execute(turn, "k", ask, never, { ttl: 30 });
+      const other = effects.execute(turn, "k", ask, never, { lease: 30 });
       await until(() => fates.listeners === 1);
       for (let elapsed = 0; elapsed < 100; elapsed += 10) {
         const { writes } = fates;
@@ -63,7 +63,7 @@ function waitTests(scene: InScene): void {
   test(
     "is taken over at once when its process dies, and by one only",
     scene(async ({ effects, fates, database, clock }) => {
-      await effects.claim(turn, "k", ask, { ttl: "1 hour" });
+      await effects.claim(turn, "k", ask, { lease: "1 hour" });
       let runs = 0;
       const run = ({ isRepeat }: { readonly isRepeat: boolean }): string => {
         runs += 1;
@@ -194,7 +194,7 @@ function leaseTests(scene: InScene): void {
     scene(async (at) => {
       const { effects, clock, database, fates } = at;
       const hand = new Hand();
-      const call = effects.execute(turn, "k", ask, hand.run, { ttl: 300 });
+      const call = effects.execute(turn, "k", ask, hand.run, { lease: 300 });
       await until(() => hand.calls === 1);
       await meddle(
         at,
@@ -221,7 +221,7 @@ function leaseTests(scene: InScene): void {
     scene(async (at) => {
       const { effects, clock } = at;
       const hand = new Hand();
-      const call = effects.execute(turn, "k", ask, hand.run, { ttl: 300 });
+      const call = effects.execute(turn, "k", ask, hand.run, { lease: 300 });
       await until(() => hand.calls === 1);
       await meddle(at, sql`UPDATE holdfast_effect SET expires_at = 1000`);
       hand.end("too late");
@@ -238,7 +238,7 @@ function leaseTests(scene: InScene): void {
     "a renewal that fails for another reason is tried again until the lease runs out",
     scene(async ({ effects, clock, fates }) => {
       const hand = new Hand();
-      const call = effects.execute(turn, "k", ask, hand.run, { ttl: 300 });
+      const call = effects.execute(turn, "k", ask, hand.run, { lease: 300 });
       await until(() => hand.calls === 1);
       fates.failure = busy;
       let tries = fates.writes;
@@ -266,7 +266,7 @@ function leaseTests(scene: InScene): void {
     "is not given up by a function that goes on after a loss: nothing is left behind",
     scene(async ({ effects, clock, fates }) => {
       const hand = new Hand();
-      const call = effects.execute(turn, "k", ask, hand.run, { ttl: 30 });
+      const call = effects.execute(turn, "k", ask, hand.run, { lease: 30 });
       await until(() => hand.calls === 1);
       fates.failure = busy;
       const ended = rejection(call);

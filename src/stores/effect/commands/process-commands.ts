@@ -31,7 +31,7 @@ import type { SessionScopeName } from "../../process/scope.ts";
 import { nextCursor } from "../../cursor.ts";
 import { givenWait } from "../../given.ts";
 import type { Page, PageOptions } from "../../list.ts";
-import type { EffectEnvironment } from "../context.ts";
+import type { EffectOptions } from "../context.ts";
 import type { Effects } from "../effects.ts";
 import type { EffectScope } from "../scope.ts";
 
@@ -72,7 +72,7 @@ export interface CommandedProcess {
 /** What commands are given with. */
 export interface Commander extends ProcessSurroundings {
   readonly store: Effects;
-  readonly environment: EffectEnvironment;
+  readonly environment: EffectOptions;
 }
 
 /** The bodies of commands are ours: they lock what they decide by. */

@@ -10,10 +10,9 @@ import type { ProcessDraft } from "../../process/new-process.ts";
 import type { SessionScopeName } from "../../process/scope.ts";
 import type { RemovalReport } from "../../session/removing.ts";
 import type { SessionName } from "../../session/session-name.ts";
-import { givenDatabase, waitNames } from "../../given.ts";
+import { waitNames } from "../../given.ts";
 import type { Page } from "../../list.ts";
-import { environmentNames } from "../context.ts";
-import type { EffectEnvironment } from "../context.ts";
+import type { EffectOptions } from "../context.ts";
 import { effects } from "../effects.ts";
 import {
   cancelProcess,
@@ -100,13 +99,14 @@ const commandNames = [...waitNames, "call"] as const;
 
 export function processEffects(
   database: Database,
-  given?: EffectEnvironment,
+  given?: EffectOptions,
 ): ProcessEffects {
-  const environment = optionsOf(given, environmentNames);
+  const store = effects(database, given);
+  const environment = given ?? {};
   const commander = {
-    ...processSurroundings(givenDatabase(database), environment),
+    ...processSurroundings(database, environment),
     environment,
-    store: effects(database, environment),
+    store,
   };
   return {
     start: async (scope, draft, options) =>

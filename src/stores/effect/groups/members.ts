@@ -5,7 +5,7 @@ import type { GroupMember, MemberEnd } from "../../../model/effect-group.ts";
 import type { Encoded } from "../../../model/encoded.ts";
 import type { Tx } from "../../../sql/operation.ts";
 import { awaitEventTable, eventAt } from "../await/event-row.ts";
-import { settledAttempt } from "../settled-attempt.ts";
+import { settledAttempt } from "../effect-row.ts";
 import type { GroupPlace } from "./group-row.ts";
 
 /** Where a member of a group stands by its own record. */

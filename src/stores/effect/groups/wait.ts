@@ -7,8 +7,6 @@ import { aggregateOf } from "../await/event-row.ts";
 import { endAwaitEvent } from "../await/settle.ts";
 import { awaitEventEnded } from "../await/topics.ts";
 import type { Database, WaitOptions } from "../../../sql/database.ts";
-import { finishEffect } from "../finish.ts";
-import { recordEffect } from "../record.ts";
 import { waitUntil } from "../../wait.ts";
 import { givenWait, waitNames } from "../../given.ts";
 import { assertSameGroup, groupNotFound, groupTitle } from "./errors.ts";
@@ -77,8 +75,8 @@ export async function waitForGroup<T extends object>(
 
 /** What ends an effect. Who asks for the first time is not known by its row yet, only by its scope. */
 const effectEnds: ReadonlySet<string> = new Set([
-  finishEffect.name,
-  recordEffect.name,
+  "finishEffect",
+  "recordEffect",
 ]);
 
 /** Whether a change may be the end of a member. */

@@ -1,36 +1,42 @@
+import type { Duration } from "../../model/durations.ts";
 import {
   effectLeaseLost,
   effectResultRefused,
-  effectResultUnstorable,
   effectTitle,
 } from "../../model/effect-errors.ts";
 import type { EffectOutcome } from "../../model/effect.ts";
-import type { Encoded } from "../../model/encoded.ts";
-import { isOfTheStore } from "../../model/errors.ts";
-import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
-import { BackgroundRenewal } from "../renewing.ts";
+import {
+  HoldfastError,
+  isHoldfastError,
+  isOfTheStore,
+} from "../../model/errors.ts";
+import { BackgroundRenewal, checkedInterval } from "../renewing.ts";
 import { sleepUntil } from "../wait.ts";
-import type { EffectClaim, SettledEffect } from "./claim.ts";
-import { namesOf } from "./effect-row.ts";
-import { writtenFailure } from "./context.ts";
-import type { EffectSurroundings } from "./context.ts";
-import { finishEffect, releaseEffect, renewEffect } from "./finish.ts";
+import type { EffectClaim } from "./claim.ts";
+import { failureOf, leaseMsOf, type EffectContext } from "./context.ts";
+import { namesOf, type SettledEffect } from "./effect-row.ts";
+import {
+  completedWith,
+  finishEffect,
+  releaseEffect,
+  renewEffect,
+} from "./finish.ts";
 
 /** What a function that is run knows. */
-export interface EffectContext {
+export interface EffectCall {
   /** Aborts when the caller gives up or the claim is lost: what is returned then may not be recorded. */
   readonly signal: AbortSignal;
   /** 1, and one more for each retry of a transient failure. */
   readonly attempt: number;
-  /** Somebody began this attempt before and did not finish: what it does outside may have happened. */
+  /** This attempt was begun before and not finished: what it does outside may have happened. */
   readonly isRepeat: boolean;
 }
 
-export type EffectFunction<T> = (context: EffectContext) => T | Promise<T>;
+export type EffectFunction<T> = (call: EffectCall) => T | Promise<T>;
 
 /** How an effect is run. */
 export interface RunTerms<T> {
-  readonly ttlMs: number;
+  readonly leaseMs: number;
   readonly everyMs: number;
   readonly signal: AbortSignal | undefined;
   readonly run: EffectFunction<T>;
@@ -38,30 +44,67 @@ export interface RunTerms<T> {
   readonly accept: ((value: unknown) => boolean) | undefined;
 }
 
+/** @throws HoldfastError `OPTION_INVALID`, `DURATION_INVALID` */
+export function givenRun<T>(
+  context: EffectContext,
+  run: EffectFunction<T>,
+  options: {
+    readonly lease?: Duration | undefined;
+    readonly signal?: AbortSignal | undefined;
+    readonly isTransient?: ((error: unknown) => boolean) | undefined;
+    readonly accept?: ((value: unknown) => boolean) | undefined;
+  },
+): RunTerms<T> {
+  const { lease, signal, isTransient = saysTransient, accept } = options;
+  const leaseMs = leaseMsOf(context, lease);
+  return {
+    leaseMs,
+    everyMs: checkedInterval(leaseMs, Math.floor(leaseMs / 3)),
+    signal,
+    run: checkedFunction("run", run),
+    isTransient: checkedFunction("isTransient", isTransient),
+    accept,
+  };
+}
+
+function saysTransient(error: unknown): boolean {
+  return (Object(error) as { readonly transient?: unknown }).transient === true;
+}
+
+/** @throws HoldfastError `OPTION_INVALID` */
+export function checkedFunction<F>(option: string, given: F): F {
+  if (typeof given === "function") return given;
+  throw new HoldfastError(
+    "OPTION_INVALID",
+    `Option ${option} is a function; got something else.`,
+    { option },
+  );
+}
+
 /**
- * Runs an effect that was claimed and records what it came to. Only what the
+ * Runs an effect that was claimed and records its outcome. Only what the
  * function returned or threw is recorded: when it cannot be stored, the claim
  * is lost, the caller gives up or the database closes, the effect stays in
  * progress for the next call.
  *
  * The caller is told at once when the claim is lost or the signal aborts. A
- * function that goes on regardless keeps the claim until it ends, so that
- * nobody runs the same beside it; if it returns something after all, that is
+ * function that goes on regardless keeps the claim until it ends, so that no
+ * worker runs the same beside it; if it returns something after all, that is
  * recorded.
  *
  * @throws HoldfastError `ABORTED`, `EFFECT_LEASE_LOST`,
  *   `EFFECT_RESULT_UNSTORABLE`, `EFFECT_RESULT_REFUSED`, and those of the store
  */
 export function runClaimed<T>(
-  around: EffectSurroundings,
+  context: EffectContext,
   claim: EffectClaim,
   terms: RunTerms<T>,
 ): Promise<SettledEffect> {
-  return new Running(around, claim, terms).settled;
+  return new Running(context, claim, terms).settled;
 }
 
-/** What a function is given. Its signal is made when it asks for it: most end before anybody would abort it. */
-class Call implements EffectContext {
+/** What a function is given. Its signal is made when it asks for it: most end before anything would abort it. */
+class OwnCall implements EffectCall {
   readonly attempt: number;
   readonly isRepeat: boolean;
   readonly #signal: () => AbortSignal;
@@ -80,21 +123,17 @@ class Call implements EffectContext {
 /** One run of a function, and how its caller learns of the end. */
 class Running<T> {
   readonly settled: Promise<SettledEffect>;
-  readonly #around: EffectSurroundings;
+  readonly #context: EffectContext;
   readonly #terms: RunTerms<T>;
   readonly #keeper: Keeper;
   #controller: AbortController | undefined;
   #stopped: HoldfastError | undefined;
   #reject: (error: unknown) => void = () => undefined;
 
-  constructor(
-    around: EffectSurroundings,
-    claim: EffectClaim,
-    terms: RunTerms<T>,
-  ) {
-    this.#around = around;
+  constructor(context: EffectContext, claim: EffectClaim, terms: RunTerms<T>) {
+    this.#context = context;
     this.#terms = terms;
-    this.#keeper = keepEffect(around, claim, terms, (error) =>
+    this.#keeper = keepEffect(context, claim, terms, (error) =>
       this.#stop(error),
     );
     this.settled = new Promise((resolve, reject) => {
@@ -128,9 +167,9 @@ class Running<T> {
     try {
       if (signal?.aborted === true) this.#onAbort();
       const outcome = await this.#outcome();
-      return await record(this.#around, keeper, outcome);
+      return await record(this.#context, keeper, outcome);
     } catch (error) {
-      if (keeper.loss === undefined) await giveBack(this.#around, keeper.held);
+      if (keeper.loss === undefined) await release(this.#context, keeper.held);
       throw error;
     } finally {
       keeper.stop();
@@ -144,26 +183,20 @@ class Running<T> {
     const { run, isTransient } = this.#terms;
     let value: unknown;
     try {
-      const call = new Call(this.#keeper.held, () => this.#signal());
+      const call = new OwnCall(this.#keeper.held, () => this.#signal());
       value = await run(call);
     } catch (thrown) {
       if (this.#stopped !== undefined || isOfTheStore(thrown)) throw thrown;
-      return failureOf(this.#around, thrown, saidBy(isTransient, thrown));
+      return failureOf(this.#context, thrown, saidBy(isTransient, thrown));
     }
     return this.#completed(value);
   }
 
   #completed(value: unknown): EffectOutcome {
     const { accept } = this.#terms;
-    const names = namesOf(this.#keeper.held);
     if (accept !== undefined && !accept(value))
-      throw effectResultRefused(names, "returned");
-    try {
-      const encoded = this.#around.codec.encode(value) as Encoded;
-      return { status: "completed", isTransient: false, value: encoded };
-    } catch (cause) {
-      throw effectResultUnstorable(names, cause);
-    }
+      throw effectResultRefused(namesOf(this.#keeper.held), "returned");
+    return completedWith(this.#context, this.#keeper.held, value);
   }
 }
 
@@ -179,24 +212,15 @@ function saidBy(
   }
 }
 
-/** What a function threw, as it is recorded. */
-export function failureOf(
-  around: EffectSurroundings,
-  thrown: unknown,
-  isTransient: boolean,
-): EffectOutcome {
-  const value = writtenFailure(around, thrown);
-  return { status: "failed", isTransient, value };
-}
-
 type Keeper = BackgroundRenewal<EffectClaim>;
 
 function keepEffect(
-  { database, clock }: EffectSurroundings,
+  context: EffectContext,
   claim: EffectClaim,
-  { ttlMs, everyMs }: { readonly ttlMs: number; readonly everyMs: number },
+  { leaseMs, everyMs }: Pick<RunTerms<unknown>, "leaseMs" | "everyMs">,
   onLoss: (error: HoldfastError) => void,
 ): Keeper {
+  const { database, clock } = context;
   return new BackgroundRenewal<EffectClaim>(claim, {
     clock,
     everyMs,
@@ -204,42 +228,43 @@ function keepEffect(
     expired: (held, cause) =>
       effectLeaseLost(namesOf(held), "expired", { cause }),
     async renew(held, signal) {
-      const answer = await database.write(
-        renewEffect,
-        { claim: held, now: () => clock.now(), ttlMs },
-        { signal },
-      );
-      if (answer.kind === "renewed")
-        return { kind: "renewed", held: answer.claim };
-      return answer.kind === "over"
-        ? answer
-        : {
-            kind: "lost",
-            error: effectLeaseLost(namesOf(held), answer.reason),
-          };
+      const input = { claim: held, leaseMs };
+      try {
+        const renewal = await database.write(renewEffect(context), input, {
+          signal,
+        });
+        return renewal.kind === "renewed"
+          ? { kind: "renewed", held: renewal.claim }
+          : renewal;
+      } catch (error) {
+        if (isLoss(error)) return { kind: "lost", error };
+        throw error;
+      }
     },
   });
 }
 
+function isLoss(error: unknown): error is HoldfastError {
+  return isHoldfastError(error) && error.code === "EFFECT_LEASE_LOST";
+}
+
 /** Tries until it is done or the claim is lost: what was computed is worth more than an error that passes. */
 async function record(
-  { database, clock }: EffectSurroundings,
+  context: EffectContext,
   keeper: Keeper,
   outcome: EffectOutcome,
 ): Promise<SettledEffect> {
+  const { database, clock } = context;
   for (let pauseMs = 10; ; pauseMs *= 2) {
     if (keeper.loss !== undefined) throw keeper.loss;
     const claim = keeper.held;
     try {
-      const answer = await database.write(finishEffect, {
+      const finished = await database.write(finishEffect(context), {
         claim,
-        now: () => clock.now(),
         outcome,
       });
-      if (answer.kind === "lost")
-        throw effectLeaseLost(namesOf(claim), answer.reason);
-      const recorded = answer.kind === "already" ? answer.outcome : outcome;
-      return { ...recorded, key: claim.key, settledAt: answer.settledAt };
+      const { settledAt } = finished;
+      return { ...finished.outcome, key: claim.key, settledAt };
     } catch (error) {
       if (!isPassing(error)) throw error;
       const again = clock.now() + pauseMs;
@@ -249,20 +274,16 @@ async function record(
 }
 
 function isPassing(error: unknown): boolean {
-  return (
-    isHoldfastError(error) &&
-    error.retryable &&
-    error.code !== "EFFECT_LEASE_LOST"
-  );
+  return isHoldfastError(error) && error.retryable && !isLoss(error);
 }
 
 /** So that the next call need not wait for the lease to run out. Its failure must not hide why. */
-export async function giveBack(
-  { database, clock }: EffectSurroundings,
+export async function release(
+  context: EffectContext,
   claim: EffectClaim,
 ): Promise<void> {
-  await database
-    .write(releaseEffect, { claim, now: () => clock.now() })
+  await context.database
+    .write(releaseEffect(context), { claim })
     .catch(() => undefined);
 }
 
