@@ -41,24 +41,21 @@ export type {
 } from "./model/session.ts";
 export { attachments } from "./stores/attachment/attachments.ts";
 export type {
-  Attachments,
-  ListAttachmentsOptions,
-  AttachmentPage,
-} from "./stores/attachment/attachments.ts";
-export type { ByteStore } from "./stores/attachment/byte-store.ts";
-export type { AttachmentEnvironment } from "./stores/attachment/context.ts";
-export { attachmentsInDatabase } from "./stores/attachment/in-database.ts";
-export type {
   Attachment,
   AttachmentDescription,
-} from "./stores/attachment/manifest.ts";
-export type { SessionAttachments } from "./stores/attachment/session-attachments.ts";
-export type { AttachmentSizes } from "./stores/attachment/sizes.ts";
+} from "./stores/attachment/attachment-row.ts";
+export type { Attachments } from "./stores/attachment/attachments.ts";
+export type { ByteStore } from "./stores/attachment/byte-store.ts";
+export type { AttachmentOptions } from "./stores/attachment/context.ts";
+export { attachmentsInDatabase } from "./stores/attachment/in-database.ts";
 export type {
   SweepAttachmentsOptions,
   SweepReport,
 } from "./stores/attachment/sweep.ts";
-export type { LoadedAttachment } from "./stores/attachment/transfer.ts";
+export type {
+  LoadedAttachment,
+  SessionAttachments,
+} from "./stores/attachment/transfer.ts";
 export { acquireLease, reclaimLease } from "./stores/lease/acquire.ts";
 export type {
   AcquireLease,

@@ -1,5 +1,8 @@
 import type { ByteTools } from "./byte-tools.ts";
+import type { Duration } from "./durations.ts";
+import { corruptRow } from "./corrupt-row.ts";
 import { HoldfastError } from "./errors.ts";
+import { excerpt } from "./excerpt.ts";
 import { malformedId } from "./malformed-id.ts";
 
 /** What a blob holds. Names are open: a host adds its own. */
@@ -38,10 +41,45 @@ export function isBlobProfile(text: unknown): text is BlobProfile {
   return typeof text === "string" && Object.hasOwn(compressFrom, text);
 }
 
+/** @throws HoldfastError `OPTION_INVALID` */
+export function checkedProfile(profile: BlobProfile): BlobProfile {
+  if (isBlobProfile(profile)) return profile;
+  throw new HoldfastError(
+    "OPTION_INVALID",
+    `There is no profile ${typeof profile === "string" ? excerpt(profile) : "of that kind"}. There are: lowLatency, balanced, compact.`,
+    { option: "profile" },
+  );
+}
+
 export type BlobEncoding = "identity" | "deflate";
 
 /** No blob is larger, so a damaged size cannot make a read take all memory. */
 export const blobSizeMax = 268_435_456;
+
+/** The largest one that a store takes by default. */
+export const blobBytesMaxDefault = 16_777_216;
+
+/** How long a blob that nothing refers to yet is left alone by default. */
+export const blobGraceDefault: Duration = "1h";
+
+/** @throws HoldfastError `OPTION_INVALID`, `VALUE_TOO_LARGE` */
+export function checkedBytes(
+  content: Uint8Array,
+  bytesMax: number,
+): Uint8Array {
+  if (!(content instanceof Uint8Array))
+    throw new HoldfastError(
+      "OPTION_INVALID",
+      `Expected bytes, a Uint8Array; got ${typeof content}. Text becomes bytes with new TextEncoder().encode(text).`,
+    );
+  if (content.length > bytesMax)
+    throw new HoldfastError(
+      "VALUE_TOO_LARGE",
+      `${content.length} bytes are more than the ${bytesMax} that may be stored here. Raise bytesMax, or store them elsewhere and keep a reference.`,
+      { size: content.length, limit: bytesMax },
+    );
+  return content;
+}
 
 /** A blob ready to be stored: hash and size are those of the bytes before compression. */
 export interface NewBlob {
@@ -100,17 +138,17 @@ export function prepareBlob(
 export function verifiedBlob(tools: BlobTools, stored: StoredBlob): Uint8Array {
   const { hash, size, content } = stored;
   if (!Number.isSafeInteger(size) || size < 0 || size > blobSizeMax)
-    throw corruptBlob(hash, "its size is no size of a blob");
+    throw corruptBlob(hash, "has a size that no blob has");
   const logical = decoded(tools, stored);
   if (logical === undefined)
-    throw corruptBlob(hash, "its content cannot be decompressed to its size");
-  if (logical.length !== size)
     throw corruptBlob(
       hash,
-      `${logical.length} bytes are there instead of ${size}`,
+      "has content that cannot be decompressed to its size",
     );
+  if (logical.length !== size)
+    throw corruptBlob(hash, `has ${logical.length} bytes instead of ${size}`);
   if (tools.sha256Hex(logical) !== hash)
-    throw corruptBlob(hash, "its content has another hash");
+    throw corruptBlob(hash, "has content of another hash");
   return logical === content ? new Uint8Array(content) : logical;
 }
 
@@ -124,25 +162,12 @@ function decoded(
     case "deflate":
       return tools.inflate(content, size);
     default:
-      throw corruptBlob(hash, "its encoding is unknown");
+      throw corruptBlob(hash, "has an unknown encoding");
   }
 }
 
 function corruptBlob(hash: string, why: string): HoldfastError {
   return corruptRow("holdfast_blob", hash, why);
-}
-
-/** The error for a row that no operation of ours could have left like this. */
-export function corruptRow(
-  table: string,
-  key: string,
-  why: string,
-): HoldfastError {
-  return new HoldfastError(
-    "CORRUPT_ROW",
-    `Row "${key}" of ${table} is damaged: ${why}. Restore it from a backup; nothing was read from it.`,
-    { table, key },
-  );
 }
 
 /** Whether a text could be the hash of a blob. */

@@ -217,7 +217,8 @@ function attachmentCalls({ database, named }: Around): readonly Call[] {
 }
 
 function blobCalls({ database }: Around): readonly Call[] {
-  const bytes = methodsOf(blobs(database));
+  const store = blobs(database);
+  const bytes = methodsOf(store);
   const pointers = methodsOf(artifacts(database));
   const care = methodsOf(maintenance(database));
   return [
@@ -231,10 +232,14 @@ function blobCalls({ database }: Around): readonly Call[] {
         wait,
       ),
     ),
-    call("keeping blob", bytes.keeping, [
-      ["hash", hashes.abc],
-      ["text", "invoice/7"],
-    ]),
+    call(
+      "keep blob, prepared",
+      (hash: string, owner: string) => store.keep.prepare(hash, owner),
+      [
+        ["hash", hashes.abc],
+        ["text", "invoice/7"],
+      ],
+    ),
     call(
       "keeps of blobs",
       bytes.keeps,

@@ -147,7 +147,7 @@ async function writeSession(
     owner: "ada",
     incarnation: "1",
   });
-  const put = attachments(database, environment);
+  const put = attachments(database, { clock: environment.clock });
   const { id } = await put.put(chat, bytesOf("picture"), {
     mediaType: "image/png",
   });

@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { attachmentFiles } from "../../src/sqlite.ts";
 import { attachments } from "../../src/sessions.ts";
-import type { AttachmentPage, Attachments } from "../../src/sessions.ts";
+import type { Page } from "../../src/kernel.ts";
+import type { Attachment, Attachments } from "../../src/sessions.ts";
 import { createSession } from "../conformance/blob/owners.ts";
 import { filesIn } from "../conformance/attachment/byte-stores.ts";
 import { rejection } from "../conformance/backend.ts";
@@ -16,7 +17,7 @@ async function idsOf(store: Attachments): Promise<readonly string[]> {
   const ids: string[] = [];
   let after: string | undefined;
   do {
-    const { items, next }: AttachmentPage = await store.list(
+    const { items, next }: Page<Attachment> = await store.list(
       { id: "s" },
       { limit: 1_000, ...(after !== undefined && { after }) },
     );

@@ -5,16 +5,15 @@ import { lockRow } from "../../src/sql/dialect.ts";
 import { row, rows, run } from "../../src/sql/operation.ts";
 import type { Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import { artifacts, blobs, keepBlob, maintenance } from "../../src/blobs.ts";
+import { artifacts, blobs, maintenance } from "../../src/blobs.ts";
 import { attachments } from "../../src/sessions.ts";
-import { artifactRoots } from "../../src/stores/artifact/pointer.ts";
-import { sweepIntents } from "../../src/stores/attachment/forget.ts";
+import { stampAttachments } from "../../src/stores/attachment/attachment-row.ts";
 import { recordIntent } from "../../src/stores/attachment/manifest.ts";
-import { stampAttachments } from "../../src/stores/attachment/stamp.ts";
-import { holdBlobs } from "../../src/stores/blob/put.ts";
-import { lockedBlobs, removeLocked } from "../../src/stores/blob/remove.ts";
+import { sweepIntents } from "../../src/stores/attachment/sweep.ts";
+import { removeUnused } from "../../src/stores/blob-roots.ts";
+import { holdBlobs, lockedBlobs } from "../../src/stores/blob/blob-row.ts";
+import { artifactRoots, removeLocked } from "../../src/stores/blob/root-row.ts";
 import type { Database } from "../../src/sql/database.ts";
-import { removeUnused } from "../../src/stores/maintenance/roots.ts";
 import { lockedSession } from "../../src/stores/session/session-row.ts";
 import {
   addComponent,
@@ -92,7 +91,7 @@ describe("collecting a blob that nothing refers to yet", () => {
     [
       "kept",
       (database: Database) => () =>
-        keepBlob(blobs(database).keeping(hashes.abc, "a")),
+        blobs(database).keep.prepare(hashes.abc, "a")(),
     ],
   ] as const;
 
@@ -301,7 +300,7 @@ describe("sweeping an attachment", () => {
         function* () {
           const swept = yield* sweepIntents({ until: 1_000, limit: 10 });
           yield* barrier.stop();
-          return swept.count;
+          return swept.forgotten;
         },
         { isolation: "readCommitted" },
       );

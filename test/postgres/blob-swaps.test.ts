@@ -6,8 +6,7 @@ import { sql } from "../../src/sql/statement.ts";
 import { blobs } from "../../src/blobs.ts";
 import { commitTurn, sessionCodec } from "../../src/sessions.ts";
 import type { Turn } from "../../src/sessions.ts";
-import { storeBlob } from "../../src/stores/blob/put.ts";
-import { blobOf, bytesOf, storedTexts } from "../conformance/blob/owners.ts";
+import { bytesOf, storedTexts } from "../conformance/blob/owners.ts";
 import { sceneOf } from "../conformance/session/fixture.ts";
 import type {
   HeldSession,
@@ -134,11 +133,10 @@ describe("a commit that replaces a blob which somebody is just putting", () => {
       const session = await held("s");
       await session.commit({ turn: "t1", components: parts({ c: "v" }) });
       const barrier = await Barrier.raise(place);
-      const blob = blobOf(database, '"v"', database.clock);
+      const put = blobs(database).put.prepare(bytesOf('"v"'));
       const putting = database.write(
         "put",
-        () =>
-          driveUntil(barrier, "INSERT INTO holdfast_blob_put", storeBlob(blob)),
+        () => driveUntil(barrier, "INSERT INTO holdfast_blob_put", put()),
         { isolation: "readCommitted" },
       );
       await barrier.stopped(1);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { blobs, keepBlob, maintenance } from "../../src/blobs.ts";
+import { blobs, maintenance } from "../../src/blobs.ts";
 import { awaitEvents, effects, openAwaitEvent } from "../../src/effects.ts";
 import { sessions } from "../../src/sessions.ts";
 import { addNote, createNoteTable, noteHalves } from "../conformance/notes.ts";
@@ -62,11 +62,11 @@ describe("a blob kept with an old snapshot", () => {
       const content = new Uint8Array([7]);
       const hash =
         "ca358758f6d27e6cf45272937977a748fd88391db679ceda7dc7bf1f005ee879";
-      const input = store.keeping(hash, "invoice-7");
+      const keep = store.keep.prepare(hash, "invoice-7");
       expect(
         await after(
           () => store.put(content),
-          () => keepBlob(input),
+          () => keep(),
         ),
       ).toEqual({ runs: 1, code: "BLOB_NOT_FOUND" });
       expect(await store.keep(hash, "invoice-7")).toBe(true);
@@ -78,12 +78,12 @@ describe("a blob kept with an old snapshot", () => {
     withStale(async ({ database, clock, after }) => {
       const store = blobs(database);
       const { hash } = await store.put(new Uint8Array([1]));
-      const input = store.keeping(hash, "invoice-7");
+      const keep = store.keep.prepare(hash, "invoice-7");
       const rival = async (): Promise<void> => {
         clock.advance(86_400_000);
         await maintenance(database).collect();
       };
-      expect(await after(rival, () => keepBlob(input))).toMatchObject({
+      expect(await after(rival, () => keep())).toMatchObject({
         runs: again,
         code: "BLOB_NOT_FOUND",
       });
@@ -95,11 +95,11 @@ describe("a blob kept with an old snapshot", () => {
     withStale(async ({ database, after }) => {
       const store = blobs(database);
       const { hash } = await store.put(new Uint8Array([1]));
-      const input = store.keeping(hash, "invoice-7");
+      const keep = store.keep.prepare(hash, "invoice-7");
       expect(
         await after(
           () => store.keep(hash, "invoice-7"),
-          () => keepBlob(input),
+          () => keep(),
         ),
       ).toMatchObject({ runs: again, value: false });
     }),

@@ -1,12 +1,107 @@
-import { integersOf, textsOf } from "../../sql/dialect.ts";
-import { row, rows, run } from "../../sql/operation.ts";
-import type { Tx } from "../../sql/operation.ts";
-import { sql } from "../../sql/statement.ts";
+import { integersOf, lockRow, textsOf } from "../../sql/dialect.ts";
+import {
+  plainOperation,
+  row,
+  rows,
+  run,
+  type Operation,
+  type Tx,
+} from "../../sql/operation.ts";
+import { sql, type Statement } from "../../sql/statement.ts";
 import type { OwnedRows } from "../removal.ts";
-import { forgetAttachments } from "./forget.ts";
+import type { SessionRoot } from "../session/session-row.ts";
+
+/**
+ * The rows of attachments, and what sessions do with them inside their own
+ * transactions: a commit stamps them, a fork shares them, a removal forgets
+ * them.
+ */
+
+/** What the bytes are, as the caller says who puts them. */
+export interface AttachmentDescription {
+  readonly mediaType: string;
+  readonly width?: number;
+  readonly height?: number;
+  readonly label?: string;
+}
+
+/** An attachment of a session. Its id is the SHA-256 of its bytes. */
+export interface Attachment extends AttachmentDescription {
+  readonly id: string;
+  readonly size: number;
+  readonly intentAt: number;
+  /** When a commit first referred to it. */
+  readonly committedAt: number | undefined;
+}
+
+/** The columns of `holdfast_attachment` that operations read. */
+export interface ManifestRow {
+  readonly id: string;
+  readonly size: number;
+  readonly intent_at: number;
+  readonly committed_at: number | null;
+  readonly media_type: string;
+  readonly width: number | null;
+  readonly height: number | null;
+  readonly label: string | null;
+}
+
+export const manifestColumns: Statement = sql`
+  id, size, intent_at, committed_at, media_type, width, height, label`;
+
+export function attachmentOf(found: ManifestRow): Attachment {
+  const { width, height, label } = found;
+  return {
+    id: found.id,
+    size: found.size,
+    intentAt: found.intent_at,
+    committedAt: found.committed_at ?? undefined,
+    mediaType: found.media_type,
+    ...(width !== null && { width }),
+    ...(height !== null && { height }),
+    ...(label !== null && { label }),
+  };
+}
+
+/** How an attachment was described, for putting its bytes elsewhere. */
+export function descriptionOf(attachment: Attachment): AttachmentDescription {
+  const { mediaType, width, height, label } = attachment;
+  return {
+    mediaType,
+    ...(width !== undefined && { width }),
+    ...(height !== undefined && { height }),
+    ...(label !== undefined && { label }),
+  };
+}
+
+/**
+ * Marks attachments of a session as referred to by a commit; the first time
+ * stays. For the turn commit, which has locked the session.
+ *
+ * @returns those it cannot refer to, which stay as they are: the session does
+ *   not have them, since they were never put or the commit came after the grace
+ *   period, or their bytes are gone or never arrived.
+ */
+export function* stampAttachments(
+  session: SessionRoot,
+  ids: readonly string[],
+  now: number,
+): Tx<readonly string[]> {
+  if (ids.length === 0) return [];
+  const gone = new Set(yield* withoutBytes(ids));
+  const there = ids.filter((id) => !gone.has(id));
+  if (there.length === 0) return ids;
+  yield* run(sql`
+    UPDATE holdfast_attachment SET committed_at = ${now}
+    WHERE session = ${session.key} AND id IN ${textsOf(there)} AND committed_at IS NULL`);
+  const found = yield* rows<{ readonly id: string }>(sql`
+    SELECT id FROM holdfast_attachment WHERE session = ${session.key} AND id IN ${textsOf(there)}`);
+  const stamped = new Set(found.map(({ id }) => id));
+  return ids.filter((id) => !stamped.has(id));
+}
 
 /** Those of some attachments of which no store has a complete copy. */
-export function* withoutBytes(ids: readonly string[]): Tx<readonly string[]> {
+function* withoutBytes(ids: readonly string[]): Tx<readonly string[]> {
   const found = yield* rows<{ readonly id: string }>(sql`
     SELECT DISTINCT id FROM holdfast_attachment_copy
     WHERE id IN ${textsOf(ids)} AND state = 'stored'`);
@@ -14,14 +109,101 @@ export function* withoutBytes(ids: readonly string[]): Tx<readonly string[]> {
   return ids.filter((id) => !stored.has(id));
 }
 
-/** What goes with a session: its attachments. */
-export const attachmentsOwned: readonly OwnedRows[] = [
-  { table: "holdfast_attachment", remove: removeWithBytes },
-];
+/** How many attachments of a session commits refer to. */
+export function* committedAttachments(session: number): Tx<number> {
+  const found = yield* row<{ readonly count: number }>(sql`
+    SELECT COUNT(*) AS count FROM holdfast_attachment
+    WHERE session = ${session} AND committed_at IS NOT NULL`);
+  return found?.count ?? 0;
+}
 
 /**
- * Takes along the bytes that are in the database. Those in files go when
- * somebody who knows the folder removes what was forgotten.
+ * Gives a fork what the session it comes from has committed, since its history
+ * refers to it. Both sessions are locked, so nothing is forgotten meanwhile;
+ * the bytes are shared.
+ */
+export function* shareAttachments(
+  from: SessionRoot,
+  to: SessionRoot,
+): Tx<number> {
+  return yield* run(sql`
+    INSERT INTO holdfast_attachment (session, id, intent_at, committed_at, size, media_type, width, height, label)
+    SELECT CAST(${to.key} AS BIGINT), id, intent_at, committed_at, size, media_type, width, height, label
+    FROM holdfast_attachment WHERE session = ${from.key} AND committed_at IS NOT NULL
+    ON CONFLICT (session, id) DO NOTHING`);
+}
+
+/**
+ * Forgets attachments, and condemns the copies of those that no session has
+ * any more. Each question is a statement of its own, and the order matters:
+ *
+ * 1. The copies are locked, so that a put of the same bytes either has recorded
+ *    its intent, or waits, finds them condemned and writes a new copy.
+ * 2. What is to go is forgotten, which may be an intent newer than the locks.
+ * 3. So the copies are asked for again; those of a newer intent are among them.
+ * 4. The manifest is asked last: every copy found before had its intent by then.
+ */
+export function* forgetWith(
+  ids: readonly string[],
+  forget: () => Tx<number>,
+  session: number | null,
+): Tx<number> {
+  yield* lockedCopies(ids);
+  const forgotten = yield* forget();
+  const copies = yield* lockedCopies(ids);
+  const kept = yield* rows<{ readonly id: string }>(sql`
+    SELECT DISTINCT id FROM holdfast_attachment WHERE id IN ${textsOf(ids)}`);
+  const isKept = new Set(kept.map(({ id }) => id));
+  yield* condemn(
+    copies.filter(({ id }) => !isKept.has(id)).map(({ name }) => name),
+    session,
+  );
+  return forgotten;
+}
+
+function* lockedCopies(
+  ids: readonly string[],
+): Tx<readonly { readonly name: string; readonly id: string }[]> {
+  return yield* rows<{ name: string; id: string }>(sql`
+    SELECT name, id FROM holdfast_attachment_copy
+    WHERE id IN ${textsOf(ids)} AND state <> 'condemned' ORDER BY name ${lockRow}`);
+}
+
+export function* condemn(
+  names: readonly string[],
+  session: number | null,
+): Tx<void> {
+  if (names.length === 0) return;
+  yield* run(sql`
+    UPDATE holdfast_attachment_copy SET state = 'condemned', condemned_for = ${session}
+    WHERE name IN ${textsOf(names)} AND state <> 'condemned'`);
+}
+
+/**
+ * Forgets attachments of a session that is being deleted, at most so many;
+ * fewer means that none is left. Their bytes go with the next sweep.
+ */
+export function* forgetAttachments(
+  session: number,
+  rowsMax: number,
+): Tx<number> {
+  const found = yield* rows<{ readonly id: string }>(sql`
+    SELECT id FROM holdfast_attachment WHERE session = ${session} ORDER BY id LIMIT ${rowsMax}`);
+  if (found.length === 0) return 0;
+  const ids = found.map(({ id }) => id);
+  return yield* forgetWith(
+    ids,
+    () =>
+      run(sql`
+        DELETE FROM holdfast_attachment WHERE session = ${session} AND id IN ${textsOf(ids)}`),
+    session,
+  );
+}
+
+/**
+ * As `forgetAttachments`, and takes along the bytes that are in the database.
+ * Those in files go with `removeForgotten` of the `attachments` that know the
+ * folder.
  */
 function* removeWithBytes(session: number, rowsMax: number): Tx<number> {
   const found = yield* rows<{ readonly id: string }>(sql`
@@ -45,3 +227,53 @@ export function* pendingCopies(sessions: readonly number[]): Tx<number> {
     WHERE state = 'condemned' AND condemned_for IN ${integersOf(sessions)}`);
   return found?.count ?? 0;
 }
+
+/** What goes with a session. */
+export const attachmentsOwned: readonly OwnedRows[] = [
+  { table: "holdfast_attachment", remove: removeWithBytes },
+];
+
+/** What attachments take. */
+export interface AttachmentSizes {
+  readonly attachments: number;
+  readonly size: number;
+}
+
+/** What the attachments of one session take, shared or not. */
+export function* attachmentSizesOf(session: number): Tx<AttachmentSizes> {
+  const found = yield* row<AttachmentSizes>(sql`
+    SELECT count(*) AS attachments, coalesce(sum(size), 0) AS size
+    FROM holdfast_attachment WHERE session = ${session}`);
+  return found ?? { attachments: 0, size: 0 };
+}
+
+interface SizesAfter {
+  readonly after: string;
+  readonly limit: number;
+}
+
+export interface CopiesPage {
+  readonly sizes: AttachmentSizes;
+  readonly next: string | undefined;
+}
+
+/** What the next stored copies take, of whichever session. */
+export const attachmentSizesAfter: Operation<SizesAfter, CopiesPage> =
+  plainOperation("attachmentSizesAfter", {
+    key: () => "",
+    *one({ after, limit }: SizesAfter) {
+      const found = yield* rows<{ name: string; state: string; size: number }>(
+        sql`
+        SELECT name, state, size FROM holdfast_attachment_copy
+        WHERE name > ${after} ORDER BY name LIMIT ${limit}`,
+      );
+      const stored = found.filter(({ state }) => state === "stored");
+      return {
+        sizes: {
+          attachments: stored.length,
+          size: stored.reduce((sum, { size }) => sum + size, 0),
+        },
+        next: found.length < limit ? undefined : found.at(-1)?.name,
+      };
+    },
+  });

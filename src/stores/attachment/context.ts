@@ -1,54 +1,65 @@
 import type { Clock } from "../../model/clock.ts";
 import type { Entropy } from "../../model/entropy.ts";
 import { hexOf } from "../../model/hex.ts";
-import { checkedCount, checkedText, givenObject } from "../../model/shape.ts";
+import {
+  checkedCount,
+  checkedText,
+  draftOf,
+  optionsOf,
+} from "../../model/shape.ts";
 import type { Database } from "../../sql/database.ts";
-import { checkedByteStore } from "./byte-store.ts";
-import type { ByteStore } from "./byte-store.ts";
+import { storeContext, type StoreContext } from "../context.ts";
+import type { AttachmentDescription } from "./attachment-row.ts";
+import { checkedByteStore, type ByteStore } from "./byte-store.ts";
 import { attachmentsInDatabase } from "./in-database.ts";
-import type { AttachmentDescription } from "./manifest.ts";
 
-export interface AttachmentEnvironment {
+/** Those of `StoreOptions` that are missing here mean nothing for bytes, which are stored as they are given. */
+export interface AttachmentOptions {
   readonly clock?: Clock;
   readonly entropy?: Entropy;
-  /** Where bytes are kept: in the database unless told. */
+  /** Where bytes are kept; defaults to the database. */
   readonly bytes?: ByteStore;
 }
 
-export interface AttachmentSurroundings {
-  readonly database: Database;
-  readonly clock: Clock;
+export interface AttachmentContext extends StoreContext {
   readonly bytes: ByteStore;
-  /** A name for a copy that nobody has had before. */
-  readonly newName: (id: string) => string;
+}
+
+export function attachmentContext(
+  database: Database,
+  options: AttachmentOptions | undefined,
+): AttachmentContext {
+  const { bytes, ...given } = optionsOf(options, ["clock", "entropy", "bytes"]);
+  return {
+    ...storeContext(database, given),
+    bytes: checkedByteStore(
+      bytes === undefined ? attachmentsInDatabase(database) : bytes,
+    ),
+  };
 }
 
 const tokenBytes = 12;
 
-export function attachmentSurroundings(
-  database: Database,
-  given: AttachmentEnvironment,
-): AttachmentSurroundings {
-  const entropy = given.entropy ?? database.entropy;
-  const { bytes = attachmentsInDatabase(database) } = given;
-  return {
-    database,
-    clock: given.clock ?? database.clock,
-    bytes: checkedByteStore(bytes),
-    newName: (id) => `${id}.${hexOf(entropy.bytes(tokenBytes))}`,
-  };
+/** A name for a copy that nobody has had before. */
+export function newName({ entropy }: AttachmentContext, id: string): string {
+  return `${id}.${hexOf(entropy.bytes(tokenBytes))}`;
 }
 
+/** @throws HoldfastError `OPTION_INVALID`, `NAME_INVALID` */
 export function checkedDescription(
   given: AttachmentDescription,
 ): AttachmentDescription {
-  const { mediaType, width, height, label } = givenObject("description", given);
-  const pixels = { min: 0, max: Number.MAX_SAFE_INTEGER };
+  const { mediaType, width, height, label } = draftOf("description", given, [
+    "mediaType",
+    "width",
+    "height",
+    "label",
+  ]);
   return {
     mediaType: checkedText("A media type", mediaType, 255),
-    ...(width !== undefined && { width: checkedCount("width", width, pixels) }),
+    ...(width !== undefined && { width: checkedCount("width", width) }),
     ...(height !== undefined && {
-      height: checkedCount("height", height, pixels),
+      height: checkedCount("height", height),
     }),
     ...(label !== undefined && { label: checkedText("A label", label, 1_024) }),
   };

@@ -1,4 +1,5 @@
-import { checkedCount } from "../../model/shape.ts";
+import { blobBytesMaxDefault, blobSizeMax } from "../../model/blob.ts";
+import { checkedCount, optionsOf } from "../../model/shape.ts";
 import { lockRow } from "../../sql/dialect.ts";
 import { row, run, plainOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
@@ -57,18 +58,16 @@ const removeBytes: Operation<{ readonly name: string }, void> = plainOperation(
 /** Bytes in a table, beside everything else: one file to back up. For attachments of some megabytes. */
 export function attachmentsInDatabase(
   database: Database,
-  options: {
-    /** 16 MiB unless told. */
+  options?: {
+    /** Larger attachments are refused; defaults to 16 MiB. */
     readonly bytesMax?: number;
-  } = {},
+  },
 ): ByteStore {
+  const { bytesMax = blobBytesMaxDefault } = optionsOf(options, ["bytesMax"]);
   return {
     kind: "database",
     isDurable: database.durability !== "memory",
-    bytesMax: checkedCount("bytesMax", options.bytesMax ?? 16_777_216, {
-      min: 1,
-      max: 268_435_456,
-    }),
+    bytesMax: checkedCount("bytesMax", bytesMax, { min: 1, max: blobSizeMax }),
     async put(name, content) {
       await database.write(putBytes, { name, content });
       return hashed(database, content);

@@ -1,51 +1,25 @@
 import { lockRow, textsOf } from "../../sql/dialect.ts";
-import { row, rows, run, plainOperation } from "../../sql/operation.ts";
-import type { Operation, Tx } from "../../sql/operation.ts";
+import {
+  plainOperation,
+  row,
+  rows,
+  run,
+  type Operation,
+  type Tx,
+} from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import { livingSession, lockedSession } from "../session/session-row.ts";
-import type { SessionRef } from "../session/session-row.ts";
-
-/** What the bytes are; told by whoever put them. */
-export interface AttachmentDescription {
-  readonly mediaType: string;
-  readonly width?: number;
-  readonly height?: number;
-  readonly label?: string;
-}
-
-/** An attachment of a session. Its id is the SHA-256 of its bytes. */
-export interface Attachment extends AttachmentDescription {
-  readonly id: string;
-  readonly size: number;
-  readonly intentAt: number;
-  /** When a commit first referred to it. */
-  readonly committedAt: number | undefined;
-}
-
-interface ManifestRow {
-  readonly id: string;
-  readonly size: number;
-  readonly intent_at: number;
-  readonly committed_at: number | null;
-  readonly media_type: string;
-  readonly width: number | null;
-  readonly height: number | null;
-  readonly label: string | null;
-}
-
-function attachmentOf(found: ManifestRow): Attachment {
-  const { width, height, label } = found;
-  return {
-    id: found.id,
-    size: found.size,
-    intentAt: found.intent_at,
-    committedAt: found.committed_at ?? undefined,
-    mediaType: found.media_type,
-    ...(width !== null && { width }),
-    ...(height !== null && { height }),
-    ...(label !== null && { label }),
-  };
-}
+import {
+  livingSession,
+  lockedSession,
+  type SessionRef,
+} from "../session/session-row.ts";
+import {
+  attachmentOf,
+  manifestColumns,
+  type Attachment,
+  type AttachmentDescription,
+  type ManifestRow,
+} from "./attachment-row.ts";
 
 export interface Intent {
   readonly session: SessionRef;
@@ -121,8 +95,7 @@ function* manifestRow(
   id: string,
 ): Tx<ManifestRow | undefined> {
   return yield* row<ManifestRow>(sql`
-    SELECT id, size, intent_at, committed_at, media_type, width, height, label
-    FROM holdfast_attachment WHERE session = ${session} AND id = ${id}`);
+    SELECT ${manifestColumns} FROM holdfast_attachment WHERE session = ${session} AND id = ${id}`);
 }
 
 interface StoredCopy {
@@ -204,52 +177,3 @@ export const locateAttachment: Operation<Locate, Located | undefined> =
       return { attachment: attachmentOf(found), name: copy?.name };
     },
   });
-
-interface ListOf {
-  readonly session: SessionRef;
-  readonly after: string;
-  readonly limit: number;
-}
-
-/** The attachments of a session, in the order of their ids. */
-export const listOfSession: Operation<ListOf, readonly Attachment[]> =
-  plainOperation("listOfSession", {
-    key: (input: ListOf) => input.session.id,
-    *one({ session, after, limit }) {
-      const { key } = yield* livingSession(session);
-      const found = yield* rows<ManifestRow>(sql`
-        SELECT id, size, intent_at, committed_at, media_type, width, height, label
-        FROM holdfast_attachment WHERE session = ${key} AND id > ${after} ORDER BY id LIMIT ${limit}`);
-      return found.map(attachmentOf);
-    },
-  });
-
-export interface UncommittedPlace {
-  readonly intentAt: number;
-  readonly id: string;
-}
-
-interface ListUncommitted {
-  readonly session: SessionRef;
-  /** Where the page before ended. */
-  readonly after: UncommittedPlace | undefined;
-  readonly until: number;
-  readonly limit: number;
-}
-
-/** Intents of a session up to an instant that no commit has made good, oldest first. */
-export const listUncommitted: Operation<
-  ListUncommitted,
-  readonly Attachment[]
-> = plainOperation("listUncommitted", {
-  key: (input: ListUncommitted) => input.session.id,
-  *one({ session, after, until, limit }) {
-    const { key } = yield* livingSession(session);
-    const { intentAt, id } = after ?? { intentAt: -1, id: "" };
-    const found = yield* rows<ManifestRow>(sql`
-      SELECT id, size, intent_at, committed_at, media_type, width, height, label FROM holdfast_attachment
-      WHERE session = ${key} AND committed_at IS NULL AND intent_at <= ${until}
-        AND (intent_at, id) > (${intentAt}, ${id}) ORDER BY intent_at, id LIMIT ${limit}`);
-    return found.map(attachmentOf);
-  },
-});

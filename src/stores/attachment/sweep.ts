@@ -1,22 +1,25 @@
-import { durationMs } from "../../model/durations.ts";
-import type { Duration } from "../../model/durations.ts";
-import { checkedCount, givenFunction } from "../../model/shape.ts";
-import type { AttachmentSurroundings } from "./context.ts";
+import { durationMs, type Duration } from "../../model/durations.ts";
+import { lockRow, textsOf } from "../../sql/dialect.ts";
 import {
-  condemnedCopies,
-  forgetCopies,
-  giveUpPuts,
-  sweepIntents,
-} from "./forget.ts";
+  plainOperation,
+  rows,
+  run,
+  type Operation,
+  type Tx,
+} from "../../sql/operation.ts";
+import { sql } from "../../sql/statement.ts";
+import {
+  sweep,
+  sweepOptions,
+  type SweepOptions,
+  type SweptSlice,
+} from "../removal.ts";
+import { condemn, forgetWith } from "./attachment-row.ts";
+import type { AttachmentContext } from "./context.ts";
 
-export interface SweepAttachmentsOptions {
-  /** How long a commit may take after its attachments were put: 1 day unless told. */
+export interface SweepAttachmentsOptions extends SweepOptions<SweepReport> {
+  /** How long a commit may take after its attachments were put; defaults to 1 day. */
   readonly olderThan?: Duration;
-  readonly signal?: AbortSignal | undefined;
-  /** Rows per transaction: 100 unless told. */
-  readonly rowsPerSlice?: number;
-  /** Told after every slice. */
-  readonly onProgress?: ((soFar: SweepReport) => void) | undefined;
 }
 
 export interface SweepReport {
@@ -32,116 +35,112 @@ export interface SweepReport {
 }
 
 /**
- * Cleans up what crashes and given-up turns have left. Any number of sweeps
- * may go on at once, and one may stall anywhere and go on much later: what it
- * then removes bears a name that nobody uses any more.
+ * Cleans up what crashes and turns without a commit have left. Any number of
+ * sweeps may go on at once, and one may stall anywhere and go on much later:
+ * what it then removes bears a name that nothing uses any more.
  */
-export async function sweep(
-  around: AttachmentSurroundings,
-  options: SweepAttachmentsOptions = {},
+export async function sweepAttachments(
+  context: AttachmentContext,
+  given: SweepAttachmentsOptions | undefined,
 ): Promise<SweepReport> {
-  const { database, clock } = around;
+  const options = sweepOptions(given, ["olderThan"]);
   const { olderThan = "1 day" } = options;
-  const olderThanMs = durationMs(olderThan, "olderThan");
-  const until = clock.now() - olderThanMs;
-  const walk = new Sweep(around, options);
-  for (const slice of [sweepIntents, giveUpPuts]) {
-    for (let isDone = false; !isDone;) {
-      const { limit } = walk;
-      const swept = await database.write(
-        slice,
-        { until, limit },
-        { signal: options.signal },
-      );
-      walk.tell(slice === sweepIntents ? { forgotten: swept.count } : {});
-      isDone = swept.isDone;
-      await database.pause();
-    }
-  }
-  await walk.removeCondemned();
-  return walk.report;
+  const until = context.clock.now() - durationMs(olderThan, "olderThan");
+  return inTurn(context, options, [
+    sliceOf(context, options, sweepIntents, until),
+    sliceOf(context, options, giveUpPuts, until),
+    condemnedSlice(context, options),
+  ]);
 }
 
 /** Removes what is condemned, of deleted sessions too. */
 export async function removeCondemned(
-  around: AttachmentSurroundings,
-  options: Omit<SweepAttachmentsOptions, "olderThan"> = {},
+  context: AttachmentContext,
+  given: SweepOptions<SweepReport> | undefined,
 ): Promise<SweepReport> {
-  const walk = new Sweep(around, options);
-  await walk.removeCondemned();
-  return walk.report;
+  const options = sweepOptions(given);
+  return inTurn(context, options, [condemnedSlice(context, options)]);
 }
 
-class Sweep {
-  readonly limit: number;
-  readonly #around: AttachmentSurroundings;
-  readonly #options: SweepAttachmentsOptions;
-  #report: SweepReport = { forgotten: 0, removed: 0, failed: [] };
+interface CheckedOptions extends SweepOptions<SweepReport> {
+  readonly rowsPerSlice: number;
+}
 
-  constructor(
-    around: AttachmentSurroundings,
-    options: SweepAttachmentsOptions,
-  ) {
-    this.#around = around;
-    this.#options = options;
-    givenFunction("onProgress", options.onProgress);
-    const { rowsPerSlice = 100 } = options;
-    this.limit = checkedCount("rowsPerSlice", rowsPerSlice, {
-      min: 1,
-      max: 10_000,
-    });
-  }
+type NextSlice = () => Promise<SweptSlice<SweepReport>>;
 
-  get report(): SweepReport {
-    return this.#report;
-  }
+const nothing: SweepReport = { forgotten: 0, removed: 0, failed: [] };
 
-  tell(more: Partial<SweepReport>): void {
-    const { forgotten, removed, failed } = this.#report;
-    this.#report = {
-      forgotten: forgotten + (more.forgotten ?? 0),
-      removed: removed + (more.removed ?? 0),
-      failed: [...failed, ...(more.failed ?? [])],
-    };
-    this.#options.onProgress?.(this.#report);
-  }
+/** One kind of slices after the other. */
+function inTurn(
+  context: AttachmentContext,
+  options: CheckedOptions,
+  kinds: readonly NextSlice[],
+): Promise<SweepReport> {
+  let kind = 0;
+  return sweep(context, options, async () => {
+    const swept = await kinds[kind]?.();
+    if (swept === undefined) return { report: nothing, isDone: true };
+    if (swept.isDone) kind += 1;
+    return { report: swept.report, isDone: kind === kinds.length };
+  });
+}
 
-  async removeCondemned(): Promise<void> {
-    const { database, bytes } = this.#around;
-    const { signal } = this.#options;
-    const { limit } = this;
-    let after: string | undefined = "";
-    while (after !== undefined) {
-      const names: readonly string[] = await database.read(
-        condemnedCopies,
-        { store: bytes.kind, after, limit },
-        { signal },
-      );
-      if (names.length === 0) return;
-      await this.#removeCopies(names);
-      const isEnd = names.length < limit && signal?.aborted !== true;
-      after = isEnd ? undefined : names.at(-1);
-      await database.pause();
+function sliceOf(
+  { database }: AttachmentContext,
+  { rowsPerSlice: limit, signal }: CheckedOptions,
+  operation: Operation<SweepSlice, Swept>,
+  until: number,
+): NextSlice {
+  return async () => {
+    const { forgotten, isDone } = await database.write(
+      operation,
+      { until, limit },
+      { signal },
+    );
+    return { report: { ...nothing, forgotten }, isDone };
+  };
+}
+
+function condemnedSlice(
+  context: AttachmentContext,
+  options: CheckedOptions,
+): NextSlice {
+  const { rowsPerSlice: limit, signal } = options;
+  const { database, bytes } = context;
+  let after = "";
+  return async () => {
+    const names = await database.read(
+      condemnedCopies,
+      { store: bytes.kind, after, limit },
+      { signal },
+    );
+    if (names.length === 0) return { report: nothing, isDone: true };
+    after = names.at(-1) ?? after;
+    const report = await removeCopies(context, names, signal);
+    const isDone = names.length < limit && signal?.aborted !== true;
+    return { report, isDone };
+  };
+}
+
+async function removeCopies(
+  { database, bytes }: AttachmentContext,
+  names: readonly string[],
+  signal: AbortSignal | undefined,
+): Promise<SweepReport> {
+  const gone: string[] = [];
+  const failed: { name: string; reason: string }[] = [];
+  for (const name of names) {
+    // What is gone already is recorded; then the sweep says that it was stopped.
+    if (signal?.aborted === true) break;
+    try {
+      await bytes.remove(name);
+      gone.push(name);
+    } catch (error) {
+      failed.push({ name, reason: codeOf(error) });
     }
   }
-
-  async #removeCopies(names: readonly string[]): Promise<void> {
-    const { database, bytes } = this.#around;
-    const gone: string[] = [];
-    const failed: { name: string; reason: string }[] = [];
-    for (const name of names) {
-      // What is gone already is recorded; the next read then says that it was given up.
-      if (this.#options.signal?.aborted === true) break;
-      try {
-        await bytes.remove(name);
-        gone.push(name);
-      } catch (error) {
-        failed.push({ name, reason: codeOf(error) });
-      }
-    }
-    const removed = await database.write(forgetCopies, { names: gone });
-    this.tell({ removed, failed });
-  }
+  const removed = await database.write(forgetCopies, { names: gone });
+  return { forgotten: 0, removed, failed };
 }
 
 /** Not the message, which may name paths. */
@@ -149,3 +148,101 @@ function codeOf(error: unknown): string {
   const { code } = (error ?? {}) as { readonly code?: unknown };
   return typeof code === "string" ? code : "unknown";
 }
+
+interface SweepSlice {
+  /** Intents up to this instant are given up. */
+  readonly until: number;
+  readonly limit: number;
+}
+
+interface Swept {
+  /** Intents that are forgotten. */
+  readonly forgotten: number;
+  /** True when nothing was left to look at. */
+  readonly isDone: boolean;
+}
+
+/** Gives up puts that never ended: a put that still writes such a copy fails at its end. */
+const giveUpPuts: Operation<SweepSlice, Swept> = plainOperation("giveUpPuts", {
+  key: () => "",
+  *one({ until, limit }: SweepSlice) {
+    const unfinished = yield* rows<{ readonly name: string }>(sql`
+        SELECT name FROM holdfast_attachment_copy
+        WHERE state = 'writing' AND made_at <= ${until} ORDER BY name LIMIT ${limit} ${lockRow}`);
+    yield* condemn(
+      unfinished.map(({ name }) => name),
+      null,
+    );
+    return { forgotten: 0, isDone: unfinished.length < limit };
+  },
+});
+
+/** Forgets old intents that no commit has made good. */
+export const sweepIntents: Operation<SweepSlice, Swept> = plainOperation(
+  "sweepIntents",
+  {
+    key: () => "",
+    *one({ until, limit }: SweepSlice) {
+      const old = yield* rows<{
+        readonly session: number;
+        readonly id: string;
+      }>(sql`
+        SELECT session, id FROM holdfast_attachment
+        WHERE committed_at IS NULL AND intent_at <= ${until} ORDER BY intent_at, session, id LIMIT ${limit}`);
+      if (old.length === 0) return { forgotten: 0, isDone: true };
+      const ids = [...new Set(old.map(({ id }) => id))];
+      const forgotten = yield* forgetWith(
+        ids,
+        () => forgetIntents(old, until),
+        null,
+      );
+      return { forgotten, isDone: old.length < limit };
+    },
+  },
+);
+
+/** Only these, however many other sessions intend the same bytes. In one order, so that no two sweeps wait for each other. */
+function* forgetIntents(
+  old: readonly { readonly session: number; readonly id: string }[],
+  until: number,
+): Tx<number> {
+  const sessions = [...new Set(old.map(({ session }) => session))];
+  let count = 0;
+  for (const session of sessions.toSorted((a, b) => a - b)) {
+    const own = old.filter((intent) => intent.session === session);
+    // Asked again in the deletion: a commit or another put may have come since.
+    count += yield* run(sql`
+      DELETE FROM holdfast_attachment
+      WHERE session = ${session} AND id IN ${textsOf(own.map(({ id }) => id))}
+        AND committed_at IS NULL AND intent_at <= ${until}`);
+  }
+  return count;
+}
+
+interface CondemnedAfter {
+  readonly store: string;
+  readonly after: string;
+  readonly limit: number;
+}
+
+/** Copies that nothing refers to and whose bytes are to go, by name. */
+const condemnedCopies: Operation<CondemnedAfter, readonly string[]> =
+  plainOperation("condemnedCopies", {
+    key: () => "",
+    *one({ store, after, limit }: CondemnedAfter) {
+      const found = yield* rows<{ readonly name: string }>(sql`
+        SELECT name FROM holdfast_attachment_copy
+        WHERE store = ${store} AND state = 'condemned' AND name > ${after} ORDER BY name LIMIT ${limit}`);
+      return found.map(({ name }) => name);
+    },
+  });
+
+/** Forgets condemned copies whose bytes are gone. */
+const forgetCopies: Operation<{ readonly names: readonly string[] }, number> =
+  plainOperation("forgetCopies", {
+    key: () => "",
+    *one({ names }: { readonly names: readonly string[] }) {
+      return yield* run(sql`
+      DELETE FROM holdfast_attachment_copy WHERE name IN ${textsOf(names)} AND state = 'condemned'`);
+    },
+  });

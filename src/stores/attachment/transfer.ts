@@ -1,13 +1,22 @@
-import { corruptRow } from "../../model/blob.ts";
+import { checkedBytes, parseBlobHash } from "../../model/blob.ts";
+import { corruptRow } from "../../model/corrupt-row.ts";
 import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
-import { checkedBytes } from "../blob/context.ts";
-import type { SessionRef } from "../session/session-row.ts";
+import { givenList } from "../../model/shape.ts";
+import { sessionNamed, type SessionName } from "../session/session-name.ts";
+import type { Attachment, AttachmentDescription } from "./attachment-row.ts";
 import { attachmentFailed } from "./byte-store.ts";
-import { checkedDescription } from "./context.ts";
-import type { AttachmentSurroundings } from "./context.ts";
+import {
+  checkedDescription,
+  newName,
+  type AttachmentContext,
+} from "./context.ts";
 import { hashed } from "./hashing.ts";
-import { locateAttachment, recordIntent, recordStored } from "./manifest.ts";
-import type { Attachment, AttachmentDescription, Located } from "./manifest.ts";
+import {
+  locateAttachment,
+  recordIntent,
+  recordStored,
+  type Located,
+} from "./manifest.ts";
 
 /** An attachment with its bytes, which are those that were put. */
 export interface LoadedAttachment {
@@ -21,30 +30,32 @@ export interface LoadedAttachment {
  * them again mends what was lost.
  */
 export async function putAttachment(
-  around: AttachmentSurroundings,
-  session: SessionRef,
+  context: AttachmentContext,
+  named: SessionName,
   given: Uint8Array,
-  description: AttachmentDescription,
+  draft: AttachmentDescription,
 ): Promise<Attachment> {
-  const { database, clock, bytes } = around;
+  const { database, clock, bytes } = context;
+  const session = sessionNamed(named);
+  const description = checkedDescription(draft);
   // A copy, since the caller may change its bytes while they are written.
   const content = new Uint8Array(checkedBytes(given, bytes.bytesMax));
   const id = await hashed(database, content);
   const lost: string[] = [];
   for (;;) {
-    const name = around.newName(id);
+    const name = newName(context, id);
     const { attachment, stored } = await database.write(recordIntent, {
       session,
       id,
       size: content.length,
-      description: checkedDescription(description),
+      description,
       at: clock.now(),
       store: bytes.kind,
       name,
       lost,
     });
     if (stored === undefined) {
-      await writeCopy(around, { id, name, content, lost });
+      await writeCopy(context, { id, name, content, lost });
       return attachment;
     }
     const there = await tried(id, bytes.get(stored));
@@ -55,7 +66,7 @@ export async function putAttachment(
 }
 
 async function writeCopy(
-  { database, bytes }: AttachmentSurroundings,
+  { database, bytes }: AttachmentContext,
   copy: {
     readonly id: string;
     readonly name: string;
@@ -72,7 +83,7 @@ async function writeCopy(
   throw attachmentFailed(id, "a sweep has given the put up meanwhile");
 }
 
-/** What a byte store answers; whatever it throws has a code. */
+/** What a byte store answers; what it throws has a code. */
 async function tried<T>(id: string, answer: Promise<T>): Promise<T> {
   try {
     return await answer;
@@ -84,14 +95,16 @@ async function tried<T>(id: string, answer: Promise<T>): Promise<T> {
 
 /** @throws HoldfastError `ATTACHMENT_NOT_FOUND`, `CORRUPT_ROW` */
 export async function getAttachment(
-  around: AttachmentSurroundings,
-  session: SessionRef,
-  id: string,
+  context: AttachmentContext,
+  named: SessionName,
+  hash: string,
 ): Promise<LoadedAttachment> {
-  const { database, bytes } = around;
+  const { database, bytes } = context;
+  const session = sessionNamed(named);
+  const id = parseBlobHash(hash);
   const locate = async (): Promise<Located & { readonly name: string }> => {
-    const wanted = { session, id, store: bytes.kind };
-    return whole(id, bytes.kind, await database.read(locateAttachment, wanted));
+    const input = { session, id, store: bytes.kind };
+    return whole(id, bytes.kind, await database.read(locateAttachment, input));
   };
   let place = await locate();
   for (;;) {
@@ -102,11 +115,11 @@ export async function getAttachment(
         content.length === attachment.size &&
         (await hashed(database, content)) === id;
       if (isTheirs) return { attachment, content };
-      throw corruptCopy(name, "its bytes are not those that were put");
+      throw corruptCopy(name, "has bytes that are not those that were put");
     }
     // Swept and put again since we looked, or lost.
     place = await locate();
-    if (place.name === name) throw corruptCopy(name, "its bytes are missing");
+    if (place.name === name) throw corruptCopy(name, "has no bytes");
   }
 }
 
@@ -124,7 +137,7 @@ function whole(
     throw corruptRow(
       "holdfast_attachment",
       id,
-      `a commit refers to it, and the store "${store}" has no complete copy of its bytes`,
+      `is referred to by a commit and has no complete copy of its bytes in the store "${store}"`,
     );
   throw new HoldfastError(
     "ATTACHMENT_NOT_FOUND",
@@ -133,4 +146,45 @@ function whole(
       : `The bytes of attachment ${id} never arrived. Put it again.`,
     { id },
   );
+}
+
+/** The attachments of one session, as a turn works with them. */
+export interface SessionAttachments {
+  /** Stores bytes and remembers them for the next commit. */
+  put(
+    content: Uint8Array,
+    description: AttachmentDescription,
+  ): Promise<Attachment>;
+  get(id: string): Promise<LoadedAttachment>;
+  /** What the next commit has to stamp, in the order in which it was put. */
+  readonly pending: readonly string[];
+  /** Says that a commit has stamped these; what was put since stays pending. */
+  committed(ids: readonly string[]): void;
+}
+
+export function sessionAttachments(
+  context: AttachmentContext,
+  named: SessionName,
+): SessionAttachments {
+  const session = sessionNamed(named);
+  const pending = new Set<string>();
+  return {
+    async put(content, description) {
+      const attachment = await putAttachment(
+        context,
+        session,
+        content,
+        description,
+      );
+      pending.add(attachment.id);
+      return attachment;
+    },
+    get: async (id) => getAttachment(context, session, id),
+    get pending() {
+      return [...pending];
+    },
+    committed(ids) {
+      for (const id of givenList("ids", ids)) pending.delete(id);
+    },
+  };
 }

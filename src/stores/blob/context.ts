@@ -1,110 +1,92 @@
-import type { Clock } from "../../model/clock.ts";
 import {
+  blobBytesMaxDefault,
   blobKinds,
   blobSizeMax,
-  isBlobProfile,
+  checkedBytes,
+  checkedProfile,
   prepareBlob,
+  type BlobKind,
+  type BlobProfile,
+  type NewBlob,
 } from "../../model/blob.ts";
-import type { BlobKind, BlobProfile, NewBlob } from "../../model/blob.ts";
-import type { Duration } from "../../model/durations.ts";
-import { HoldfastError } from "../../model/errors.ts";
-import { excerpt } from "../../model/excerpt.ts";
+import type { Clock } from "../../model/clock.ts";
 import {
   checkedCount,
   checkedText,
+  draftOf,
   givenFlag,
-  givenObject,
+  optionsOf,
 } from "../../model/shape.ts";
-import type { Database } from "../../sql/database.ts";
+import type { Database, WaitOptions } from "../../sql/database.ts";
+import { storeContext, type StoreContext } from "../context.ts";
 
-/** What stores of bytes take from their surroundings. */
-export interface BlobEnvironment {
+/** Those of `StoreOptions` that are missing here mean nothing for bytes, which are stored as they are given. */
+export interface BlobOptions {
   readonly clock?: Clock;
   /**
-   * When to compress: never (`lowLatency`), from 4,096 bytes on (`balanced`,
-   * unless told) or from 1,024 on (`compact`). In memory: never, unless told.
+   * When to compress: never (`lowLatency`), from 4,096 bytes on (`balanced`)
+   * or from 1,024 on (`compact`). Defaults to `balanced`, in memory to
+   * `lowLatency`.
    */
   readonly profile?: BlobProfile;
-  /** Larger blobs are refused: 16 MiB unless told. */
+  /** Larger blobs are refused; defaults to 16 MiB. */
   readonly bytesMax?: number;
 }
 
-/** How long a blob that nothing refers to yet is left alone. */
-export const graceUnlessTold: Duration = "1h";
-
-export interface BlobPutOptions {
-  /** What the bytes are: `generic` unless told, which is not compressed. */
+export interface BlobPutOptions extends WaitOptions {
+  /** What the bytes are; defaults to `generic`, which is not compressed. */
   readonly kind?: BlobKind;
 }
 
-/** Makes the bytes that a caller gave ready to be stored. */
-type Prepare = (content: Uint8Array, options?: BlobPutOptions) => NewBlob;
-
-export interface BlobSurroundings {
-  readonly database: Database;
-  readonly clock: Clock;
-  readonly prepare: Prepare;
+export interface BlobContext extends StoreContext {
+  readonly profile: BlobProfile;
+  readonly bytesMax: number;
 }
 
-export function blobSurroundings(
+export function blobContext(
   database: Database,
-  given: BlobEnvironment,
-): BlobSurroundings {
-  const clock = given.clock ?? database.clock;
-  const bytesMax = checkedCount("bytesMax", given.bytesMax ?? 16_777_216, {
-    min: 1,
-    max: blobSizeMax,
-  });
-  const profile = checkedProfile(
-    given.profile ??
-      (database.durability === "memory" ? "lowLatency" : "balanced"),
-  );
+  options: BlobOptions | undefined,
+): BlobContext {
+  const given = optionsOf(options, ["clock", "profile", "bytesMax"]);
+  const { clock, bytesMax = blobBytesMaxDefault } = given;
+  const context = storeContext(database, clock === undefined ? {} : { clock });
+  const isInMemory = database.durability === "memory";
+  const { profile = isInMemory ? "lowLatency" : "balanced" } = given;
   return {
-    database,
-    clock,
-    prepare: (content, { kind = blobKinds.generic } = {}) =>
-      prepareBlob(database.bytes, {
-        content: checkedBytes(content, bytesMax),
-        kind: checkedKind(kind),
-        profile,
-        at: clock.now(),
-      }),
+    ...context,
+    profile: checkedProfile(profile),
+    bytesMax: checkedCount("bytesMax", bytesMax, {
+      min: 1,
+      max: blobSizeMax,
+    }),
   };
 }
 
+/**
+ * Bytes that a caller gave, hashed, compressed where it pays, and put now.
+ *
+ * @throws HoldfastError `OPTION_INVALID`, `VALUE_TOO_LARGE`, `NAME_INVALID`
+ */
+export function newBlob(
+  { database, clock, profile, bytesMax }: BlobContext,
+  content: Uint8Array,
+  kind: BlobKind = blobKinds.generic,
+): NewBlob {
+  return prepareBlob(database.bytes, {
+    content: checkedBytes(content, bytesMax),
+    kind: checkedKind(kind),
+    profile,
+    at: clock.now(),
+  });
+}
+
 function checkedKind(given: BlobKind): BlobKind {
-  const { name, isCompressible } = givenObject("kind", given);
+  const { name, isCompressible } = draftOf("kind", given, [
+    "name",
+    "isCompressible",
+  ]);
   return {
     name: checkedText("The kind of a blob", name, 64),
     isCompressible: givenFlag("kind.isCompressible", isCompressible) ?? false,
   };
-}
-
-/** @throws HoldfastError `OPTION_INVALID`, `VALUE_TOO_LARGE` */
-export function checkedBytes(
-  content: Uint8Array,
-  bytesMax: number,
-): Uint8Array {
-  if (!(content instanceof Uint8Array))
-    throw new HoldfastError(
-      "OPTION_INVALID",
-      `Expected bytes, a Uint8Array; got ${typeof content}. Text becomes bytes with new TextEncoder().encode(text).`,
-    );
-  if (content.length > bytesMax)
-    throw new HoldfastError(
-      "VALUE_TOO_LARGE",
-      `${content.length} bytes are more than the ${bytesMax} that may be stored here. Raise bytesMax, or store them elsewhere and keep a reference.`,
-      { size: content.length, limit: bytesMax },
-    );
-  return content;
-}
-
-/** @throws HoldfastError `OPTION_INVALID` */
-export function checkedProfile(profile: BlobProfile): BlobProfile {
-  if (isBlobProfile(profile)) return profile;
-  throw new HoldfastError(
-    "OPTION_INVALID",
-    `There is no profile ${typeof profile === "string" ? excerpt(profile) : "of that kind"}. There are: lowLatency, balanced, compact.`,
-    { option: "profile" },
-  );
 }

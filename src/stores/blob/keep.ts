@@ -1,136 +1,161 @@
-import { isBlobHash } from "../../model/blob.ts";
-import { textsOf } from "../../sql/dialect.ts";
-import { row, rows, run, plainOperation } from "../../sql/operation.ts";
-import type { Operation } from "../../sql/operation.ts";
+import { isBlobHash, parseBlobHash } from "../../model/blob.ts";
+import { corruptRow } from "../../model/corrupt-row.ts";
+import { checkedText } from "../../model/shape.ts";
+import type { WaitOptions } from "../../sql/database.ts";
+import {
+  rows,
+  run,
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import type { Damaged } from "../damage.ts";
-import { holdBlobs } from "./put.ts";
-import type { BlobRoots } from "./roots.ts";
+import {
+  list,
+  pageOf,
+  sliced,
+  type List,
+  type PageOptions,
+  type Slice,
+  type SliceBounds,
+} from "../list.ts";
+import { onlyWait, type Call } from "../method.ts";
+import { holdBlobs } from "./blob-row.ts";
+import type { BlobContext } from "./context.ts";
+import { keepKey, type BlobKeepRef } from "./root-row.ts";
 
-/** A blob, and who in the app keeps it. */
-export interface BlobKeepRef {
+/** A blob, who in the app keeps it, and since when. */
+export interface BlobKeep {
   readonly hash: string;
   readonly owner: string;
-}
-
-/** What `keepBlob` takes; `keeping` of `blobs` makes it, checked. */
-export interface NewBlobKeep extends BlobKeepRef {
-  readonly at: number;
-}
-
-/** A keep as lists show it. */
-export interface BlobKeep extends BlobKeepRef {
   readonly keptAt: number;
 }
 
-export function keepKey({ hash, owner }: BlobKeepRef): string {
-  return `${hash}/${owner}`;
+interface KeepBlob extends BlobKeepRef {
+  readonly at: number;
+}
+
+/** @throws HoldfastError `ID_MALFORMED`, `NAME_INVALID` (its owner), `OPTION_INVALID` */
+export function givenKeep(
+  { clock }: BlobContext,
+  hash: string,
+  owner: string,
+  wait?: WaitOptions,
+): Call<KeepBlob> {
+  const input = { ...checkedKeep(hash, owner), at: clock.now() };
+  return { input, wait: onlyWait(wait) };
 }
 
 /**
- * Keeps a blob for an owner: a root, like an artifact. Put it beside the
- * statement that writes the app's own row. False when that owner keeps it
- * already; nothing is changed then.
+ * Keeps a blob for an owner: a root, like an artifact. False when that owner
+ * keeps it already; nothing is changed then.
  *
  * @throws HoldfastError `BLOB_NOT_FOUND`
- * @example
- * const keep = store.keeping(hash, "invoice-7");
- * await database.write("file invoice", function* () {
- *   yield* keepBlob(keep);
- *   yield* run(sql`INSERT INTO invoice (id, pdf) VALUES ('invoice-7', ${hash})`);
- * });
  */
-export const keepBlob: Operation<NewBlobKeep, boolean> = plainOperation(
-  "keepBlob",
-  {
+export const keepBlob: StoreOperation<BlobContext, KeepBlob, boolean> =
+  storeOperation("keepBlob", {
     snapshotSafe: true,
     key: keepKey,
-    *one({ hash, owner, at }: NewBlobKeep) {
+    *one(_: BlobContext, { hash, owner, at }: KeepBlob) {
       yield* holdBlobs([hash]);
       const kept = yield* run(sql`
-      INSERT INTO holdfast_blob_keep (hash, owner, kept_at) VALUES (${hash}, ${owner}, ${at})
-      ON CONFLICT (hash, owner) DO NOTHING`);
+        INSERT INTO holdfast_blob_keep (hash, owner, kept_at) VALUES (${hash}, ${owner}, ${at})
+        ON CONFLICT (hash, owner) DO NOTHING`);
       return kept > 0;
     },
-  },
-);
+  });
+
+/** @throws HoldfastError `ID_MALFORMED`, `NAME_INVALID` (its owner), `OPTION_INVALID` */
+export function givenRelease(
+  _: BlobContext,
+  hash: string,
+  owner: string,
+  wait?: WaitOptions,
+): Call<BlobKeepRef> {
+  return { input: checkedKeep(hash, owner), wait: onlyWait(wait) };
+}
 
 /**
  * Ends what `keepBlob` began; false when that owner did not keep it. The blob
  * stays until a collection finds that nothing else refers to it.
  */
-export const releaseBlob: Operation<BlobKeepRef, boolean> = plainOperation(
-  "releaseBlob",
-  {
+export const releaseBlob: StoreOperation<BlobContext, BlobKeepRef, boolean> =
+  storeOperation("releaseBlob", {
     snapshotSafe: true,
     key: keepKey,
-    *one({ hash, owner }: BlobKeepRef) {
+    *one(_: BlobContext, { hash, owner }: BlobKeepRef) {
       const released = yield* run(sql`
         DELETE FROM holdfast_blob_keep WHERE hash = ${hash} AND owner = ${owner}`);
       return released > 0;
     },
-  },
-);
+  });
 
-export interface ListKeeps {
-  readonly hash: string | undefined;
-  readonly owner: string | undefined;
-  /** The last of the page before; texts without characters to begin with. */
-  readonly after: BlobKeepRef;
-  readonly limit: number;
+export interface BlobKeepsOptions extends PageOptions {
+  /** Only who keeps this blob. */
+  readonly hash?: string;
+  /** Only what this owner keeps. */
+  readonly owner?: string;
 }
 
-export interface KeepsPage {
-  readonly items: readonly BlobKeep[];
-  readonly damaged: readonly Damaged[];
-  readonly next: BlobKeepRef | undefined;
+interface KeepFilter {
+  readonly hash: string | undefined;
+  readonly owner: string | undefined;
 }
 
 /** Keeps by hash and owner; of one owner, or of one blob, by the other. */
-export const listKeeps: Operation<ListKeeps, KeepsPage> = plainOperation(
-  "listBlobKeeps",
-  {
-    key: () => "",
-    *one({ hash, owner, after, limit }: ListKeeps) {
-      const byHash = hash === undefined ? sql`` : sql`AND hash = ${hash}`;
-      const byOwner = owner === undefined ? sql`` : sql`AND owner = ${owner}`;
-      const found = yield* rows<BlobKeep>(sql`
-        SELECT hash, owner, kept_at AS "keptAt" FROM holdfast_blob_keep
-        WHERE (hash, owner) > (${after.hash}, ${after.owner}) ${byHash} ${byOwner}
-        ORDER BY hash, owner LIMIT ${limit + 1}`);
-      const page = found.slice(0, limit);
-      return {
-        items: page.filter((keep) => isBlobHash(keep.hash)),
-        damaged: page
-          .filter((keep) => !isBlobHash(keep.hash))
-          .map((keep) => ({ table: "holdfast_blob_keep", key: keepKey(keep) })),
-        next: found.length > limit ? page.at(-1) : undefined,
-      };
-    },
-  },
-);
-
-/** What the app keeps. */
-export const keepRoots: BlobRoots = {
-  *usedOf(hashes) {
-    const found = yield* rows<{ readonly hash: string }>(sql`
-      SELECT DISTINCT hash FROM holdfast_blob_keep WHERE hash IN ${textsOf(hashes)}`);
-    return found.map(({ hash }) => hash);
-  },
-  *page(after, limit) {
-    const found = yield* rows<{ readonly hash: string }>(
-      after === null
-        ? sql`SELECT DISTINCT hash FROM holdfast_blob_keep ORDER BY hash LIMIT ${limit}`
-        : sql`SELECT DISTINCT hash FROM holdfast_blob_keep WHERE hash > ${after} ORDER BY hash LIMIT ${limit}`,
-    );
-    return found.map(({ hash }) => hash);
-  },
-  *rootOf(hash) {
-    const found = yield* row<BlobKeepRef>(sql`
-      SELECT hash, owner FROM holdfast_blob_keep WHERE hash = ${hash} ORDER BY owner LIMIT 1`);
+export const keepList: List<
+  BlobContext,
+  [options?: BlobKeepsOptions],
+  BlobKeep
+> = list("listBlobKeeps", {
+  table: "holdfast_blob_keep",
+  given(_: BlobContext, options?: BlobKeepsOptions) {
+    const { filter, page } = pageOf(options, ["hash", "owner"]);
+    const { hash, owner } = filter;
     return {
-      table: "holdfast_blob_keep",
-      key: found === undefined ? hash : keepKey(found),
+      filter: {
+        hash: hash === undefined ? undefined : parseBlobHash(hash),
+        owner: owner === undefined ? undefined : checkedOwner(owner),
+      },
+      page,
     };
   },
-};
+  slice: keepSlice,
+  keyOf: keepKey,
+  itemOf(_, keep: BlobKeep) {
+    if (isBlobHash(keep.hash)) return keep;
+    throw corruptRow(
+      "holdfast_blob_keep",
+      keepKey(keep),
+      "keeps what is no hash",
+    );
+  },
+});
+
+function* keepSlice(
+  _: BlobContext,
+  { hash, owner }: KeepFilter,
+  bounds: SliceBounds,
+): Tx<Slice<BlobKeep>> {
+  const byHash = hash === undefined ? sql`` : sql`AND hash = ${hash}`;
+  const byOwner = owner === undefined ? sql`` : sql`AND owner = ${owner}`;
+  return yield* sliced(
+    bounds,
+    (keep: BlobKeep) => [keep.hash, keep.owner],
+    function* (after, count) {
+      const [lastHash, lastOwner] = after ?? ["", ""];
+      return yield* rows<BlobKeep>(sql`
+        SELECT hash, owner, kept_at AS "keptAt" FROM holdfast_blob_keep
+        WHERE (hash, owner) > (${lastHash ?? ""}, ${lastOwner ?? ""}) ${byHash} ${byOwner}
+        ORDER BY hash, owner LIMIT ${count}`);
+    },
+  );
+}
+
+function checkedKeep(hash: string, owner: string): BlobKeepRef {
+  return { hash: parseBlobHash(hash), owner: checkedOwner(owner) };
+}
+
+function checkedOwner(owner: string): string {
+  return checkedText("The owner of a blob", owner, 512);
+}

@@ -1,115 +1,51 @@
 import type { NewBlob } from "../../model/blob.ts";
-import { HoldfastError } from "../../model/errors.ts";
-import { lockShared, textsOf } from "../../sql/dialect.ts";
-import { rows, run, plainOperation } from "../../sql/operation.ts";
-import type { Operation, Tx } from "../../sql/operation.ts";
+import {
+  run,
+  storeOperation,
+  type StoreOperation,
+} from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import { missingBlobs } from "./read.ts";
-import { lockedBlobs } from "./remove.ts";
-import type { LockedBlob } from "./remove.ts";
+import { optionsAndWait, type Call } from "../method.ts";
+import { putBlobs } from "./blob-row.ts";
+import { newBlob, type BlobContext, type BlobPutOptions } from "./context.ts";
 
-/** What a transaction does with blobs. */
-export interface BlobExchange {
-  /** Those that its rows are going to refer to. */
-  readonly puts: readonly NewBlob[];
-  /** Hashes that its rows refer to and will not any longer. */
-  readonly leaving: readonly string[];
+/** What bytes are stored under. */
+export interface PutBlob {
+  readonly hash: string;
+  /** Before compression. */
+  readonly size: number;
 }
 
-/**
- * Stores blobs that rows of the same transaction are going to refer to, or
- * keeps those of the same content in the form they have. They are locked until
- * the transaction ends, so that whoever collects garbage meanwhile passes them
- * over; others may refer to them at the same time.
- *
- * Those that it leaves are locked for `removeLocked`, which comes when its rows
- * are written. All are touched in the order of their hashes, so that two who
- * exchange the same ones wait and do not deadlock.
- */
-export function* exchangeBlobs({
-  puts,
-  leaving,
-}: BlobExchange): Tx<readonly LockedBlob[]> {
-  const wanted = new Map(puts.map((blob) => [blob.hash, blob]));
-  const hashes = new Set([...wanted.keys(), ...leaving]);
-  const missing = new Set(
-    wanted.size === 0 ? [] : yield* missingBlobs([...wanted.keys()]),
-  );
-  const left: LockedBlob[] = [];
-  for (const hash of [...hashes].toSorted()) {
-    const blob = wanted.get(hash);
-    if (blob === undefined) left.push(...(yield* lockedBlobs([hash], "wait")));
-    else yield* putOne(blob, !missing.has(hash));
-  }
-  return left;
-}
-
-/**
- * Stores blobs as part of a transaction whose rows refer to them. Only rows of
- * Holdfast count: a component or frame of a session, an artifact, a keep. For a
- * row of the app call `keepBlob` in the same transaction; without it the next
- * collection removes the blob.
- */
-export function* putBlobs(blobs: readonly NewBlob[]): Tx<void> {
-  yield* exchangeBlobs({ puts: blobs, leaving: [] });
-}
-
-/** The same for one. Several go into one `putBlobs`, which locks them in one order. */
-export function* putBlob(blob: NewBlob): Tx<void> {
-  yield* putBlobs([blob]);
-}
-
-/** Somebody else may store it first, and it may be collected before it is locked. */
-function* putOne(blob: NewBlob, isKnown: boolean): Tx<void> {
-  for (let isThere = isKnown; ; isThere = !isThere) {
-    if (isThere && (yield* shared([blob.hash])).has(blob.hash)) return;
-    if (!isThere && (yield* insertBlob(blob)) > 0) return;
-  }
-}
-
-function* insertBlob(blob: NewBlob): Tx<number> {
-  const { hash, kind, encoding, size, at, content } = blob;
-  return yield* run(sql`
-    INSERT INTO holdfast_blob (hash, kind, encoding, size, put_at, content)
-    VALUES (${hash}, ${kind}, ${encoding}, ${size}, ${at}, ${content})
-    ON CONFLICT (hash) DO NOTHING`);
-}
-
-/** Those of some hashes that are there, and stay until the transaction ends. */
-function* shared(hashes: readonly string[]): Tx<ReadonlySet<string>> {
-  if (hashes.length === 0) return new Set();
-  const held = yield* rows<{ readonly hash: string }>(sql`
-    SELECT hash FROM holdfast_blob WHERE hash IN ${textsOf(hashes)} ORDER BY hash ${lockShared}`);
-  return new Set(held.map(({ hash }) => hash));
-}
-
-/**
- * Locks blobs that a row of the same transaction is going to refer to: they
- * are there, and nobody collects them before the row is visible.
- *
- * @throws HoldfastError `BLOB_NOT_FOUND`
- */
-export function* holdBlobs(hashes: readonly string[]): Tx<void> {
-  const there = yield* shared(hashes);
-  const hash = hashes.find((wanted) => !there.has(wanted));
-  if (hash === undefined) return;
-  throw new HoldfastError(
-    "BLOB_NOT_FOUND",
-    `There is no blob ${hash}. Put its bytes first, and refer to it within the grace period.`,
-    { hash },
-  );
+/** @throws HoldfastError `OPTION_INVALID`, `VALUE_TOO_LARGE`, `NAME_INVALID` (its kind) */
+export function givenPut(
+  context: BlobContext,
+  content: Uint8Array,
+  given?: BlobPutOptions,
+): Call<NewBlob> {
+  const { options, wait } = optionsAndWait(given, ["kind"]);
+  return { input: newBlob(context, content, options.kind), wait };
 }
 
 /**
  * A blob on its own, as callers put it before anything refers to it: its grace
  * period begins anew. A put that came later by another clock keeps its time.
  */
-export const storeBlob: Operation<NewBlob, void> = plainOperation("storeBlob", {
-  key: (input: NewBlob) => input.hash,
-  *one(input) {
-    yield* putBlob(input);
-    yield* run(sql`
-      INSERT INTO holdfast_blob_put (hash, at) VALUES (${input.hash}, ${input.at})
-      ON CONFLICT (hash) DO UPDATE SET at = excluded.at WHERE holdfast_blob_put.at < excluded.at`);
-  },
-});
+export const storeBlob: StoreOperation<BlobContext, NewBlob, void> =
+  storeOperation("storeBlob", {
+    snapshotSafe: true,
+    key: (input: NewBlob) => input.hash,
+    *one(_: BlobContext, input) {
+      yield* putBlobs([input]);
+      yield* run(sql`
+        INSERT INTO holdfast_blob_put (hash, at) VALUES (${input.hash}, ${input.at})
+        ON CONFLICT (hash) DO UPDATE SET at = excluded.at WHERE holdfast_blob_put.at < excluded.at`);
+    },
+  });
+
+export function shownPut(
+  _: BlobContext,
+  __: void,
+  { hash, size }: NewBlob,
+): PutBlob {
+  return { hash, size };
+}

@@ -1,59 +1,53 @@
-import type { StoredBlob } from "../../model/blob.ts";
-import { textsOf } from "../../sql/dialect.ts";
-import { row, rows, plainOperation } from "../../sql/operation.ts";
-import type { Operation, Tx } from "../../sql/operation.ts";
-import { sql } from "../../sql/statement.ts";
+import {
+  parseBlobHash,
+  verifiedBlob,
+  type StoredBlob,
+} from "../../model/blob.ts";
+import type { WaitOptions } from "../../sql/database.ts";
+import { storeOperation, type StoreOperation } from "../../sql/operation.ts";
+import { onlyWait, type Call } from "../method.ts";
+import { readBlob } from "./blob-row.ts";
+import type { BlobContext } from "./context.ts";
 
-/** A blob as it is stored. Give it to `verifiedBlob` before believing it. */
-export function* readBlob(hash: string): Tx<StoredBlob | undefined> {
-  return yield* row<StoredBlob>(sql`
-    SELECT hash, kind, encoding, size, content FROM holdfast_blob WHERE hash = ${hash}`);
+/** A blob whose bytes are those that were put: its hash was verified. */
+export interface LoadedBlob {
+  readonly hash: string;
+  readonly kind: string;
+  readonly size: number;
+  readonly content: Uint8Array;
 }
 
-/** Several at once, for reads that need many; absent ones are missing from the answer. */
-export function* readBlobs(
-  hashes: readonly string[],
-): Tx<readonly StoredBlob[]> {
-  return yield* rows<StoredBlob>(sql`
-    SELECT hash, kind, encoding, size, content FROM holdfast_blob
-    WHERE hash IN ${textsOf(hashes)} ORDER BY hash`);
+interface FindBlob {
+  readonly hash: string;
 }
 
-/** Those of some hashes that no blob has. */
-export function* missingBlobs(
-  hashes: readonly string[],
-): Tx<readonly string[]> {
-  const found = yield* rows<{ readonly hash: string }>(sql`
-    SELECT hash FROM holdfast_blob WHERE hash IN ${textsOf(hashes)}`);
-  const there = new Set(found.map(({ hash }) => hash));
-  return hashes.filter((hash) => !there.has(hash));
+/** @throws HoldfastError `ID_MALFORMED`, `OPTION_INVALID` */
+export function givenHash(
+  _: BlobContext,
+  hash: string,
+  wait?: WaitOptions,
+): Call<FindBlob> {
+  return { input: { hash: parseBlobHash(hash) }, wait: onlyWait(wait) };
 }
 
-/** Those of some hashes that a blob has. */
-export function* blobsThere(
-  hashes: readonly string[],
-): Tx<ReadonlySet<string>> {
-  if (hashes.length === 0) return new Set();
-  const missing = new Set(yield* missingBlobs(hashes));
-  return new Set(hashes.filter((hash) => !missing.has(hash)));
-}
-
-/** How many bytes a blob has. */
-export function* sizesOfBlobs(
-  hashes: readonly string[],
-): Tx<
-  readonly { readonly kind: string; readonly size: number; stored: number }[]
-> {
-  return yield* rows<{ kind: string; size: number; stored: number }>(sql`
-    SELECT kind, size, length(content) AS stored FROM holdfast_blob WHERE hash IN ${textsOf(hashes)}`);
-}
-
-export const findBlob: Operation<
-  { readonly hash: string },
+/** The bytes of a hash, yet to be verified. */
+export const findBlob: StoreOperation<
+  BlobContext,
+  FindBlob,
   StoredBlob | undefined
-> = plainOperation("findBlob", {
-  key: (input: { readonly hash: string }) => input.hash,
-  *one({ hash }) {
+> = storeOperation("findBlob", {
+  key: (input: FindBlob) => input.hash,
+  *one(_: BlobContext, { hash }) {
     return yield* readBlob(hash);
   },
 });
+
+/** @throws HoldfastError `CORRUPT_ROW` */
+export function shownBlob(
+  { database }: BlobContext,
+  stored: StoredBlob | undefined,
+): LoadedBlob | undefined {
+  if (stored === undefined) return undefined;
+  const { hash, kind, size } = stored;
+  return { hash, kind, size, content: verifiedBlob(database.bytes, stored) };
+}

@@ -4,8 +4,8 @@ import type { Statement } from "../../sql/statement.ts";
 import { sql } from "../../sql/statement.ts";
 import { distinct, byKey, tableCheck } from "../table-check.ts";
 import type { TableCheck } from "../table-check.ts";
-import { keepKey } from "./keep.ts";
-import { blobsThere } from "./read.ts";
+import { blobsThere } from "./blob-row.ts";
+import { artifactKey, keepKey, type ArtifactName } from "./root-row.ts";
 
 interface BlobRow extends StoredBlob {
   readonly key: number;
@@ -25,7 +25,7 @@ const blob = tableCheck<BlobRow>({
 });
 
 /** A table whose rows refer to a blob each. */
-export function referring<R extends { readonly blob: string }>(description: {
+function referring<R extends { readonly blob: string }>(description: {
   readonly table: string;
   readonly select: Statement;
   readonly from: Statement;
@@ -65,4 +65,14 @@ const keep = referring<{ readonly blob: string; readonly owner: string }>({
   keyOf: (row) => keepKey({ hash: row.blob, owner: row.owner }),
 });
 
-export const blobChecks: readonly TableCheck[] = [blob, put, keep];
+const artifact = referring<ArtifactName & { readonly blob: string }>({
+  table: "holdfast_artifact",
+  select: sql`SELECT t.namespace, t.name, t.blob, t.put_at`,
+  from: sql`FROM holdfast_artifact t`,
+  order: sql`t.namespace, t.name`,
+  behind: (last) =>
+    sql`(t.namespace, t.name) > (${last.namespace}, ${last.name})`,
+  keyOf: artifactKey,
+});
+
+export const blobChecks: readonly TableCheck[] = [blob, put, keep, artifact];

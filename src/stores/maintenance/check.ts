@@ -2,12 +2,10 @@ import { isHoldfastError } from "../../model/errors.ts";
 import type { Encoded } from "../../model/encoded.ts";
 import type { PayloadCodec } from "../../model/payload-codec.ts";
 import { valueCodec } from "../../model/value-codec.ts";
-import { givenFunction, givenSignal, optionsOf } from "../../model/shape.ts";
 import { plainOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { appMigrationChecks } from "../app-migration/table-checks.ts";
-import { artifactChecks } from "../artifact/table-checks.ts";
 import { attachmentChecks } from "../attachment/table-checks.ts";
 import { awaitChecks } from "../effect/await/table-checks.ts";
 import { blobChecks } from "../blob/table-checks.ts";
@@ -21,7 +19,7 @@ import { processChecks } from "../process/table-checks.ts";
 import { queueChecks } from "../queue/table-checks.ts";
 import { scheduleChecks } from "../schedule/table-checks.ts";
 import { sessionChecks } from "../session/table-checks.ts";
-import { checkedRowsPerSlice } from "../slices.ts";
+import { sweepOptions, type SweepOptions } from "../removal.ts";
 import { tableCheck } from "../table-check.ts";
 import type {
   CheckTools,
@@ -32,14 +30,6 @@ import type {
   TableCheck,
 } from "../table-check.ts";
 import { triggerChecks } from "../trigger/table-checks.ts";
-
-export interface MaintenanceCheckOptions {
-  readonly signal?: AbortSignal | undefined;
-  /** Rows per snapshot; defaults to 500. */
-  readonly rowsPerSlice?: number;
-  /** Told after every slice, with the rows of that table read so far. */
-  readonly onProgress?: ((soFar: CheckedTable) => void) | undefined;
-}
 
 /** A table, and how many of its rows were read. */
 export interface CheckedTable {
@@ -78,7 +68,6 @@ const allChecks: readonly TableCheck[] = [
   ...leaseChecks,
   ...queueChecks,
   ...blobChecks,
-  ...artifactChecks,
   ...attachmentChecks,
   ...processChecks,
   ...effectChecks,
@@ -129,19 +118,15 @@ const checkSlice: Operation<CheckSlice, CheckedSlice> = plainOperation(
 export async function checkDatabase(
   database: Database,
   payload: PayloadCodec | undefined,
-  given: MaintenanceCheckOptions | undefined,
+  given: SweepOptions<CheckedTable> | undefined,
 ): Promise<MaintenanceCheckReport> {
-  const known = ["signal", "rowsPerSlice", "onProgress"] as const;
-  const { signal, rowsPerSlice, onProgress } = optionsOf(given, known);
-  givenSignal(signal);
-  givenFunction("onProgress", onProgress);
-  const rowsMax = checkedRowsPerSlice(rowsPerSlice);
+  const { signal, onProgress, rowsPerSlice } = sweepOptions(given);
   const findings = new Findings();
   const tools = toolsOf(database, payload);
   const tables: CheckedTable[] = [];
   for (const check of allChecks) {
     let rows = 0;
-    for await (const slice of slicesOf(database, check, rowsMax, signal)) {
+    for await (const slice of slicesOf(database, check, rowsPerSlice, signal)) {
       if ("reason" in slice) findings.unreadable(check.table, slice);
       else {
         findings.add(slice.damaged(tools));

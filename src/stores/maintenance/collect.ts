@@ -1,26 +1,27 @@
-import { durationMs } from "../../model/durations.ts";
-import type { Duration } from "../../model/durations.ts";
-import type { Clock } from "../../model/clock.ts";
-import { checkedCount, givenFunction } from "../../model/shape.ts";
-import { graceUnlessTold } from "../blob/context.ts";
-import type { BlobRoot } from "../blob/roots.ts";
-import { newestBlob } from "../blob/scan.ts";
-import type { Database } from "../../sql/database.ts";
-import { sourceKeyMemoryDefault } from "../queue/context.ts";
-import { purgeInSlices } from "../queue/purge.ts";
-import { checkRoots, collectBlobs, lookForGarbage } from "./roots.ts";
-import type { GarbagePage, RootPlace, RootsPage } from "./roots.ts";
+import { isBlobHash } from "../../model/blob.ts";
+import { durationMs, type Duration } from "../../model/durations.ts";
+import { plainOperation, type Operation } from "../../sql/operation.ts";
+import { allRoots } from "../blob-roots.ts";
+import { lockedBlobs, missingBlobs } from "../blob/blob-row.ts";
+import {
+  blobsAfter,
+  newestBlob,
+  recentlyPut,
+  removeLocked,
+  usedBlobs,
+  type BlobRemoval,
+  type BlobRoot,
+  type RemovedBlobs,
+} from "../blob/root-row.ts";
+import { queue } from "../queue/queue.ts";
+import { sweep, sweepOptions, type SweepOptions } from "../removal.ts";
+import type { MaintenanceContext } from "./context.ts";
 
-export interface MaintenanceCollectOptions {
-  /** Blobs put within this time stay, since something may be about to refer to them: 1 hour unless told. */
+export interface CollectOptions extends SweepOptions<CollectReport> {
+  /** Blobs put within this time stay, since something may be about to refer to them. Defaults to 1 hour. */
   readonly grace?: Duration;
-  /** How long source keys of consumed queue work are remembered: 30 days unless told, as for `queue`. */
+  /** How long source keys of consumed queue work are remembered. Defaults to 30 days, as for `queue`. */
   readonly sourceKeyMemory?: Duration;
-  readonly signal?: AbortSignal | undefined;
-  /** Rows per slice: 500 unless told. More is faster and holds up others longer. */
-  readonly rowsPerSlice?: number;
-  /** Told after every slice of blobs. */
-  readonly onProgress?: ((soFar: CollectReport) => void) | undefined;
 }
 
 export interface CollectReport {
@@ -36,6 +37,58 @@ export interface CollectReport {
   readonly refused?: BlobRoot;
 }
 
+/**
+ * Forgets old source keys, and removes the blobs that nothing refers to. First
+ * every root is checked, then blobs are looked at, both in reads that hold up
+ * nobody; only what looks like garbage is looked at again and removed, in small
+ * transactions. `onProgress` is called after each slice of blobs.
+ */
+export async function collect(
+  context: MaintenanceContext,
+  given: CollectOptions | undefined,
+): Promise<CollectReport> {
+  const { database, clock } = context;
+  const options = sweepOptions(given, ["grace", "sourceKeyMemory"]);
+  const { signal, rowsPerSlice: limit } = options;
+  const { grace = context.grace, sourceKeyMemory = context.sourceKeyMemory } =
+    options;
+  const graceMs = durationMs(grace, "grace");
+  const slice = { rowsPerSlice: limit, ...(signal && { signal }) };
+  const { sourceKeys } = await queue(database, {
+    clock,
+    ...(sourceKeyMemory !== undefined && { sourceKeyMemory }),
+  }).purgeSourceKeys(slice);
+  const begun = { ...nothing, forgottenSourceKeys: sourceKeys };
+  const refused = await doubtfulRoot(context, slice);
+  if (refused !== undefined) return { ...begun, refused };
+  const putUntil = clock.now() - graceMs;
+  const until = await database.read(newestBlob, {}, { signal });
+  let after = 0;
+  return sweep<CollectReport>(context, options, async () => {
+    const page = await database.read(
+      lookForGarbage,
+      { after, until, putUntil, limit },
+      { signal },
+    );
+    const { blobs, bytes } = await removedGarbage(context, options, {
+      hashes: page.garbage,
+      putUntil,
+    });
+    const forgottenSourceKeys = after === 0 ? sourceKeys : 0;
+    after = page.last ?? after;
+    return {
+      report: {
+        examined: page.examined,
+        kept: page.examined - blobs,
+        deleted: blobs,
+        deletedBytes: bytes,
+        forgottenSourceKeys,
+      },
+      isDone: page.last === undefined,
+    };
+  });
+}
+
 const nothing: CollectReport = {
   examined: 0,
   kept: 0,
@@ -44,72 +97,24 @@ const nothing: CollectReport = {
   forgottenSourceKeys: 0,
 };
 
-/**
- * Forgets old source keys, and removes the blobs that nothing refers to. First every root is checked, then
- * blobs are looked at, both in reads that hold up nobody; only what looks like
- * garbage is looked at again and removed, in small transactions.
- */
-export async function collect(
-  database: Database,
-  clock: Clock,
-  options: MaintenanceCollectOptions = {},
-): Promise<CollectReport> {
-  const { grace = graceUnlessTold, signal, onProgress } = options;
-  const { rowsPerSlice = 500, sourceKeyMemory = sourceKeyMemoryDefault } =
-    options;
-  givenFunction("onProgress", onProgress);
-  const limit = checkedCount("rowsPerSlice", rowsPerSlice, {
-    min: 1,
-    max: 10_000,
-  });
-  const graceMs = durationMs(grace, "grace");
-  const memoryMs = durationMs(sourceKeyMemory, "sourceKeyMemory");
-  const { sourceKeys: forgottenSourceKeys } = await purgeInSlices(
-    { database },
-    clock.now() - memoryMs,
-    { rowsPerSlice: limit, ...(signal && { signal }) },
-  );
-  const begun: CollectReport = { ...nothing, forgottenSourceKeys };
-  const refused = await doubtfulRoot(database, { limit, signal });
-  if (refused !== undefined) return { ...begun, refused };
-  const putUntil = clock.now() - graceMs;
-  const until = await database.read(newestBlob, {}, { signal });
-  let report = begun;
-  let after: number | undefined = 0;
-  while (after !== undefined) {
-    const page: GarbagePage = await database.read(
-      lookForGarbage,
-      { after, until, putUntil, limit },
-      { signal },
-    );
-    const removed =
-      page.garbage.length === 0
-        ? { blobs: 0, bytes: 0 }
-        : await database.write(
-            collectBlobs,
-            { hashes: page.garbage, putUntil },
-            { signal },
-          );
-    report = {
-      ...report,
-      examined: report.examined + page.examined,
-      kept: report.kept + page.examined - removed.blobs,
-      deleted: report.deleted + removed.blobs,
-      deletedBytes: report.deletedBytes + removed.bytes,
-    };
-    onProgress?.(report);
-    await database.pause();
-    after = page.last;
-  }
-  return report;
+async function removedGarbage(
+  { database }: MaintenanceContext,
+  { signal }: CollectOptions,
+  removal: BlobRemoval,
+): Promise<RemovedBlobs> {
+  return removal.hashes.length === 0
+    ? { blobs: 0, bytes: 0 }
+    : database.write(collectBlobs, removal, { signal });
 }
 
 /** The first root that points to nothing or cannot be read, if there is one. */
 async function doubtfulRoot(
-  database: Database,
-  slice: { readonly limit: number; readonly signal: AbortSignal | undefined },
+  { database }: MaintenanceContext,
+  {
+    rowsPerSlice: limit,
+    signal,
+  }: SweepOptions<never> & { readonly rowsPerSlice: number },
 ): Promise<BlobRoot | undefined> {
-  const { limit, signal } = slice;
   let place: RootPlace | undefined = { column: 0, after: null };
   while (place !== undefined) {
     const page: RootsPage = await database.read(
@@ -123,3 +128,95 @@ async function doubtfulRoot(
   }
   return undefined;
 }
+
+/** Removes those of some blobs that nothing refers to and that were stored before the grace period. */
+const collectBlobs: Operation<BlobRemoval, RemovedBlobs> = plainOperation(
+  "collectBlobs",
+  {
+    key: () => "",
+    *one({ hashes, putUntil }: BlobRemoval) {
+      const locked = yield* lockedBlobs(hashes, "passOver");
+      const old = locked.filter(({ put_at }) => put_at <= putUntil);
+      return yield* removeLocked(old, putUntil, allRoots);
+    },
+  },
+);
+
+/** Where a check of the roots stands. */
+interface RootPlace {
+  readonly column: number;
+  readonly after: string | null;
+}
+
+interface RootsPage {
+  /** A root that points to nothing, or cannot be read. */
+  readonly refused: BlobRoot | undefined;
+  /** Where to go on; undefined when all were seen. */
+  readonly next: RootPlace | undefined;
+}
+
+/**
+ * Looks at some roots, in one snapshot: a root and its blob became visible
+ * together, so one without the other is damage and not a moment in between.
+ */
+const checkRoots: Operation<
+  { readonly place: RootPlace; readonly limit: number },
+  RootsPage
+> = plainOperation("checkRoots", {
+  key: () => "",
+  *one({ place, limit }: { place: RootPlace; limit: number }) {
+    const roots = allRoots[place.column];
+    if (roots === undefined) return { refused: undefined, next: undefined };
+    const hashes = yield* roots.page(place.after, limit);
+    const malformed = hashes.find((hash) => !isBlobHash(hash));
+    const wrong = malformed ?? (yield* missingBlobs(hashes))[0];
+    if (wrong !== undefined)
+      return { refused: yield* roots.rootOf(wrong), next: undefined };
+    const last = hashes.at(-1);
+    const isEnd = last === undefined || hashes.length < limit;
+    return {
+      refused: undefined,
+      next: isEnd
+        ? { column: place.column + 1, after: null }
+        : { column: place.column, after: last },
+    };
+  },
+});
+
+interface GarbagePage {
+  readonly examined: number;
+  /** Old enough, and nothing referred to them when they were looked at. */
+  readonly garbage: readonly string[];
+  /** The last blob looked at; undefined at the end. */
+  readonly last: number | undefined;
+}
+
+interface LookForGarbage {
+  readonly after: number;
+  readonly until: number;
+  readonly putUntil: number;
+  readonly limit: number;
+}
+
+/** Looks at some blobs without holding up anybody. */
+const lookForGarbage: Operation<LookForGarbage, GarbagePage> = plainOperation(
+  "lookForGarbage",
+  {
+    key: () => "",
+    *one({ after, until, putUntil, limit }: LookForGarbage) {
+      const page = yield* blobsAfter(after, limit);
+      const seen = page.filter(({ key }) => key <= until);
+      const old = seen
+        .filter(({ put_at }) => put_at <= putUntil)
+        .map(({ hash }) => hash);
+      const used = yield* usedBlobs(old, allRoots);
+      const unused = old.filter((hash) => !used.has(hash));
+      const recent = yield* recentlyPut(unused, putUntil);
+      return {
+        examined: seen.length,
+        garbage: unused.filter((hash) => !recent.has(hash)),
+        last: seen.length < limit ? undefined : seen.at(-1)?.key,
+      };
+    },
+  },
+);

@@ -1,8 +1,15 @@
-import { attachmentSizesAfter } from "../attachment/sizes.ts";
-import type { AttachmentSizes, CopiesPage } from "../attachment/sizes.ts";
-import { blobSizesAfter } from "../blob/scan.ts";
-import type { BlobSizes, SizesPage } from "../blob/scan.ts";
+import { givenSignal, optionsOf } from "../../model/shape.ts";
 import type { Database } from "../../sql/database.ts";
+import {
+  attachmentSizesAfter,
+  type AttachmentSizes,
+  type CopiesPage,
+} from "../attachment/attachment-row.ts";
+import {
+  blobSizesAfter,
+  type BlobSizes,
+  type SizesPage,
+} from "../blob/root-row.ts";
 
 export interface SizeReport {
   /** By kind, in the order of their names. */
@@ -11,17 +18,15 @@ export interface SizeReport {
   readonly total: { readonly size: number; readonly stored: number };
 }
 
-export interface MaintenanceSizesOptions {
-  readonly signal?: AbortSignal | undefined;
-}
-
 const rowsPerPage = 1_000;
 
 /** What blobs and attachments of all sessions take, page by page: no picture of one moment under load. */
 export async function measureSizes(
   database: Database,
-  { signal }: MaintenanceSizesOptions,
+  options: { readonly signal?: AbortSignal } | undefined,
 ): Promise<SizeReport> {
+  const { signal } = optionsOf(options, ["signal"]);
+  givenSignal(signal);
   const sum = new Sum();
   let blob: number | undefined = 0;
   while (blob !== undefined) {

@@ -1,4 +1,9 @@
-import { prepareBlob, verifiedBlob } from "../../model/blob.ts";
+import {
+  blobGraceDefault,
+  checkedProfile,
+  prepareBlob,
+  verifiedBlob,
+} from "../../model/blob.ts";
 import type {
   BlobKind,
   BlobProfile,
@@ -12,7 +17,6 @@ import type { Encoded } from "../../model/encoded.ts";
 import { messageText } from "../../model/session-message.ts";
 import type { HashValue } from "../../model/session-turn.ts";
 import { valueCodec } from "../../model/value-codec.ts";
-import { checkedProfile, graceUnlessTold } from "../blob/context.ts";
 import type { Database } from "../../sql/database.ts";
 import type { StoreEnvironment } from "../execution/context.ts";
 
@@ -74,7 +78,7 @@ export function sessionSurroundings(
   return {
     database,
     clock: given.clock ?? database.clock,
-    graceMs: durationMs(given.grace ?? graceUnlessTold, "grace"),
+    graceMs: durationMs(given.grace ?? blobGraceDefault, "grace"),
     committed: () =>
       void given.maintenance?.afterCommit().catch(() => undefined),
     encode,

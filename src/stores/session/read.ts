@@ -1,7 +1,7 @@
 import type { StoredBlob } from "../../model/blob.ts";
 import { plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
-import { readBlobs } from "../blob/read.ts";
+import { readBlobs } from "../blob/blob-row.ts";
 import { pathOf } from "./graph/graph.ts";
 import type { PathPage } from "./graph/graph.ts";
 import { livingHead } from "./head-row.ts";

@@ -10,7 +10,7 @@ import { leaseOwned } from "../lease/lease-row.ts";
 import { queueOwned } from "../queue/batch-row.ts";
 import { removeOwned, type OwnedRows } from "../removal.ts";
 import { triggersOwned } from "../trigger/subscription-row.ts";
-import { removeUnused } from "../maintenance/roots.ts";
+import { removeUnused } from "../blob-roots.ts";
 import { importIdleMs } from "./delete.ts";
 import { removeRowsOf } from "./reclaim-rows.ts";
 

@@ -2,7 +2,7 @@ import { textsOf } from "../../sql/dialect.ts";
 import { row, rows } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import type { BlobRoots } from "../blob/roots.ts";
+import type { BlobRoots } from "../blob/root-row.ts";
 
 interface Hash {
   readonly blob: string;

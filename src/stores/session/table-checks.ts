@@ -6,7 +6,7 @@ import { integersOf, textsOf } from "../../sql/dialect.ts";
 import { rows } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import { blobsThere, readBlobs } from "../blob/read.ts";
+import { blobsThere, readBlobs } from "../blob/blob-row.ts";
 import { byKey, distinct, tableCheck } from "../table-check.ts";
 import type { CheckTools, JudgeRow, TableCheck } from "../table-check.ts";
 import { sessionsOfKeys } from "./session-row.ts";

@@ -5,7 +5,7 @@ import { row, run } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import { attachments, leases, sessions } from "../../../src/sessions.ts";
 import type { Attachments, ByteStore } from "../../../src/sessions.ts";
-import { shareAttachments } from "../../../src/stores/attachment/share.ts";
+import { shareAttachments } from "../../../src/stores/attachment/attachment-row.ts";
 import type { SessionId } from "../../../src/model/session-id.ts";
 import { attachmentsInDatabase } from "../../../src/stores/attachment/in-database.ts";
 import type { Database } from "../../../src/sql/database.ts";

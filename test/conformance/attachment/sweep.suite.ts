@@ -5,7 +5,7 @@ import { rows, run } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import { attachments } from "../../../src/sessions.ts";
 import type { Attachments, ByteStore } from "../../../src/sessions.ts";
-import { forgetAttachments } from "../../../src/stores/attachment/forget.ts";
+import { forgetAttachments } from "../../../src/stores/attachment/attachment-row.ts";
 import type { Database } from "../../../src/sql/database.ts";
 import { seed, seededRandom } from "../../depth.ts";
 import { rejection, withPlace } from "../backend.ts";

@@ -3,7 +3,7 @@ import { rows } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import { blobs, maintenance } from "../../../src/blobs.ts";
 import { sessions } from "../../../src/sessions.ts";
-import { holdBlobs } from "../../../src/stores/blob/put.ts";
+import { holdBlobs } from "../../../src/stores/blob/blob-row.ts";
 import type { Backend } from "../backend.ts";
 import { rejection } from "../backend.ts";
 import { bytesOf, storedTexts } from "./owners.ts";

@@ -2,14 +2,9 @@ import { describe, expect, test } from "vitest";
 import { integer, strict, text } from "../../../src/sql/dialect.ts";
 import { rollbackWith, row, rows, run } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
-import {
-  artifacts,
-  blobs,
-  keepBlob,
-  putBlobs,
-  releaseBlob,
-} from "../../../src/blobs.ts";
-import { removeUnused } from "../../../src/stores/maintenance/roots.ts";
+import { artifacts, blobs } from "../../../src/blobs.ts";
+import { removeUnused } from "../../../src/stores/blob-roots.ts";
+import { putBlobs } from "../../../src/stores/blob/blob-row.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { blobOf, bytesOf, dump, hashes, storedTexts } from "./owners.ts";
@@ -146,14 +141,14 @@ function composingTests(scene: InScene): void {
         run(sql`
           CREATE TABLE app_invoice (id ${integer} PRIMARY KEY, pdf ${text} NOT NULL) ${strict}`),
       );
-      const blob = blobOf(database, "abc", database.clock);
-      const keep = store.keeping(blob.hash, "invoice/7");
+      const put = store.put.prepare(bytesOf("abc"));
+      const keep = store.keep.prepare(hashes.abc, "invoice/7");
       const file = (isFiled: boolean): Promise<boolean> =>
         database.write("file", function* () {
-          yield* putBlobs([blob]);
-          const isNew = yield* keepBlob(keep);
+          const { hash } = yield* put();
+          const isNew = yield* keep();
           yield* run(
-            sql`INSERT INTO app_invoice (id, pdf) VALUES (7, ${keep.hash})`,
+            sql`INSERT INTO app_invoice (id, pdf) VALUES (7, ${hash})`,
           );
           return isFiled ? isNew : yield* rollbackWith(false);
         });
@@ -165,7 +160,7 @@ function composingTests(scene: InScene): void {
         const { pdf } = (yield* row<{ readonly pdf: string }>(
           sql`DELETE FROM app_invoice WHERE id = 7 RETURNING pdf`,
         )) ?? { pdf: "" };
-        yield* releaseBlob(store.keeping(pdf, "invoice/7"));
+        yield* store.release.prepare(pdf, "invoice/7")();
       });
       expect(await keeper.collect()).toMatchObject({ kept: 0, deleted: 1 });
       await database.write("drop", () => run(sql`DROP TABLE app_invoice`));

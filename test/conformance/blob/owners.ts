@@ -4,7 +4,7 @@ import type { BlobKind, NewBlob } from "../../../src/model/blob.ts";
 import { row, rows, run } from "../../../src/sql/operation.ts";
 import type { Tx } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
-import { putBlob } from "../../../src/stores/blob/put.ts";
+import { putBlobs } from "../../../src/stores/blob/blob-row.ts";
 import type { Database } from "../../../src/sql/database.ts";
 
 /** What keeps blobs, and what has attachments, as tests need it: by hand, without a turn commit. */
@@ -59,7 +59,7 @@ export function* addComponent(
   name: string,
   blob: NewBlob,
 ): Tx<void> {
-  yield* putBlob(blob);
+  yield* putBlobs([blob]);
   yield* referFromComponent(session, name, blob.hash);
 }
 
@@ -79,7 +79,7 @@ export function* addFrame(
   id: string,
   blob: NewBlob,
 ): Tx<void> {
-  yield* putBlob(blob);
+  yield* putBlobs([blob]);
   yield* run(sql`
     INSERT INTO holdfast_session_frame (session, id, ordinal, hash, payload, blob)
     VALUES (${session}, ${id}, ${1}, ${"hash of frame"}, ${"{}"}, ${blob.hash})`);

@@ -4,7 +4,7 @@ import { sql } from "../../../src/sql/statement.ts";
 import type { Statement } from "../../../src/sql/statement.ts";
 import { artifacts, maintenance } from "../../../src/blobs.ts";
 import { attachments, leases, sessions } from "../../../src/sessions.ts";
-import { removeUnused } from "../../../src/stores/maintenance/roots.ts";
+import { removeUnused } from "../../../src/stores/blob-roots.ts";
 import type { Backend } from "../backend.ts";
 import {
   addComponent,

@@ -198,10 +198,13 @@ function meanwhileTests(scene: InScene): void {
       const files = attachments(all.database);
       const swept = {
         ...files,
-        async commit(...given: Parameters<typeof files.commit>) {
-          await files.sweep({ olderThan: 0 });
-          return files.commit(...given);
-        },
+        commit: Object.assign(
+          async (...given: Parameters<typeof files.commit>) => {
+            await files.sweep({ olderThan: 0 });
+            return files.commit(...given);
+          },
+          files.commit,
+        ),
       };
       expect(
         await rejection(

@@ -3,11 +3,13 @@ import { corruptRow } from "../../../model/corrupt-row.ts";
 import { isHoldfastError } from "../../../model/errors.ts";
 import { parseSessionId } from "../../../model/session-id.ts";
 import type { SessionHandle } from "../../../model/session.ts";
+import {
+  descriptionOf,
+  type Attachment,
+} from "../../attachment/attachment-row.ts";
 import { attachments } from "../../attachment/attachments.ts";
-import type {
-  AttachmentPage,
-  Attachments,
-} from "../../attachment/attachments.ts";
+import type { Attachments } from "../../attachment/attachments.ts";
+import type { Page } from "../../list.ts";
 import type { Database } from "../../../sql/database.ts";
 import {
   beginCopy,
@@ -237,7 +239,7 @@ class Copy {
     let after: string | undefined;
     let copied = 0;
     do {
-      const { items, next }: AttachmentPage = await from.list(this.#source, {
+      const { items, next }: Page<Attachment> = await from.list(this.#source, {
         limit: attachmentsPerPage,
         ...(after !== undefined && { after }),
       });
@@ -250,7 +252,7 @@ class Copy {
           { session, at: this.#now },
           this.#wait,
         );
-        await to.put(name, content, attachment);
+        await to.put(name, content, descriptionOf(attachment));
         const missing = await to.commit(name, [id]);
         if (missing.length > 0) throw copyDisturbed();
         copied += 1;

@@ -18,7 +18,7 @@ import type { UsageEntry } from "../../../model/session.ts";
 import { row, run, plainOperation } from "../../../sql/operation.ts";
 import type { Operation, Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
-import { stampAttachments } from "../../attachment/stamp.ts";
+import { stampAttachments } from "../../attachment/attachment-row.ts";
 import { assertFenceAt, endLease } from "../../lease/parts.ts";
 import { consumeClaims } from "../../queue/complete.ts";
 import { lockedHead } from "../head-row.ts";

@@ -1,6 +1,6 @@
 import type { Tx } from "../../../sql/operation.ts";
-import { exchangeBlobs } from "../../blob/put.ts";
-import { removeLeft } from "../../maintenance/roots.ts";
+import { exchangeBlobs } from "../../blob/blob-row.ts";
+import { removeLeft } from "../../blob-roots.ts";
 import {
   componentRows,
   newComponentBlobs,

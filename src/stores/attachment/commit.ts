@@ -1,0 +1,47 @@
+import { parseBlobHash } from "../../model/blob.ts";
+import { checkedCount, givenList } from "../../model/shape.ts";
+import type { WaitOptions } from "../../sql/database.ts";
+import { storeOperation, type StoreOperation } from "../../sql/operation.ts";
+import { onlyWait, type Call } from "../method.ts";
+import { sessionNamed, type SessionName } from "../session/session-name.ts";
+import { lockedSession, type SessionRef } from "../session/session-row.ts";
+import { stampAttachments } from "./attachment-row.ts";
+import type { AttachmentContext } from "./context.ts";
+
+interface CommitAttachments {
+  readonly session: SessionRef;
+  readonly ids: readonly string[];
+  /** When they were committed. */
+  readonly at: number;
+}
+
+const idsPerCommitMax = 1_000;
+
+/** @throws HoldfastError `ID_MALFORMED`, `OPTION_INVALID` */
+export function givenCommit(
+  { clock }: AttachmentContext,
+  session: SessionName,
+  ids: readonly string[],
+  wait?: WaitOptions,
+): Call<CommitAttachments> {
+  const { length } = givenList("ids", ids);
+  checkedCount("The number of attachments", length, { max: idsPerCommitMax });
+  const input = {
+    session: sessionNamed(session),
+    ids: ids.map(parseBlobHash),
+    at: clock.now(),
+  };
+  return { input, wait: onlyWait(wait) };
+}
+
+/** Stamps attachments outside a turn commit. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
+export const commitAttachments: StoreOperation<
+  AttachmentContext,
+  CommitAttachments,
+  readonly string[]
+> = storeOperation("commitAttachments", {
+  key: (input: CommitAttachments) => input.session.id,
+  *one(_: AttachmentContext, { session, ids, at }) {
+    return yield* stampAttachments(yield* lockedSession(session), ids, at);
+  },
+});

@@ -1,0 +1,190 @@
+import { isBlobHash, type NewBlob, type StoredBlob } from "../../model/blob.ts";
+import { corruptRow } from "../../model/corrupt-row.ts";
+import { HoldfastError } from "../../model/errors.ts";
+import { checkedText } from "../../model/shape.ts";
+import type { WaitOptions } from "../../sql/database.ts";
+import {
+  row,
+  rows,
+  run,
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../sql/operation.ts";
+import { sql } from "../../sql/statement.ts";
+import {
+  list,
+  pageOf,
+  sliced,
+  type List,
+  type PageOptions,
+  type Slice,
+  type SliceBounds,
+} from "../list.ts";
+import { onlyWait, optionsAndWait, type Call } from "../method.ts";
+import { putBlobs, readBlob } from "./blob-row.ts";
+import { newBlob, type BlobContext, type BlobPutOptions } from "./context.ts";
+import type { PutBlob } from "./put.ts";
+import { shownBlob, type LoadedBlob } from "./read.ts";
+import { artifactKey, type ArtifactName } from "./root-row.ts";
+
+interface PutArtifact extends ArtifactName {
+  readonly blob: NewBlob;
+}
+
+/** @throws HoldfastError `NAME_INVALID`, `OPTION_INVALID`, `VALUE_TOO_LARGE` */
+export function givenArtifact(
+  context: BlobContext,
+  namespace: string,
+  name: string,
+  content: Uint8Array,
+  given?: BlobPutOptions,
+): Call<PutArtifact> {
+  const { options, wait } = optionsAndWait(given, ["kind"]);
+  const named = checkedName(namespace, name);
+  const blob = newBlob(context, content, options.kind);
+  return { input: { ...named, blob }, wait };
+}
+
+/** Stores a blob and lets the name point to it, whatever it pointed to before. */
+export const putArtifact: StoreOperation<BlobContext, PutArtifact, void> =
+  storeOperation("putArtifact", {
+    snapshotSafe: true,
+    key: artifactKey,
+    *one(_: BlobContext, { namespace, name, blob }: PutArtifact) {
+      yield* putBlobs([blob]);
+      yield* run(sql`
+        INSERT INTO holdfast_artifact (namespace, name, blob, put_at)
+        VALUES (${namespace}, ${name}, ${blob.hash}, ${blob.at})
+        ON CONFLICT (namespace, name) DO UPDATE SET blob = excluded.blob, put_at = excluded.put_at`);
+    },
+  });
+
+export function shownPutArtifact(
+  _: BlobContext,
+  __: void,
+  { blob }: PutArtifact,
+): PutBlob {
+  return { hash: blob.hash, size: blob.size };
+}
+
+/** @throws HoldfastError `NAME_INVALID`, `OPTION_INVALID` */
+export function givenName(
+  _: BlobContext,
+  namespace: string,
+  name: string,
+  wait?: WaitOptions,
+): Call<ArtifactName> {
+  return { input: checkedName(namespace, name), wait: onlyWait(wait) };
+}
+
+/**
+ * The blob that a name points to, yet to be verified; undefined without one.
+ * @throws HoldfastError `CORRUPT_ROW` when it points to nothing.
+ */
+export const findArtifact: StoreOperation<
+  BlobContext,
+  ArtifactName,
+  StoredBlob | undefined
+> = storeOperation("findArtifact", {
+  key: artifactKey,
+  *one(_: BlobContext, input: ArtifactName) {
+    const { namespace, name } = input;
+    const pointer = yield* row<{ readonly blob: string }>(sql`
+      SELECT blob FROM holdfast_artifact WHERE namespace = ${namespace} AND name = ${name}`);
+    if (pointer === undefined) return undefined;
+    const stored = yield* readBlob(pointer.blob);
+    if (stored !== undefined) return stored;
+    throw corruptArtifact(input, "points to a blob that is missing");
+  },
+});
+
+/** @throws HoldfastError `ARTIFACT_NOT_FOUND`, `CORRUPT_ROW` */
+export function shownArtifact(
+  context: BlobContext,
+  stored: StoredBlob | undefined,
+  { namespace, name }: ArtifactName,
+): LoadedBlob {
+  const found = shownBlob(context, stored);
+  if (found !== undefined) return found;
+  const key = artifactKey({ namespace, name });
+  throw new HoldfastError(
+    "ARTIFACT_NOT_FOUND",
+    `There is no artifact "${key}". Put it first.`,
+    { namespace, name },
+  );
+}
+
+/** Removes the name; its blob is collected once nothing else refers to it. */
+export const removeArtifact: StoreOperation<
+  BlobContext,
+  ArtifactName,
+  boolean
+> = storeOperation("removeArtifact", {
+  snapshotSafe: true,
+  key: artifactKey,
+  *one(_: BlobContext, { namespace, name }: ArtifactName) {
+    const removed = yield* run(sql`
+      DELETE FROM holdfast_artifact WHERE namespace = ${namespace} AND name = ${name}`);
+    return removed > 0;
+  },
+});
+
+/** A name, and what it points to. */
+export interface ListedArtifact {
+  readonly name: string;
+  readonly hash: string;
+  readonly putAt: number;
+}
+
+interface ArtifactRow extends ArtifactName, ListedArtifact {}
+
+/** The names of a namespace in their order. */
+export const artifactList: List<
+  BlobContext,
+  [namespace: string, options?: PageOptions],
+  ListedArtifact
+> = list("listArtifacts", {
+  table: "holdfast_artifact",
+  given(_: BlobContext, namespace: string, options?: PageOptions) {
+    const { page } = pageOf(options, []);
+    return {
+      filter: { namespace: checkedText("A namespace", namespace) },
+      page,
+    };
+  },
+  slice: artifactSlice,
+  keyOf: artifactKey,
+  itemOf(_, found: ArtifactRow) {
+    const { name, hash, putAt } = found;
+    if (isBlobHash(hash)) return { name, hash, putAt };
+    throw corruptArtifact(found, "points to what is no hash");
+  },
+});
+
+function* artifactSlice(
+  _: BlobContext,
+  { namespace }: { readonly namespace: string },
+  bounds: SliceBounds,
+): Tx<Slice<ArtifactRow>> {
+  return yield* sliced(
+    bounds,
+    ({ name }: ArtifactRow) => [name],
+    function* (after, count) {
+      return yield* rows<ArtifactRow>(sql`
+        SELECT namespace, name, blob AS hash, put_at AS "putAt" FROM holdfast_artifact
+        WHERE namespace = ${namespace} AND name > ${after?.[0] ?? ""} ORDER BY name LIMIT ${count}`);
+    },
+  );
+}
+
+function corruptArtifact(name: ArtifactName, why: string): HoldfastError {
+  return corruptRow("holdfast_artifact", artifactKey(name), why);
+}
+
+function checkedName(namespace: string, name: string): ArtifactName {
+  return {
+    namespace: checkedText("A namespace", namespace),
+    name: checkedText("The name of an artifact", name, 512),
+  };
+}

@@ -1,0 +1,262 @@
+import { integersOf, seesLatest, textsOf } from "../../sql/dialect.ts";
+import {
+  plainOperation,
+  row,
+  rows,
+  run,
+  type Operation,
+  type Tx,
+} from "../../sql/operation.ts";
+import { sql } from "../../sql/statement.ts";
+import type { LockedBlob } from "./blob-row.ts";
+
+/** A row that keeps a blob. */
+export interface BlobRoot {
+  readonly table: string;
+  readonly key: string;
+}
+
+/**
+ * A column that refers to blobs. Every folder that has one describes it so,
+ * and nobody else needs to read its table.
+ */
+export interface BlobRoots {
+  /** Those of some hashes that the column refers to. */
+  readonly usedOf: (hashes: readonly string[]) => Tx<readonly string[]>;
+  /** What the column refers to, each once and in order, after `after` or from the beginning. */
+  readonly page: (after: string | null, limit: number) => Tx<readonly string[]>;
+  /** A row that refers to this hash. */
+  readonly rootOf: (hash: string) => Tx<BlobRoot>;
+}
+
+/** A blob, and who in the app keeps it. */
+export interface BlobKeepRef {
+  readonly hash: string;
+  readonly owner: string;
+}
+
+export function keepKey({ hash, owner }: BlobKeepRef): string {
+  return `${hash}/${owner}`;
+}
+
+/** What the app keeps. */
+export const keepRoots: BlobRoots = {
+  *usedOf(hashes) {
+    const found = yield* rows<{ readonly hash: string }>(sql`
+      SELECT DISTINCT hash FROM holdfast_blob_keep WHERE hash IN ${textsOf(hashes)}`);
+    return found.map(({ hash }) => hash);
+  },
+  *page(after, limit) {
+    const found = yield* rows<{ readonly hash: string }>(
+      after === null
+        ? sql`SELECT DISTINCT hash FROM holdfast_blob_keep ORDER BY hash LIMIT ${limit}`
+        : sql`SELECT DISTINCT hash FROM holdfast_blob_keep WHERE hash > ${after} ORDER BY hash LIMIT ${limit}`,
+    );
+    return found.map(({ hash }) => hash);
+  },
+  *rootOf(hash) {
+    const found = yield* row<BlobKeepRef>(sql`
+      SELECT hash, owner FROM holdfast_blob_keep WHERE hash = ${hash} ORDER BY owner LIMIT 1`);
+    return {
+      table: "holdfast_blob_keep",
+      key: found === undefined ? hash : keepKey(found),
+    };
+  },
+};
+
+/** A blob under a name. Namespaces keep names of different makers apart. */
+export interface ArtifactName {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export function artifactKey({ namespace, name }: ArtifactName): string {
+  return `${namespace}/${name}`;
+}
+
+/** Pointers keep their blobs. */
+export const artifactRoots: BlobRoots = {
+  *usedOf(hashes) {
+    const found = yield* rows<{ readonly blob: string }>(sql`
+      SELECT DISTINCT blob FROM holdfast_artifact WHERE blob IN ${textsOf(hashes)}`);
+    return found.map(({ blob }) => blob);
+  },
+  *page(after, limit) {
+    const found = yield* rows<{ readonly blob: string }>(
+      after === null
+        ? sql`SELECT DISTINCT blob FROM holdfast_artifact ORDER BY blob LIMIT ${limit}`
+        : sql`SELECT DISTINCT blob FROM holdfast_artifact WHERE blob > ${after} ORDER BY blob LIMIT ${limit}`,
+    );
+    return found.map(({ blob }) => blob);
+  },
+  *rootOf(hash) {
+    const found = yield* row<ArtifactName>(sql`
+      SELECT namespace, name FROM holdfast_artifact WHERE blob = ${hash} ORDER BY namespace, name LIMIT 1`);
+    return {
+      table: "holdfast_artifact",
+      key: found === undefined ? hash : artifactKey(found),
+    };
+  },
+};
+
+export interface BlobRemoval {
+  readonly hashes: readonly string[];
+  /** Those that somebody put on their own later stay: he may be about to refer to them. */
+  readonly putUntil: number;
+}
+
+export interface RemovedBlobs {
+  readonly blobs: number;
+  readonly bytes: number;
+}
+
+/**
+ * Removes those of some locked blobs that no row refers to. The roots are
+ * asked in statements after the one that locked: whoever refers to a blob
+ * has locked it first, so either its row is seen here or it finds the blob gone
+ * and stores it anew. Inside a serializable transaction such a row may be newer
+ * than what is seen, so there all blobs stay for the next collection.
+ */
+export function* removeLocked(
+  locked: readonly LockedBlob[],
+  putUntil: number,
+  roots: readonly BlobRoots[],
+): Tx<RemovedBlobs> {
+  if (locked.length === 0) return { blobs: 0, bytes: 0 };
+  const used = yield* usedBlobs(
+    locked.map(({ hash }) => hash),
+    roots,
+  );
+  const unused = locked.filter(({ hash }) => !used.has(hash));
+  const puts = yield* putsOf(unused.map(({ hash }) => hash));
+  const recent = recentOf(puts, putUntil);
+  const removable = unused.filter(({ hash }) => !recent.has(hash));
+  if (removable.length === 0) return { blobs: 0, bytes: 0 };
+  const blobs = yield* run(sql`
+    DELETE FROM holdfast_blob
+    WHERE key IN ${integersOf(removable.map(({ key }) => key))} AND ${seesLatest}`);
+  if (blobs === 0) return { blobs: 0, bytes: 0 };
+  if (puts.length > 0)
+    yield* run(sql`
+      DELETE FROM holdfast_blob_put WHERE hash IN ${textsOf(removable.map(({ hash }) => hash))}`);
+  return {
+    blobs,
+    bytes: removable.reduce((sum, { stored }) => sum + stored, 0),
+  };
+}
+
+/** Those of some hashes that any root refers to. */
+export function* usedBlobs(
+  hashes: readonly string[],
+  roots: readonly BlobRoots[],
+): Tx<ReadonlySet<string>> {
+  const used = new Set<string>();
+  for (const root of roots) {
+    const wanted = hashes.filter((hash) => !used.has(hash));
+    if (wanted.length === 0) break;
+    for (const hash of yield* root.usedOf(wanted)) used.add(hash);
+  }
+  return used;
+}
+
+/** Those of some hashes that were put on their own after an instant. */
+export function* recentlyPut(
+  hashes: readonly string[],
+  putUntil: number,
+): Tx<ReadonlySet<string>> {
+  return recentOf(yield* putsOf(hashes), putUntil);
+}
+
+interface BlobPut {
+  readonly hash: string;
+  readonly at: number;
+}
+
+function* putsOf(hashes: readonly string[]): Tx<readonly BlobPut[]> {
+  if (hashes.length === 0) return [];
+  return yield* rows<BlobPut>(sql`
+    SELECT hash, at FROM holdfast_blob_put WHERE hash IN ${textsOf(hashes)}`);
+}
+
+function recentOf(
+  puts: readonly BlobPut[],
+  putUntil: number,
+): ReadonlySet<string> {
+  const recent = puts.filter(({ at }) => at > putUntil);
+  return new Set(recent.map(({ hash }) => hash));
+}
+
+/** A blob on a walk through all of them, in the order in which they came. */
+export interface ScannedBlob {
+  readonly key: number;
+  readonly hash: string;
+  readonly put_at: number;
+}
+
+/** The next blobs of a walk. Their content is not read. */
+export function* blobsAfter(
+  after: number,
+  limit: number,
+): Tx<readonly ScannedBlob[]> {
+  return yield* rows<ScannedBlob>(sql`
+    SELECT key, hash, put_at FROM holdfast_blob WHERE key > ${after} ORDER BY key LIMIT ${limit}`);
+}
+
+/** Where a walk ends that does not care for what comes while it goes on. */
+export const newestBlob: Operation<object, number> = plainOperation(
+  "newestBlob",
+  {
+    key: () => "",
+    *one() {
+      const found = yield* row<{ readonly key: number }>(sql`
+      SELECT key FROM holdfast_blob ORDER BY key DESC LIMIT 1`);
+      return found?.key ?? 0;
+    },
+  },
+);
+
+/** What the blobs of one kind take. */
+export interface BlobSizes {
+  readonly kind: string;
+  readonly blobs: number;
+  /** Before compression. */
+  readonly size: number;
+  /** As stored. */
+  readonly stored: number;
+}
+
+export interface SizesPage {
+  readonly sizes: readonly BlobSizes[];
+  /** The last blob of the page; undefined when there was none. */
+  readonly last: number | undefined;
+}
+
+interface SizesAfter {
+  readonly after: number;
+  readonly limit: number;
+}
+
+/** The sizes of the next blobs of a walk, by kind. */
+export const blobSizesAfter: Operation<SizesAfter, SizesPage> = plainOperation(
+  "blobSizesAfter",
+  {
+    key: () => "",
+    *one({ after, limit }: SizesAfter) {
+      const found = yield* rows<BlobSizes & { readonly last: number }>(sql`
+        SELECT kind, count(*) AS blobs, sum(size) AS size, sum(stored) AS stored, max(key) AS last
+        FROM (SELECT key, kind, size, length(content) AS stored FROM holdfast_blob
+          WHERE key > ${after} ORDER BY key LIMIT ${limit}) AS page
+        GROUP BY kind ORDER BY kind`);
+      const last = Math.max(0, ...found.map((page) => page.last));
+      return {
+        sizes: found.map(({ kind, blobs, size, stored }) => ({
+          kind,
+          blobs,
+          size,
+          stored,
+        })),
+        last: found.length === 0 ? undefined : last,
+      };
+    },
+  },
+);
