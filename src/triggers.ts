@@ -8,26 +8,26 @@ export type {
   TriggerArgument,
   TriggerSource,
 } from "./model/trigger.ts";
-export type { CatchUpDraft, ScheduleDraft } from "./stores/schedule/checks.ts";
-export type { DueInstant, FireSchedule } from "./stores/schedule/fire.ts";
-export type { PutScheduleOutcome } from "./stores/schedule/put.ts";
 export type {
+  CatchUpDraft,
+  PutScheduleOutcome,
+  ScheduleDraft,
+} from "./stores/schedule/parts.ts";
+export type {
+  DueInstant,
+  FiredInstant,
+  FireSchedule,
   Schedule,
   ScheduleName,
-  ScheduleTerms,
-} from "./stores/schedule/schedule-row.ts";
-export type {
-  FiredInstant,
-  ScheduleRunOptions,
   Scheduler,
   SchedulerOptions,
-} from "./stores/schedule/scheduler.ts";
+  ScheduleTerms,
+} from "./stores/schedule/schedule-row.ts";
 export { schedules } from "./stores/schedule/schedules.ts";
 export type {
-  ScheduleEnvironment,
+  ScheduleRunOptions,
   Schedules,
 } from "./stores/schedule/schedules.ts";
-export type { SubscriptionName } from "./stores/trigger/checks.ts";
 export type {
   KeptTriggerSource,
   SubscriptionContent,
@@ -35,36 +35,32 @@ export type {
   TriggerSourceDraft,
   TriggerTarget,
 } from "./stores/trigger/content.ts";
-export type { SchedulePayload } from "./stores/trigger/fire.ts";
 export type {
   Occurrence,
   TriggerDelivery,
   TriggerDeliveryRefusal,
 } from "./stores/trigger/occurrence-row.ts";
-export { recordOccurrence } from "./stores/trigger/record.ts";
-export type {
-  RecordOccurrence,
-  RecordOccurrenceOutcome,
-} from "./stores/trigger/record.ts";
 export type {
   ListOccurrencesOptions,
-  OccurrenceDraft,
-  OccurrenceRemovalReport,
-  Occurrences,
   OccurrenceView,
-  RemoveOccurrencesOptions,
-} from "./stores/trigger/recording.ts";
+  UnstartedDelivery,
+} from "./stores/trigger/read-occurrences.ts";
+export type { ListSubscriptionsOptions } from "./stores/trigger/read-subscriptions.ts";
+export type {
+  OccurrenceDraft,
+  RecordOccurrenceOutcome,
+  SchedulePayload,
+} from "./stores/trigger/record.ts";
+export type { OccurrenceRemovalReport } from "./stores/trigger/retention.ts";
 export type {
   ReviseOutcome,
+  ReviseSubscriptionOptions,
   SubscribeOutcome,
+  SubscriptionDraft,
 } from "./stores/trigger/subscribe.ts";
 export type {
-  ListSubscriptionsOptions,
-  ReviseSubscriptionOptions,
-  SubscriptionDraft,
-  Subscriptions,
-} from "./stores/trigger/subscribing.ts";
-export type { Subscription } from "./stores/trigger/subscription-row.ts";
+  Subscription,
+  SubscriptionName,
+} from "./stores/trigger/subscription-row.ts";
 export { triggers } from "./stores/trigger/triggers.ts";
 export type { Triggers } from "./stores/trigger/triggers.ts";
-export type { UnstartedDelivery } from "./stores/trigger/unstarted.ts";

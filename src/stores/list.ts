@@ -40,6 +40,8 @@ export interface Slice<R> {
   readonly rows: readonly R[];
   /** Where to go on; undefined at the end. */
   readonly next: Place | undefined;
+  /** Rows of other tables that belong to these and cannot be read. */
+  readonly damaged?: readonly Damaged[];
 }
 
 /** Which rows a slice is to have. */
@@ -125,7 +127,7 @@ export function list<
           (row) => forms.itemOf(context, row),
         );
         const next = slice.next && cursorText(owner, slice.next);
-        return { items, next, damaged };
+        return { items, next, damaged: [...(slice.damaged ?? []), ...damaged] };
       },
     }),
     given(context, ...args) {

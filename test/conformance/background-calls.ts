@@ -5,7 +5,7 @@ import {
   processEffects,
 } from "../../src/effects.ts";
 import { processes } from "../../src/processes.ts";
-import { schedules, triggers } from "../../src/triggers.ts";
+import { schedules, triggers, type Triggers } from "../../src/triggers.ts";
 import type { Database } from "../../src/sql/database.ts";
 import type { EffectClaim } from "../../src/stores/effect/claim.ts";
 import type { ProcessLease } from "../../src/stores/process/lease.ts";
@@ -298,6 +298,7 @@ function awaitCalls(database: Database): readonly Call[] {
 
 function triggerCalls(database: Database): readonly Call[] {
   const own = methodsOf(triggers(database));
+  const { record } = triggers(database);
   const name: Position = ["text", "daily"];
   return [
     call(
@@ -324,7 +325,11 @@ function triggerCalls(database: Database): readonly Call[] {
     ),
     call("sourceKey", own.sourceKey, [["text", "type"], value]),
     call("record", own.record, [["object", { key: "k", source }], more], wait),
-    call("recording", own.recording, [["object", { key: "k", source }]]),
+    call(
+      "prepared record",
+      (...args: Parameters<Triggers["record"]>) => record.prepare(...args),
+      [["object", { key: "k", source }]],
+    ),
     call("occurrence", own.occurrence, [key, more], wait),
     call(
       "occurrences",

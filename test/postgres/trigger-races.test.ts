@@ -1,8 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { processCodec } from "../../src/stores/process/context.ts";
 import { triggers } from "../../src/stores/trigger/triggers.ts";
 import type { Triggers } from "../../src/stores/trigger/triggers.ts";
-import { recordOccurrence } from "../../src/stores/trigger/record.ts";
 import { Barrier, blocked, driveUntil } from "./barrier.ts";
 import { withPlace } from "./place.ts";
 
@@ -26,28 +24,17 @@ describe("a subscription of the host, while an occurrence is recorded for it", (
         target: { kind: "build" },
       });
       const barrier = await Barrier.raise(place);
-      const codec = processCodec(one);
-      const occurrence = {
+      const record = triggers(one).record.prepare({
         key: "o",
         source,
-        payload: {
-          encoded: codec.encode(1),
-          hash: codec.hash("occurrence", 1, 1),
-        },
+        payload: 1,
         occurredAt: 1,
-        at: 1,
-        codec,
-      };
+      });
       const order: string[] = [];
       const recorded = one
         .write(
           "record",
-          () =>
-            driveUntil(
-              barrier,
-              "INSERT INTO holdfast_process",
-              recordOccurrence(occurrence),
-            ),
+          () => driveUntil(barrier, "INSERT INTO holdfast_process", record()),
           { isolation: "readCommitted" },
         )
         .then((outcome) => {

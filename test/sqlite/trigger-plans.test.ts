@@ -7,10 +7,11 @@ import { dueSchedules } from "../../src/stores/schedule/fire.ts";
 import { removeOwned } from "../../src/stores/removal.ts";
 import { triggersOwned } from "../../src/stores/trigger/subscription-row.ts";
 import { deliveriesOf } from "../../src/stores/trigger/occurrence-row.ts";
-import { listOccurrences } from "../../src/stores/trigger/read-occurrences.ts";
-import { listSubscriptions } from "../../src/stores/trigger/read.ts";
+import { occurrenceList } from "../../src/stores/trigger/read-occurrences.ts";
+import { subscriptionList } from "../../src/stores/trigger/read-subscriptions.ts";
 import { recordOccurrence } from "../../src/stores/trigger/record.ts";
 import { removeOccurrenceSlice } from "../../src/stores/trigger/retention.ts";
+import { planContext } from "../fixtures/plan-context.ts";
 import { withFolder } from "./place.ts";
 
 const found = {
@@ -35,15 +36,12 @@ function statementsOf(body: Tx<unknown>): readonly Statement[] {
 }
 
 const source = { type: "t", key: "k" };
-const anything = {
-  registrant: undefined,
-  sourceType: undefined,
-  sourceKey: undefined,
-  isEnabled: undefined,
-  definition: undefined,
-  after: undefined,
-  limit: 9,
-};
+const context = { ...planContext, hash: () => "hash" };
+
+/** The first page of a list. */
+function first(filter: object) {
+  return { filter, owner: "", after: undefined, limit: 9 };
+}
 
 const questions: readonly [string, () => Tx<unknown>, readonly string[]][] = [
   [
@@ -53,24 +51,27 @@ const questions: readonly [string, () => Tx<unknown>, readonly string[]][] = [
   ],
   [
     "a list of subscriptions",
-    () => listSubscriptions.one({ ...anything, registrant: null }),
-    ["holdfast_trigger_subscription_name"],
+    () => subscriptionList.operation(context).one(first({ registrant: null })),
+    [
+      "holdfast_trigger_subscription_name",
+      "holdfast_trigger_subscription_name",
+    ],
   ],
   [
     "a list of subscriptions by the definition of their target",
-    () => listSubscriptions.one({ ...anything, definition: "d" }),
-    ["holdfast_trigger_subscription_definition"],
+    () => subscriptionList.operation(context).one(first({ definition: "d" })),
+    [
+      "holdfast_trigger_subscription_definition",
+      "holdfast_trigger_subscription_definition",
+    ],
   ],
   [
     "a list of occurrences of a source",
-    () =>
-      listOccurrences.one({
-        source,
-        subscription: undefined,
-        before: 9,
-        limit: 9,
-      }),
-    ["holdfast_trigger_occurrence_source"],
+    () => occurrenceList.operation(context).one(first({ source })),
+    [
+      "holdfast_trigger_occurrence_source",
+      "holdfast_trigger_occurrence_source",
+    ],
   ],
   ["the question what was delivered", () => deliveriesOf([1]), []],
   [
@@ -96,13 +97,12 @@ const questions: readonly [string, () => Tx<unknown>, readonly string[]][] = [
   [
     "the recording of an occurrence",
     () =>
-      recordOccurrence.one({
+      recordOccurrence(context).one({
         key: "o",
         source,
         payload: { encoded: "1" as never, hash: "h" },
         occurredAt: 1,
         at: 1,
-        codec: undefined as never,
       }),
     [
       "holdfast_trigger_subscription_source",

@@ -2,11 +2,9 @@ import { HoldfastError } from "../../model/errors.ts";
 import {
   intervalCadence,
   intervalInstants,
-} from "../../model/schedule-cadence.ts";
-import type {
-  Cadence,
-  CadenceDraft,
-  Instants,
+  type Cadence,
+  type CadenceDraft,
+  type Instants,
 } from "../../model/schedule-cadence.ts";
 import { cronCadence, cronInstants } from "./cron.ts";
 

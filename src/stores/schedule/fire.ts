@@ -1,32 +1,25 @@
-import { backoffMs } from "../../model/schedule-plan.ts";
-import type { SkippedInstants } from "../../model/schedule-plan.ts";
+import { backoffMs, type SkippedInstants } from "../../model/schedule-plan.ts";
 import {
   operation,
+  plainOperation,
   rollbackWith,
   row,
   rows,
   run,
   startedBody,
-  plainOperation,
+  type Operation,
+  type OperationForms,
 } from "../../sql/operation.ts";
-import type { Operation, OperationForms, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { undamaged } from "../damage.ts";
-import { scheduleColumns, scheduleOf } from "./schedule-row.ts";
-import type { Schedule, ScheduleName, ScheduleRow } from "./schedule-row.ts";
-
-/** A schedule at one of its instants. */
-export interface DueInstant extends ScheduleName {
-  /** When it was to happen: the same whoever fires it, and how late. */
-  readonly instant: number;
-  /** When it does. */
-  readonly at: number;
-  /** Instants before this one that will not fire. */
-  readonly skipped: SkippedInstants | undefined;
-}
-
-/** What a schedule does: a part of the transaction that moves it on to its next instant. It may not change that schedule. */
-export type FireSchedule<T = unknown> = (due: DueInstant) => Tx<T>;
+import {
+  scheduleColumns,
+  scheduleOf,
+  type FireSchedule,
+  type Schedule,
+  type ScheduleName,
+  type ScheduleRow,
+} from "./schedule-row.ts";
 
 export interface DueSchedules {
   readonly kinds: readonly string[];
@@ -85,7 +78,7 @@ function dueSchedule(found: ScheduleRow): DueSchedule {
   };
 }
 
-/** Which schedule is meant, as it was seen: whoever moved it on since was faster. */
+/** Which schedule is meant, as it was seen: another process that moved it on since was faster. */
 interface SeenSchedule {
   readonly key: number;
   readonly name: ScheduleName;
@@ -106,7 +99,7 @@ export interface FireInput {
 
 export type FireOutcome =
   | { readonly kind: "fired"; readonly value: unknown }
-  /** Somebody else has moved it on, or changed it. */
+  /** Another process has moved it on, or changed it. */
   | { readonly kind: "overtaken" }
   /** It was changed while this fired, perhaps by what was fired: all of that was rolled back. */
   | { readonly kind: "contested" };
@@ -114,7 +107,7 @@ export type FireOutcome =
 /**
  * Fires a schedule at an instant and moves it on, both or neither. The row is
  * not locked before but moved on only if it is as it was seen: what is fired
- * locks its own rows first, and who changes a schedule holds those already.
+ * locks its own rows first, and what changes a schedule holds those already.
  */
 const fireForms: OperationForms<FireInput, FireOutcome> = {
   key: (input: FireInput) => input.seen.name.name,

@@ -1,47 +1,67 @@
-import { row, rows, plainOperation } from "../../sql/operation.ts";
-import type { Operation } from "../../sql/operation.ts";
+import type { WaitOptions } from "../../sql/database.ts";
+import {
+  row,
+  rows,
+  storeOperation,
+  type StoreOperation,
+} from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import { sift } from "../damage.ts";
-import type { Page } from "../list.ts";
-import { scheduleColumns, scheduleOf } from "./schedule-row.ts";
-import type { Schedule, ScheduleName, ScheduleRow } from "./schedule-row.ts";
+import type { StoreContext } from "../context.ts";
+import { list, pageOf, sliced, type List, type PageOptions } from "../list.ts";
+import { onlyWait, type Call } from "../method.ts";
+import { checkedKind, scheduleNamed } from "./parts.ts";
+import {
+  scheduleColumns,
+  scheduleOf,
+  type Schedule,
+  type ScheduleName,
+  type ScheduleRow,
+} from "./schedule-row.ts";
 
-/** @throws HoldfastError `CORRUPT_ROW` */
-export const readSchedule: Operation<ScheduleName, Schedule | undefined> =
-  plainOperation("readSchedule", {
-    key: (input: ScheduleName) => input.name,
-    *one({ kind, name }) {
-      const found = yield* row<ScheduleRow>(sql`
-        SELECT ${scheduleColumns} FROM holdfast_schedule WHERE kind = ${kind} AND name = ${name}`);
-      return found && scheduleOf(found);
-    },
-  });
-
-export interface ListSchedules {
-  readonly kind: string;
-  /** The name of the last one of the page before. */
-  readonly after: string;
-  readonly limit: number;
+export function givenRead(
+  _: unknown,
+  kind: string,
+  name: string,
+  wait?: WaitOptions,
+): Call<ScheduleName> {
+  return { input: scheduleNamed(kind, name), wait: onlyWait(wait) };
 }
 
-/** A page of the schedules of a kind, by name. */
-export const listSchedules: Operation<
-  ListSchedules,
-  Page<Schedule>
-> = plainOperation("listSchedules", {
-  key: (input: ListSchedules) => input.kind,
-  *one({ kind, after, limit }) {
-    const found = yield* rows<ScheduleRow>(sql`
-        SELECT ${scheduleColumns} FROM holdfast_schedule
-        WHERE kind = ${kind} AND name > ${after} ORDER BY name LIMIT ${limit + 1}`);
-    const page = found.slice(0, limit);
-    return {
-      ...sift("holdfast_schedule", page, keyOf, scheduleOf),
-      next: found.length > limit ? page.at(-1)?.name : undefined,
-    };
+/** @throws HoldfastError `CORRUPT_ROW` */
+export const readSchedule: StoreOperation<
+  object,
+  ScheduleName,
+  Schedule | undefined
+> = storeOperation("readSchedule", {
+  key: (input: ScheduleName) => input.name,
+  *one(_, { kind, name }) {
+    const found = yield* row<ScheduleRow>(sql`
+      SELECT ${scheduleColumns} FROM holdfast_schedule WHERE kind = ${kind} AND name = ${name}`);
+    return found && scheduleOf(found);
   },
 });
 
-function keyOf({ key }: ScheduleRow): string {
-  return String(key);
-}
+/** The schedules of a kind, by name. */
+export const scheduleList: List<
+  StoreContext,
+  [kind: string, options?: PageOptions],
+  Schedule
+> = list("listSchedules", {
+  table: "holdfast_schedule",
+  given(_: StoreContext, kind: string, options?: PageOptions) {
+    const { page } = pageOf(options, []);
+    return { filter: { kind: checkedKind(kind) }, page };
+  },
+  slice: (_, { kind }, bounds) =>
+    sliced(
+      bounds,
+      ({ name }: ScheduleRow) => [name],
+      function* (after, count) {
+        return yield* rows<ScheduleRow>(sql`
+          SELECT ${scheduleColumns} FROM holdfast_schedule
+          WHERE kind = ${kind} AND name > ${String(after?.[0] ?? "")} ORDER BY name LIMIT ${count}`);
+      },
+    ),
+  keyOf: ({ key }) => String(key),
+  itemOf: (_, found) => scheduleOf(found),
+});

@@ -1,10 +1,16 @@
 import { HoldfastError } from "../../model/errors.ts";
 import type { Cadence } from "../../model/schedule-cadence.ts";
-import { catchUps } from "../../model/schedule-plan.ts";
-import type { CatchUp, SkippedInstants } from "../../model/schedule-plan.ts";
-import { sql } from "../../sql/statement.ts";
-import type { Statement } from "../../sql/statement.ts";
+import {
+  catchUps,
+  type CatchUp,
+  type SkippedInstants,
+} from "../../model/schedule-plan.ts";
+import type { Tx } from "../../sql/operation.ts";
+import { sql, type Statement } from "../../sql/statement.ts";
 import { parseCadence } from "./cadence.ts";
+
+/** What schedulers listen for: a schedule of the kind named by the key may be due at another time. */
+export const scheduleChanged = "schedule.changed";
 
 /** What names a schedule: whose it is, and its name there. */
 export interface ScheduleName {
@@ -16,7 +22,7 @@ export interface ScheduleName {
 export interface ScheduleTerms {
   readonly cadence: Cadence;
   readonly catchUp: CatchUp;
-  /** How many instants `all` fires at most after a time without anybody. */
+  /** How many instants `all` fires at most after a time without a scheduler. */
   readonly catchUpMax: number;
 }
 
@@ -30,10 +36,49 @@ export interface Schedule extends ScheduleName, ScheduleTerms {
   readonly firedAt: number | null;
   /** The last instants that were passed over. */
   readonly skipped: SkippedInstants | null;
-  /** Attempts in vain at the next instant, and the code of the last one. */
+  /** Attempts at the next instant that failed, and the code of the last one. */
   readonly failures: number;
   readonly failure: string | null;
   readonly changedAt: number;
+}
+
+/** A schedule at one of its instants. */
+export interface DueInstant extends ScheduleName {
+  /** When it was to happen: the same whichever process fires it, and however late. */
+  readonly instant: number;
+  /** When it does. */
+  readonly at: number;
+  /** Instants before this one that will not fire. */
+  readonly skipped: SkippedInstants | undefined;
+}
+
+/** What a schedule does: a part of the transaction that moves it on to its next instant. It may not change that schedule. */
+export type FireSchedule<T = unknown> = (due: DueInstant) => Tx<T>;
+
+/** An instant that was fired, and its outcome. */
+export interface FiredInstant extends DueInstant {
+  readonly value: unknown;
+}
+
+export interface SchedulerOptions {
+  readonly signal?: AbortSignal;
+  readonly onFired?: (fired: FiredInstant) => void;
+  /** Instants that the catch-up policy passes over. */
+  readonly onSkipped?: (
+    schedule: ScheduleName,
+    skipped: SkippedInstants,
+  ) => void;
+  /** What went wrong, and with which schedule, if it was one. It is tried again. */
+  readonly onError?: (error: unknown, schedule?: ScheduleName) => void;
+}
+
+/** Fires schedules while it runs, and keeps its process alive. Any number of them may, in any number of processes. */
+export interface Scheduler {
+  /** Resolves when it has stopped: closed, aborted, or its database was closed. */
+  readonly stopped: Promise<void>;
+  /** Stops it; what is being fired is finished first. */
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 export interface ScheduleRow extends ScheduleName {

@@ -1,57 +1,33 @@
 import type { Clock } from "../../model/clock.ts";
 import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
-import { backoffMs, planDue } from "../../model/schedule-plan.ts";
-import type {
-  SchedulePlan,
-  SkippedInstants,
+import {
+  backoffMs,
+  planDue,
+  type SchedulePlan,
+  type SkippedInstants,
 } from "../../model/schedule-plan.ts";
+import type { Database } from "../../sql/database.ts";
 import type { Isolation } from "../../sql/isolation.ts";
 import type { Operation } from "../../sql/operation.ts";
-import type { Database } from "../../sql/database.ts";
 import { sleepUntil, waitUntil } from "../wait.ts";
 import { instantsOf } from "./cadence.ts";
-import { dueSchedules, postponeSchedule, standsAsSeen } from "./fire.ts";
-import type {
-  DueInstant,
-  DueSchedule,
-  FireInput,
-  FireOutcome,
-  FireSchedule,
-  PostponeInput,
+import {
+  dueSchedules,
+  postponeSchedule,
+  standsAsSeen,
+  type DueSchedule,
+  type FireInput,
+  type FireOutcome,
+  type PostponeInput,
 } from "./fire.ts";
-import type { ScheduleName } from "./schedule-row.ts";
-import { scheduleChanged } from "./topics.ts";
-
-/** An instant that was fired, and what came of it. */
-export interface FiredInstant extends DueInstant {
-  readonly value: unknown;
-}
-
-export interface SchedulerOptions {
-  readonly signal?: AbortSignal;
-  readonly onFired?: (fired: FiredInstant) => void;
-  /** Instants that the catch-up policy passes over. */
-  readonly onSkipped?: (
-    schedule: ScheduleName,
-    skipped: SkippedInstants,
-  ) => void;
-  /** What went wrong, and with which schedule, if it was one. It is tried again. */
-  readonly onError?: (error: unknown, schedule?: ScheduleName) => void;
-}
-
-export interface ScheduleRunOptions extends SchedulerOptions {
-  /** Defaults to `serializable`; `readCommitted` for parts that lock what they decide by with `lockRow`. */
-  readonly isolation?: Isolation;
-}
-
-/** Fires schedules while it runs, and keeps its process alive. Any number of them may, in any number of processes. */
-export interface Scheduler {
-  /** Resolves when it has stopped: closed, aborted, or its database was closed. */
-  readonly stopped: Promise<void>;
-  /** Stops it; what is being fired is finished first. */
-  close(): Promise<void>;
-  [Symbol.asyncDispose](): Promise<void>;
-}
+import {
+  scheduleChanged,
+  type FiredInstant,
+  type FireSchedule,
+  type ScheduleName,
+  type Scheduler,
+  type SchedulerOptions,
+} from "./schedule-row.ts";
 
 /** So many schedules are fired side by side, so many instants of each in a row. */
 const schedulesPerRound = 64;
@@ -66,10 +42,10 @@ const schedulesLeftMax = 256;
 /** An older plan is made again: what it knows as the newest instants may be so no longer. */
 const planMsMax = 60_000;
 
-export interface SchedulerSurroundings {
+export interface SchedulerContext {
   readonly database: Database;
   readonly clock: Clock;
-  /** Whose parts are fired: ours or those of a user. */
+  /** Which parts are fired: ours or those of a user. */
   readonly firing: Operation<FireInput, FireOutcome>;
   readonly isolation?: Isolation | undefined;
 }
@@ -77,7 +53,7 @@ export interface SchedulerSurroundings {
 export class RunningScheduler implements Scheduler {
   readonly #database: Database;
   readonly #clock: Clock;
-  readonly #firing: SchedulerSurroundings["firing"];
+  readonly #firing: SchedulerContext["firing"];
   readonly #isolation: Isolation | undefined;
   readonly #fire: ReadonlyMap<string, FireSchedule>;
   readonly #options: SchedulerOptions;
@@ -88,7 +64,7 @@ export class RunningScheduler implements Scheduler {
   readonly stopped: Promise<void>;
 
   constructor(
-    { database, clock, firing, isolation }: SchedulerSurroundings,
+    { database, clock, firing, isolation }: SchedulerContext,
     fire: Readonly<Record<string, FireSchedule>>,
     options: SchedulerOptions,
   ) {
@@ -136,7 +112,7 @@ export class RunningScheduler implements Scheduler {
     }
   }
 
-  /** Sleeps until the earliest instant of all, or until somebody changes a schedule. */
+  /** Sleeps until the earliest instant of all, or until a schedule is changed. */
   #nextDue(): Promise<readonly DueSchedule[]> {
     const kinds = [...this.#fire.keys()];
     return waitUntil(
@@ -222,7 +198,7 @@ export class RunningScheduler implements Scheduler {
   }
 
   /**
-   * What fails is told of and postponed, so that the others go on; undefined
+   * What fails is reported and postponed, so that the others go on; undefined
    * then. Throws only when not even that can be written down.
    */
   async #guarded<T>(
@@ -263,11 +239,11 @@ export class RunningScheduler implements Scheduler {
       throw changesItself(seen.name);
     if (outcome.kind !== "fired") return false;
     const { instant, skipped } = step;
-    this.#tell({ ...seen.name, instant, at, skipped, value: outcome.value });
+    this.#inform({ ...seen.name, instant, at, skipped, value: outcome.value });
     return true;
   }
 
-  #tell(
+  #inform(
     fired: Omit<FiredInstant, "instant"> & {
       readonly instant: number | undefined;
     },
@@ -289,7 +265,7 @@ export class RunningScheduler implements Scheduler {
     try {
       listener();
     } catch {
-      // Nobody else could be told.
+      // There is nobody else to report it to.
     }
   }
 }
@@ -327,7 +303,7 @@ function isClosed(error: unknown): boolean {
   return isHoldfastError(error) && error.code === "DATABASE_CLOSED";
 }
 
-/** Told, since it would be tried again and again. */
+/** Reported, since it would be tried again and again. */
 function changesItself({ kind, name }: ScheduleName): HoldfastError {
   return new HoldfastError(
     "OPERATION_INVALID",

@@ -1,38 +1,43 @@
-import type { Clock } from "../../model/clock.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import {
-  checkedFilterText,
+  checkedCount,
   checkedInstant,
+  givenFunction,
   givenObject,
+  givenSignal,
   optionsOf,
 } from "../../model/shape.ts";
 import type { Database, WaitOptions } from "../../sql/database.ts";
-import { givenDatabase, givenIsolation } from "../given.ts";
-import { checkedLimit } from "../paging.ts";
-import type { Page, PageOptions } from "../list.ts";
-import { instantsOf } from "./cadence.ts";
+import type { Isolation } from "../../sql/isolation.ts";
 import {
-  checkedKind,
-  checkedName,
-  checkedOwnName,
-  checkedSchedulerOptions,
-  checkedTerms,
+  storeContext,
+  type StoreContext,
+  type StoreOptions,
+} from "../context.ts";
+import { givenIsolation } from "../given.ts";
+import { lists, type Page, type PageOptions } from "../list.ts";
+import { reads, writes, type Method } from "../method.ts";
+import { instantsOf } from "./cadence.ts";
+import { fireOwnSchedule, fireSchedule } from "./fire.ts";
+import {
+  givenChange,
+  givenPut,
+  newTerms,
+  pauseSchedule,
+  putSchedule,
   refuseReserved,
-} from "./checks.ts";
-import type { ScheduleDraft } from "./checks.ts";
-import { fireSchedule } from "./fire.ts";
-import type { FireSchedule } from "./fire.ts";
-import { pauseSchedule, putSchedule, removeSchedule } from "./put.ts";
-import type { PutScheduleOutcome } from "./put.ts";
-import { listSchedules, readSchedule } from "./read.ts";
-import type { Schedule } from "./schedule-row.ts";
+  removeSchedule,
+  type PutScheduleOutcome,
+  type ScheduleDraft,
+} from "./parts.ts";
+import { givenRead, readSchedule, scheduleList } from "./read.ts";
+import type {
+  FireSchedule,
+  Schedule,
+  Scheduler,
+  SchedulerOptions,
+} from "./schedule-row.ts";
 import { RunningScheduler } from "./scheduler.ts";
-import type { ScheduleRunOptions, Scheduler } from "./scheduler.ts";
-
-/** What schedules take from their surroundings; the database's unless told. */
-export interface ScheduleEnvironment {
-  readonly clock?: Clock;
-}
 
 /** What happens again and again, at instants that each fire once. */
 export interface Schedules {
@@ -40,38 +45,65 @@ export interface Schedules {
    * Makes a schedule of a kind, changes its terms, or resumes a paused one;
    * with the terms it has, it goes on as it is. Any kind but `trigger`, whose
    * schedules belong to subscriptions and can only be read here.
-   * @throws HoldfastError `NAME_INVALID`, `CRON_INVALID`, `TIME_ZONE_INVALID`, `INTERVAL_INVALID`
+   * @throws HoldfastError `NAME_INVALID`, `OPTION_INVALID`, `CRON_INVALID`, `TIME_ZONE_INVALID`, `INTERVAL_INVALID`, `DURATION_INVALID`, `TIME_OUT_OF_RANGE`
    * @example await schedules.put("report", "daily", { cron: "0 9 * * 1-5", timeZone: "Europe/Berlin" });
    */
-  put(
-    kind: string,
-    name: string,
-    draft: ScheduleDraft,
-    wait?: WaitOptions,
-  ): Promise<PutScheduleOutcome>;
-  /** Stops a schedule until it is put again; instants in between do not fire. True when it was running. */
-  pause(kind: string, name: string, wait?: WaitOptions): Promise<boolean>;
-  /** True when there was one. */
-  remove(kind: string, name: string, wait?: WaitOptions): Promise<boolean>;
-  /** @throws HoldfastError `CORRUPT_ROW` */
-  get(
-    kind: string,
-    name: string,
-    wait?: WaitOptions,
-  ): Promise<Schedule | undefined>;
-  /** A page of the schedules of a kind, by name. What cannot be read is named. */
-  list(kind: string, options?: PageOptions): Promise<Page<Schedule>>;
-  /** The next instants that a schedule would have: 10 after now unless told, 1,000 at most. */
+  readonly put: Method<
+    [kind: string, name: string, draft: ScheduleDraft, wait?: WaitOptions],
+    PutScheduleOutcome
+  >;
+  /**
+   * Stops a schedule until it is put again; instants in between do not fire.
+   * True when it was running.
+   * @throws HoldfastError `NAME_INVALID`
+   */
+  readonly pause: Method<
+    [kind: string, name: string, wait?: WaitOptions],
+    boolean
+  >;
+  /**
+   * Removes a schedule; true when there was one.
+   * @throws HoldfastError `NAME_INVALID`
+   */
+  readonly remove: Method<
+    [kind: string, name: string, wait?: WaitOptions],
+    boolean
+  >;
+  /**
+   * A schedule, of any kind; undefined when there is none.
+   * @throws HoldfastError `NAME_INVALID`, `CORRUPT_ROW`
+   */
+  readonly get: Method<
+    [kind: string, name: string, wait?: WaitOptions],
+    Schedule | undefined
+  >;
+  /**
+   * The schedules of a kind, by name.
+   * @throws HoldfastError `NAME_INVALID`, `CURSOR_INVALID`
+   * @example const { items, next } = await schedules.list("report");
+   */
+  readonly list: Method<[kind: string, options?: PageOptions], Page<Schedule>>;
+  /**
+   * The next instants that a schedule would have. Reads nothing.
+   * @throws HoldfastError the same as `put`
+   * @example schedules.upcoming({ cron: "0 9 * * 1" }, { limit: 2 });
+   */
   upcoming(
     draft: ScheduleDraft,
-    options?: { readonly after?: number; readonly limit?: number },
+    options?: {
+      /** Defaults to now. */
+      readonly after?: number;
+      /** 1 to 1,000; defaults to 10. */
+      readonly limit?: number;
+    },
   ): readonly number[];
   /**
    * Fires schedules of the kinds given, each by its own part of a transaction,
    * until it is closed. The transaction that fires an instant also moves the
    * schedule on, so each instant is fired once however many processes run this.
    * It is serializable by default, so what a part selects is still so when it
-   * commits.
+   * commits. A part that fails is tried again later; `onError` is told.
+   * @throws HoldfastError `OPTION_INVALID`, also for an async function: a transaction cannot await; `NAME_INVALID`
    * @example const running = schedules.run({ report: (due) => startReport(due) });
    */
   run(
@@ -80,72 +112,113 @@ export interface Schedules {
   ): Scheduler;
 }
 
+export interface ScheduleRunOptions extends SchedulerOptions {
+  /** Defaults to `serializable`; `readCommitted` for parts that lock what they decide by with `lockRow`. */
+  readonly isolation?: Isolation;
+}
+
+/**
+ * Holds nothing but schedulers that were started, so there may be any number
+ * of these over one database.
+ */
 export function schedules(
   database: Database,
-  environment?: ScheduleEnvironment,
+  options?: StoreOptions,
 ): Schedules {
-  const { clock: own } = givenDatabase(database);
-  const { clock = own } = optionsOf(environment);
-  const now = (): number => clock.now();
+  const context = storeContext(database, options);
   return {
-    async put(kind, name, draft, wait) {
-      const input = {
-        ...checkedOwnName(kind, name),
-        ...checkedTerms(draft, clock.now()),
-        now,
-      };
-      return database.write(putSchedule, input, wait);
-    },
-    async pause(kind, name, wait) {
-      const input = { ...checkedOwnName(kind, name), now };
-      return database.write(pauseSchedule, input, wait);
-    },
-    async remove(kind, name, wait) {
-      return database.write(removeSchedule, checkedOwnName(kind, name), wait);
-    },
-    async get(kind, name, wait) {
-      return database.read(readSchedule, checkedName(kind, name), wait);
-    },
-    async list(kind, options) {
-      const { after = "", limit, ...wait } = optionsOf(options);
-      const input = {
-        kind: checkedKind(kind),
-        after: checkedFilterText("after", after),
-        limit: checkedLimit(limit),
-      };
-      return database.read(listSchedules, input, wait);
-    },
-    upcoming(draft, options) {
-      const known = ["after", "limit"] as const;
-      const { after = clock.now(), limit = 10 } = optionsOf(options, known);
-      const { cadence } = checkedTerms(draft, clock.now());
-      const instants = instantsOf(cadence);
-      const found: number[] = [];
-      const max = checkedLimit(limit);
-      for (let last = checkedInstant("after", after); found.length < max;) {
-        const next = instants.next(last);
-        if (next === undefined) break;
-        found.push((last = next));
-      }
-      return found;
-    },
-    run(fire, options) {
-      for (const [kind, each] of Object.entries(givenObject("fire", fire))) {
-        refuseReserved(kind);
-        if (typeof each !== "function")
-          throw new HoldfastError(
-            "OPTION_INVALID",
-            `What fires schedules of kind "${kind}" is a generator function: function* (due) { … }.`,
-            { option: "fire", kind },
-          );
-      }
-      const { isolation: given, ...rest } = optionsOf(options);
-      const isolation = givenIsolation(given);
-      return new RunningScheduler(
-        { database, clock, firing: fireSchedule, isolation },
-        fire,
-        checkedSchedulerOptions(rest),
-      );
-    },
+    put: writes(context, putSchedule, givenPut),
+    pause: writes(context, pauseSchedule, givenChange),
+    remove: writes(context, removeSchedule, givenChange),
+    get: reads(context, readSchedule, givenRead),
+    list: lists(context, scheduleList),
+    upcoming: (draft, given) => upcomingInstants(context, draft, given),
+    run: (fire, given) => runSchedules(context, fire, given),
   };
+}
+
+function upcomingInstants(
+  { clock }: StoreContext,
+  draft: ScheduleDraft,
+  options: { readonly after?: number; readonly limit?: number } | undefined,
+): readonly number[] {
+  const now = clock.now();
+  const { after = now, limit = 10 } = optionsOf(options, ["after", "limit"]);
+  const { cadence } = newTerms(draft, now);
+  const instants = instantsOf(cadence);
+  const found: number[] = [];
+  const max = checkedCount("limit", limit, { min: 1, max: 1_000 });
+  for (let last = checkedInstant("after", after); found.length < max;) {
+    const next = instants.next(last);
+    if (next === undefined) break;
+    found.push((last = next));
+  }
+  return found;
+}
+
+function runSchedules(
+  { database, clock }: StoreContext,
+  fire: Readonly<Record<string, FireSchedule>>,
+  options: ScheduleRunOptions | undefined,
+): Scheduler {
+  for (const [kind, each] of Object.entries(givenObject("fire", fire))) {
+    refuseReserved(kind);
+    if (typeof each !== "function" || isAsync(each))
+      throw new HoldfastError(
+        "OPTION_INVALID",
+        `What fires schedules of kind "${kind}" is a generator function: function* (due) { … }. It is a part of a transaction, which cannot await.`,
+        { option: "fire", kind },
+      );
+  }
+  const { isolation, ...listeners } = optionsOf(options, [
+    ...schedulerOptionNames,
+    "isolation",
+  ]);
+  return new RunningScheduler(
+    {
+      database,
+      clock,
+      firing: fireSchedule,
+      isolation: givenIsolation(isolation),
+    },
+    fire,
+    checkedListeners(listeners),
+  );
+}
+
+/** Seen before it is called: its work would be done outside of the transaction, and its failure lost. */
+function isAsync(given: object): boolean {
+  return Object.prototype.toString.call(given).startsWith("[object Async");
+}
+
+/** The scheduler of schedules that belong to another store, which fires them itself. @throws HoldfastError `OPTION_INVALID` */
+export function runOwnSchedules(
+  { database, clock }: StoreContext,
+  fire: Readonly<Record<string, FireSchedule>>,
+  options: SchedulerOptions | undefined,
+): Scheduler {
+  return new RunningScheduler(
+    { database, clock, firing: fireOwnSchedule },
+    fire,
+    checkedListeners(optionsOf(options, schedulerOptionNames)),
+  );
+}
+
+const schedulerOptionNames = [
+  "signal",
+  "onFired",
+  "onSkipped",
+  "onError",
+] as const satisfies readonly (keyof SchedulerOptions)[];
+
+function checkedListeners(options: SchedulerOptions): SchedulerOptions {
+  const { signal, onFired, onSkipped, onError } = options;
+  givenSignal(signal);
+  for (const [name, listener] of Object.entries({
+    onFired,
+    onSkipped,
+    onError,
+  }))
+    givenFunction(name, listener);
+  return options;
 }

@@ -1,20 +1,45 @@
 import { isHoldfastError } from "../../model/errors.ts";
 import { parseProcessId } from "../../model/process-id.ts";
 import { occurrenceNotFound } from "../../model/trigger-errors.ts";
-import { plainOperation } from "../../sql/operation.ts";
-import type { Operation } from "../../sql/operation.ts";
-import { isDamage } from "../damage.ts";
-import type { Damaged, Sifted } from "../damage.ts";
-import { appendProcessEvent } from "../process/append-event.ts";
-import type { AppendProcessEvent } from "../process/append-event.ts";
-import { foundProcess } from "../process/process-row.ts";
-import type { ProcessRoot } from "../process/process-row.ts";
-import { deliveriesOf, foundOccurrence } from "./occurrence-row.ts";
+import { storeOperation, type StoreOperation } from "../../sql/operation.ts";
+import { isDamage, type Damaged, type Sifted } from "../damage.ts";
+import { optionsAndWait, type Call } from "../method.ts";
+import {
+  appendProcessEvent,
+  type AppendProcessEvent,
+} from "../process/append-event.ts";
+import {
+  cancelRequest,
+  newEvent,
+  type ProcessCancelOptions,
+} from "../process/commands.ts";
+import { foundProcess, type ProcessRoot } from "../process/process-row.ts";
+import type { TriggerContext } from "./context.ts";
+import {
+  checkedOccurrenceKey,
+  deliveriesOf,
+  foundOccurrence,
+} from "./occurrence-row.ts";
 
-export interface CancelOccurrence {
+interface CancelOccurrence {
   readonly key: string;
-  /** The request to a process. */
-  readonly requestTo: (process: string) => AppendProcessEvent;
+  /** What each process is asked. */
+  readonly request: Omit<AppendProcessEvent, "process">;
+}
+
+export function givenCancelOccurrence(
+  context: TriggerContext,
+  key: string,
+  options?: ProcessCancelOptions,
+): Call<CancelOccurrence> {
+  const {
+    options: { reason },
+    wait,
+  } = optionsAndWait(options, ["reason"]);
+  const around = { clock: context.clock, codec: context };
+  const event = cancelRequest(around, reason);
+  const { process: _, ...request } = newEvent(around, "trigger", event);
+  return { input: { key: checkedOccurrenceKey(key), request }, wait };
 }
 
 /**
@@ -24,12 +49,13 @@ export interface CancelOccurrence {
  *
  * @throws HoldfastError `OCCURRENCE_NOT_FOUND`
  */
-export const cancelOccurrence: Operation<
+export const cancelOccurrence: StoreOperation<
+  TriggerContext,
   CancelOccurrence,
   Sifted<string>
-> = plainOperation("cancelOccurrence", {
+> = storeOperation("cancelOccurrence", {
   key: (input: CancelOccurrence) => input.key,
-  *one({ key, requestTo }) {
+  *one(_: TriggerContext, { key, request }) {
     const found = yield* foundOccurrence(key);
     if (found === undefined) throw occurrenceNotFound(key);
     const damaged: Damaged[] = [];
@@ -44,10 +70,10 @@ export const cancelOccurrence: Operation<
       }
     }
     const items: string[] = [];
-    // The one order of all who lock several processes: that of their keys.
+    // The one order in which several processes are locked: that of their keys.
     for (const { id } of running.toSorted((a, b) => a.key - b.key))
       try {
-        yield* appendProcessEvent(requestTo(id));
+        yield* appendProcessEvent({ ...request, process: id });
         items.push(id);
       } catch (error) {
         passOver(error, id, damaged);

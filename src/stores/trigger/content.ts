@@ -1,18 +1,40 @@
-import { isFields } from "../../model/payload-schema.ts";
-import type { PayloadSchema } from "../../model/payload-schema.ts";
+import { durationMs } from "../../model/durations.ts";
+import { isHoldfastError } from "../../model/errors.ts";
+import {
+  checkedSchema,
+  isFields,
+  type PayloadSchema,
+} from "../../model/payload-schema.ts";
 import type { ProcessEventType } from "../../model/process-event-type.ts";
 import type { ProcessDisposition } from "../../model/process.ts";
-import type { TriggerArgument, TriggerSource } from "../../model/trigger.ts";
-import type { ProcessHandleDraft } from "../process/handles.ts";
-import type { SessionScopeName } from "../process/scope.ts";
-import type { ScheduleDraft } from "../schedule/checks.ts";
+import { checkedText, draftOf, optionalText } from "../../model/shape.ts";
+import { subscriptionInvalid } from "../../model/trigger-errors.ts";
+import {
+  derivedSourceKey,
+  scheduleSource,
+  type TriggerArgument,
+  type TriggerSource,
+} from "../../model/trigger.ts";
+import { pathText } from "../../model/value-path.ts";
+import {
+  checkedDescriptor,
+  type ProcessHandleDraft,
+} from "../process/handles.ts";
+import { newProcess } from "../process/new-process.ts";
+import { scopeNamed, type SessionScopeName } from "../process/scope.ts";
+import {
+  newTerms as scheduleTerms,
+  type NewTerms as ScheduleTerms,
+  type ScheduleDraft,
+} from "../schedule/parts.ts";
+import type { TriggerContext } from "./context.ts";
 
 /** What is to be listened to: a source that others record occurrences of, or a schedule of its own. */
 export type TriggerSourceDraft =
   | {
       /** What kind of thing happens, such as `webhook`: the host's own names. */
       readonly type: string;
-      /** Which one of that kind; derived from `value` unless told. */
+      /** Which one of that kind; defaults to one that is derived from `value`. */
       readonly key?: string;
       readonly value?: unknown;
     }
@@ -25,27 +47,47 @@ export interface TriggerTarget {
   readonly label?: string | null;
   readonly definition?: string | null;
   readonly eventTypes?: readonly ProcessEventType[];
-  /** What may be done when its owner is gone: `rerunnable` unless told. */
+  /** What may be done when its owner is gone; defaults to `rerunnable`. */
   readonly disposition?: ProcessDisposition;
-  /** How often it may be begun, 1 at least; as often as needed unless told. */
+  /** How often it may be begun, 1 at least; defaults to as often as needed. */
   readonly attemptsMax?: number | null;
   /** The session that its wakes go to. */
   readonly wakeTarget?: SessionScopeName | null;
 }
 
-/** All that a subscription says, apart from its key and who made it. */
+/** All that a subscription says, apart from its key and registrant. */
 export interface SubscriptionTerms {
   readonly source: TriggerSourceDraft;
   readonly target: TriggerTarget;
-  /** What people see; the label of the target unless told, and never another one. */
+  /** What people see; defaults to the label of the target, and is never another one. */
   readonly label?: string | null;
-  /** What payloads must look like to be delivered; anything unless told. */
+  /** What payloads must look like to be delivered; defaults to anything. */
   readonly payloadSchema?: PayloadSchema | null;
-  /** What the process gets, by name; the whole event unless told. */
+  /** What the process gets, by name; defaults to the whole event. */
   readonly arguments?: Readonly<Record<string, TriggerArgument>> | null;
   /** What a session that subscribes calls the handles it gets; null for no handle. */
   readonly grant?: ProcessHandleDraft | null;
 }
+
+/** The names of all that terms may have. */
+export const termNames = [
+  "source",
+  "target",
+  "label",
+  "payloadSchema",
+  "arguments",
+  "grant",
+] as const satisfies readonly (keyof SubscriptionTerms)[];
+
+const targetNames = [
+  "kind",
+  "label",
+  "definition",
+  "eventTypes",
+  "disposition",
+  "attemptsMax",
+  "wakeTarget",
+] as const satisfies readonly (keyof TriggerTarget)[];
 
 /** A source as it is kept: a schedule with all of its terms. */
 export type KeptTriggerSource =
@@ -70,4 +112,219 @@ export function isContent(value: unknown): value is SubscriptionContent {
     typeof value["target"]["kind"] === "string" &&
     Array.isArray(value["target"]["eventTypes"])
   );
+}
+
+const sourceTypeCharactersMax = 128;
+const sourceKeyCharactersMax = 512;
+const labelCharactersMax = 512;
+const argumentsMax = 64;
+
+export function checkedSourceType(type: string): string {
+  return checkedText("The type of a source", type, sourceTypeCharactersMax);
+}
+
+/**
+ * The source of an occurrence, or in a filter.
+ *
+ * @throws HoldfastError `SUBSCRIPTION_INVALID`, `NAME_INVALID`, `OPTION_INVALID`
+ */
+export function checkedSource(
+  { hash }: Pick<TriggerContext, "hash">,
+  given: unknown,
+  of?: "occurrence",
+): TriggerSource {
+  if (!isFields(given))
+    throw subscriptionInvalid("$.source", "is no object with a type.", { of });
+  const {
+    type: typeDraft,
+    key,
+    value,
+  } = draftOf("the source", given, ["type", "key", "value"]);
+  const type = checkedSourceType(typeDraft as string);
+  return {
+    type,
+    key:
+      key === undefined
+        ? keyOfValue(hash, type, value ?? null)
+        : checkedText(
+            "The key of a source",
+            key as string,
+            sourceKeyCharactersMax,
+          ),
+  };
+}
+
+function keyOfValue(
+  hash: TriggerContext["hash"],
+  type: string,
+  value: unknown,
+): string {
+  try {
+    return derivedSourceKey(hash, type, value);
+  } catch (error) {
+    // Names the place as its caller wrote it, if it is the value that cannot be stored.
+    hash("source", 1, { source: { value } });
+    throw error;
+  }
+}
+
+/** What a subscription says, complete, and the schedule it needs, if any. */
+export interface CheckedTerms {
+  readonly content: SubscriptionContent;
+  readonly schedule: ScheduleTerms | null;
+}
+
+/**
+ * @throws HoldfastError `SUBSCRIPTION_INVALID` naming the path, `NAME_INVALID`,
+ *   `ID_MALFORMED`, `OPTION_INVALID`, and those of a schedule
+ */
+export function checkedTerms(
+  context: TriggerContext,
+  terms: SubscriptionTerms,
+  now: number,
+): CheckedTerms {
+  const { source, schedule } = sourceOf(context, terms.source, now);
+  const target = checkedTarget(context, terms.target, now);
+  const label = optionalText(
+    "The label of a subscription",
+    terms.label,
+    labelCharactersMax,
+  );
+  if (label !== null && target.label !== null && label !== target.label)
+    throw subscriptionInvalid(
+      "$.label",
+      "is not the label of the target. Give one of them, or both the same.",
+    );
+  const { payloadSchema = null, grant = {} } = terms;
+  return {
+    content: {
+      source,
+      label: label ?? target.label,
+      payloadSchema:
+        payloadSchema === null
+          ? null
+          : within("$", () => checkedSchema(payloadSchema, ["payloadSchema"])),
+      target,
+      arguments: checkedArguments(terms.arguments ?? null),
+      grant: checkedGrant(grant),
+    },
+    schedule,
+  };
+}
+
+function sourceOf(
+  context: TriggerContext,
+  given: unknown,
+  now: number,
+): {
+  readonly source: KeptTriggerSource;
+  readonly schedule: ScheduleTerms | null;
+} {
+  if (isSchedule(given)) {
+    const draft = given;
+    const schedule = scheduleTerms(draft, now);
+    const { catchUp, catchUpMax } = schedule;
+    const cadence =
+      "cron" in draft
+        ? { cron: draft.cron, timeZone: draft.timeZone ?? "UTC" }
+        : { everyMs: durationMs(draft.every), from: draft.from ?? null };
+    return {
+      source: { schedule: { ...cadence, catchUp, catchUpMax } },
+      schedule,
+    };
+  }
+  if (isFields(given) && ("cron" in given || "every" in given))
+    throw subscriptionInvalid(
+      "$.source",
+      "has a type and a schedule. Give one of them.",
+    );
+  const source = checkedSource(context, given);
+  if (source.type === scheduleSource)
+    throw subscriptionInvalid(
+      "$.source.type",
+      `is "${scheduleSource}", which belongs to the scheduler. Give cron or every instead of a type.`,
+    );
+  return { source, schedule: null };
+}
+
+function isSchedule(given: unknown): given is ScheduleDraft {
+  return (
+    isFields(given) &&
+    !("type" in given) &&
+    ("cron" in given || "every" in given)
+  );
+}
+
+/** As the registry will see it, tried with an id and an input that always do. */
+function checkedTarget(
+  context: TriggerContext,
+  given: TriggerTarget,
+  now: number,
+): Required<TriggerTarget> {
+  if (!isFields(given))
+    throw subscriptionInvalid("$.target", "is no object with a kind.");
+  draftOf<TriggerTarget>("the target", given, targetNames);
+  const { identity, disposition, attemptsMax, eventTypes } = within(
+    "$.target",
+    () => newProcess(context, { ...given, id: "trigger", input: null }, now),
+  );
+  const { wakeTarget } = given;
+  return {
+    ...identity,
+    disposition,
+    attemptsMax,
+    eventTypes,
+    wakeTarget:
+      wakeTarget === undefined || wakeTarget === null
+        ? null
+        : (scopeNamed(wakeTarget) satisfies SessionScopeName),
+  };
+}
+
+/** What is wrong with a process is wrong with the subscription that starts it. */
+function within<T>(root: string, check: () => T): T {
+  try {
+    return check();
+  } catch (error) {
+    if (!isHoldfastError(error) || error.code !== "PROCESS_INVALID")
+      throw error;
+    const { path } = error.details;
+    const place = typeof path === "string" ? path.replace("$", root) : root;
+    throw subscriptionInvalid(place, "is not what it has to be (see cause).", {
+      cause: error,
+    });
+  }
+}
+
+function checkedArguments(given: unknown): SubscriptionContent["arguments"] {
+  if (given === null) return null;
+  const entries = isFields(given) ? Object.entries(given) : undefined;
+  if (entries === undefined || entries.length > argumentsMax)
+    throw subscriptionInvalid(
+      "$.arguments",
+      `is no object with at most ${argumentsMax} arguments.`,
+    );
+  for (const [name, argument] of entries) {
+    checkedText("The name of an argument", name);
+    if (!isArgument(argument))
+      throw subscriptionInvalid(
+        pathText(["arguments", name]),
+        'is none of { from: "event" }, { from: "payload" } and { value: … }.',
+      );
+  }
+  return given as Readonly<Record<string, TriggerArgument>>;
+}
+
+function isArgument(given: unknown): boolean {
+  if (!isFields(given) || Object.keys(given).length !== 1) return false;
+  return (
+    "value" in given || given["from"] === "event" || given["from"] === "payload"
+  );
+}
+
+function checkedGrant(given: unknown): SubscriptionContent["grant"] {
+  if (given === null) return null;
+  if (!isFields(given))
+    throw subscriptionInvalid("$.grant", "is no description of a handle.");
+  return checkedDescriptor(draftOf("the grant", given, ["kind", "label"]));
 }

@@ -1,24 +1,24 @@
-import type { Clock } from "../../model/clock.ts";
+import type { HashValue } from "../../model/session-turn.ts";
 import type { Database } from "../../sql/database.ts";
-import type { StoreEnvironment } from "../execution/context.ts";
-import { processCodec } from "../process/context.ts";
-import type { ProcessCodec } from "../process/context.ts";
+import {
+  storeContext,
+  type StoreContext,
+  type StoreOptions,
+} from "../context.ts";
 
-/** A database with the surroundings that triggers work in. */
-export interface TriggerSurroundings {
-  readonly database: Database;
-  readonly clock: Clock;
-  readonly codec: ProcessCodec;
+/** The context of triggers: with it the processes that are started are written as `processes` writes them. */
+export interface TriggerContext extends StoreContext {
+  readonly hash: HashValue;
 }
 
-export function triggerSurroundings(
+export function triggerContext(
   database: Database,
-  given: StoreEnvironment,
-): TriggerSurroundings {
+  options: StoreOptions | undefined,
+): TriggerContext {
+  const context = storeContext(database, options);
+  const { codec } = context;
   return {
-    database,
-    clock: given.clock ?? database.clock,
-    // The processes that are started are read with the codec of `processes`.
-    codec: processCodec(database, given),
+    ...context,
+    hash: (domain, version, value) => codec.hash(domain, version, value),
   };
 }

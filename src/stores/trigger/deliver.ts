@@ -1,25 +1,28 @@
 import { isHoldfastError } from "../../model/errors.ts";
 import { schemaViolation } from "../../model/payload-schema.ts";
-import { inputOf, triggeredProcess } from "../../model/trigger.ts";
-import type { Registrant } from "../../model/trigger.ts";
-import { run } from "../../sql/operation.ts";
-import type { Tx } from "../../sql/operation.ts";
-import { sql } from "../../sql/statement.ts";
-import type { ProcessCodec } from "../process/context.ts";
-import { grantHandle } from "../process/grant.ts";
-import type { GrantHandle } from "../process/grant.ts";
-import { newProcess } from "../process/new-process.ts";
-import { isSameCause, registerProcess } from "../process/register.ts";
-import type { NewProcess } from "../process/register.ts";
 import { parseSessionId } from "../../model/session-id.ts";
+import {
+  inputOf,
+  triggeredProcess,
+  type Registrant,
+} from "../../model/trigger.ts";
+import { run, type Tx } from "../../sql/operation.ts";
+import { sql } from "../../sql/statement.ts";
+import { grantHandle, type GrantHandle } from "../process/grant.ts";
+import { newProcess } from "../process/new-process.ts";
+import {
+  isSameCause,
+  registerProcess,
+  type NewProcess,
+} from "../process/register.ts";
 import type { SubscriptionContent } from "./content.ts";
+import type { TriggerContext } from "./context.ts";
 import type {
+  Occurrence,
   TriggerDelivery,
   TriggerDeliveryRefusal,
-  Occurrence,
 } from "./occurrence-row.ts";
-import { isGone } from "./subscription-row.ts";
-import type { Subscription } from "./subscription-row.ts";
+import { isGone, type Subscription } from "./subscription-row.ts";
 
 /** A subscription that is to get an occurrence. */
 export interface Addressee {
@@ -31,7 +34,7 @@ export interface Addressee {
 export interface Recorded {
   readonly row: number;
   readonly payloadHash: string;
-  readonly occurrence: Occurrence<unknown>;
+  readonly occurrence: Occurrence;
 }
 
 /**
@@ -39,14 +42,14 @@ export interface Recorded {
  * handle, and writes down that it did; or why it did not.
  */
 export function* deliver(
-  codec: ProcessCodec,
+  context: TriggerContext,
   recorded: Recorded,
   { row: subscriptionRow, subscription }: Addressee,
   at: number,
 ): Tx<TriggerDelivery> {
-  const order = ordered(codec, recorded, subscription, at);
+  const order = ordered(context, recorded, subscription, at);
   const refusal =
-    "refusal" in order ? order.refusal : yield* started(order, subscription);
+    "refusal" in order ? order.refusal : yield* start(order, subscription);
   const process =
     refusal === null && "process" in order ? order.process.id : null;
   yield* run(sql`
@@ -63,7 +66,7 @@ type Order =
 
 /** The process that a subscription asks for. Pure, so that it is the same when the transaction is run again. */
 function ordered(
-  codec: ProcessCodec,
+  context: TriggerContext,
   { occurrence, payloadHash }: Recorded,
   { key, registrant, content }: Subscription,
   at: number,
@@ -78,7 +81,7 @@ function ordered(
     return { refusal: { code: "EVENT_PAYLOAD_INVALID", ...violation } };
   const event = { source, occurrence: occurrence.key, occurredAt, payload };
   const cause = { key: occurrence.key, source, payloadHash };
-  const id = triggeredProcess(codec.hash, cause, registrant, key);
+  const id = triggeredProcess(context.hash, cause, registrant, key);
   const draft = {
     ...target,
     id,
@@ -88,7 +91,7 @@ function ordered(
     causedBy: `occurrence:${occurrence.key}`,
   };
   try {
-    return { process: newProcess(codec, draft, at), at };
+    return { process: newProcess(context, draft, at), at };
   } catch (error) {
     // Such as an input that is too large: the others are not to blame.
     if (isHoldfastError(error)) return { refusal: { code: error.code } };
@@ -97,13 +100,13 @@ function ordered(
 }
 
 /** Registers the process and grants its handle; why not, when it cannot be. */
-function* started(
+function* start(
   { process, at }: Extract<Order, { readonly process: NewProcess }>,
   { registrant, content: { grant } }: Subscription,
 ): Tx<TriggerDeliveryRefusal | null> {
   try {
     const { existed } = yield* registerProcess(process);
-    // One that was there has its handle, or somebody has moved it on.
+    // One that was there has its handle, or that was moved on.
     if (registrant !== null && grant !== null && !existed)
       yield* grantHandle(granted(process, registrant, grant, at));
     return null;

@@ -1,13 +1,13 @@
-import type { Encoded } from "../../model/encoded.ts";
 import { corruptRow } from "../../model/corrupt-row.ts";
-import type { Registrant, TriggerSource } from "../../model/trigger.ts";
+import type { Encoded } from "../../model/encoded.ts";
 import type { SessionId } from "../../model/session-id.ts";
+import { checkedText } from "../../model/shape.ts";
+import type { Registrant, TriggerSource } from "../../model/trigger.ts";
 import { integersOf } from "../../sql/dialect.ts";
-import { row, rows } from "../../sql/operation.ts";
-import type { Tx } from "../../sql/operation.ts";
-import { sql } from "../../sql/statement.ts";
-import type { Statement } from "../../sql/statement.ts";
-import type { ProcessCodec } from "../process/context.ts";
+import { row, rows, type Tx } from "../../sql/operation.ts";
+import { sql, type Statement } from "../../sql/statement.ts";
+import type { StoreContext } from "../context.ts";
+import { sift, type Sifted } from "../damage.ts";
 import { registrantOf } from "./subscription-row.ts";
 
 export interface OccurrenceRow {
@@ -27,7 +27,7 @@ export const occurrenceColumns: Statement = sql`
 export const occurrenceTable = "holdfast_trigger_occurrence";
 
 /** Something that happened. */
-export interface Occurrence<Payload = Encoded> {
+export interface Occurrence<Payload = unknown> {
   readonly key: string;
   readonly source: TriggerSource;
   readonly payload: Payload;
@@ -35,7 +35,7 @@ export interface Occurrence<Payload = Encoded> {
   readonly recordedAt: number;
 }
 
-export function occurrenceOf(found: OccurrenceRow): Occurrence {
+export function occurrenceOf(found: OccurrenceRow): Occurrence<Encoded> {
   return {
     key: found.id,
     source: { type: found.source_type, key: found.source_key },
@@ -46,10 +46,10 @@ export function occurrenceOf(found: OccurrenceRow): Occurrence {
 }
 
 /** The same with its payload read. @throws HoldfastError `CORRUPT_ROW` */
-export function readOccurrence(
-  { decode }: Pick<ProcessCodec, "decode">,
-  occurrence: Occurrence,
-): Occurrence<unknown> {
+export function decodedOccurrence(
+  { decode }: Pick<StoreContext, "decode">,
+  occurrence: Occurrence<Encoded>,
+): Occurrence {
   try {
     return { ...occurrence, payload: decode(occurrence.payload) };
   } catch (cause) {
@@ -60,6 +60,13 @@ export function readOccurrence(
       { cause },
     );
   }
+}
+
+const keyCharactersMax = 512;
+
+/** @throws HoldfastError `NAME_INVALID` */
+export function checkedOccurrenceKey(key: string): string {
+  return checkedText("The key of an occurrence", key, keyCharactersMax);
 }
 
 export function* foundOccurrence(id: string): Tx<OccurrenceRow | undefined> {
@@ -134,4 +141,16 @@ export function* deliveriesOf(
     SELECT d.occurrence, d.revision, d.process, d.refusal, s.session, s.session_id, s.generation, s.name
     FROM holdfast_trigger_delivery d JOIN holdfast_trigger_subscription s ON s.key = d.subscription
     WHERE d.occurrence IN ${integersOf(occurrences)} ORDER BY d.occurrence, s.session, s.name`);
+}
+
+/** The deliveries of some rows; those that cannot be read are named. */
+export function readableDeliveries(
+  found: readonly DeliveryRow[],
+): Sifted<{ readonly occurrence: number; readonly delivery: TriggerDelivery }> {
+  return sift(
+    "holdfast_trigger_delivery",
+    found,
+    ({ occurrence, name }) => `${occurrence}/${name}`,
+    (each) => ({ occurrence: each.occurrence, delivery: deliveryOf(each) }),
+  );
 }

@@ -1,165 +1,298 @@
-import { occurrenceNotFound } from "../../model/trigger-errors.ts";
-import type { TriggerSource } from "../../model/trigger.ts";
-import { integersOf } from "../../sql/dialect.ts";
-import { row, rows, plainOperation } from "../../sql/operation.ts";
-import type { Operation, Tx } from "../../sql/operation.ts";
-import { sql } from "../../sql/statement.ts";
-import { sift } from "../damage.ts";
-import type { Damaged } from "../damage.ts";
-import type { SubscriptionRef } from "./checks.ts";
+import type { Encoded } from "../../model/encoded.ts";
 import {
+  occurrenceNotFound,
+  subscriptionNotFound,
+} from "../../model/trigger-errors.ts";
+import { processPrefix, type TriggerSource } from "../../model/trigger.ts";
+import type { WaitOptions } from "../../sql/database.ts";
+import { integersOf, textsOf } from "../../sql/dialect.ts";
+import {
+  row,
+  rows,
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../sql/operation.ts";
+import { sql, type Statement } from "../../sql/statement.ts";
+import {
+  list,
+  pageOf,
+  slicedByBytes,
+  type List,
+  type PageOptions,
+  type Place,
+  type Slice,
+  type SliceBounds,
+} from "../list.ts";
+import { onlyWait, type Call } from "../method.ts";
+import { listRunning } from "../process/worklist.ts";
+import { checkedSource } from "./content.ts";
+import type { TriggerContext } from "./context.ts";
+import {
+  checkedOccurrenceKey,
+  decodedOccurrence,
   deliveriesOf,
   deliveryOf,
   foundOccurrence,
   occurrenceColumns,
   occurrenceOf,
+  occurrenceTable,
+  readableDeliveries,
+  type DeliveryRow,
+  type Occurrence,
+  type OccurrenceRow,
+  type TriggerDelivery,
 } from "./occurrence-row.ts";
-import type {
-  TriggerDelivery,
-  DeliveryRow,
-  Occurrence,
-  OccurrenceRow,
-} from "./occurrence-row.ts";
-import { registrantKey } from "./read.ts";
-import { subscriptionNotFound } from "../../model/trigger-errors.ts";
+import type { OccurrenceDraft } from "./record.ts";
+import {
+  registrantKey,
+  subscriptionNamed,
+  type SubscriptionName,
+  type SubscriptionRef,
+} from "./subscription-row.ts";
 
 /** An occurrence with what it brought about. */
-export interface StoredOccurrence {
-  readonly occurrence: Occurrence;
+export interface OccurrenceView extends Occurrence {
   readonly deliveries: readonly TriggerDelivery[];
 }
 
-/** @throws HoldfastError `OCCURRENCE_NOT_FOUND`, `CORRUPT_ROW` */
-export const readOneOccurrence: Operation<string, StoredOccurrence> =
-  plainOperation("readOccurrence", {
-    key: (key: string) => key,
-    *one(key) {
-      const found = yield* foundOccurrence(key);
-      if (found === undefined) throw occurrenceNotFound(key);
-      const deliveries = yield* deliveriesOf([found.key]);
-      return {
-        occurrence: occurrenceOf(found),
-        deliveries: deliveries.map(deliveryOf),
-      };
-    },
-  });
+interface StoredOccurrence {
+  readonly occurrence: Occurrence<Encoded>;
+  readonly deliveries: readonly TriggerDelivery[];
+}
 
-export interface ListOccurrences {
+export function givenReadOccurrence(
+  _: TriggerContext,
+  key: string,
+  wait?: WaitOptions,
+): Call<string> {
+  return { input: checkedOccurrenceKey(key), wait: onlyWait(wait) };
+}
+
+/** @throws HoldfastError `OCCURRENCE_NOT_FOUND`, `CORRUPT_ROW` */
+export const readOccurrence: StoreOperation<
+  TriggerContext,
+  string,
+  StoredOccurrence
+> = storeOperation("readOccurrence", {
+  key: (key: string) => key,
+  *one(_: TriggerContext, key) {
+    const found = yield* foundOccurrence(key);
+    if (found === undefined) throw occurrenceNotFound(key);
+    const deliveries = yield* deliveriesOf([found.key]);
+    return {
+      occurrence: occurrenceOf(found),
+      deliveries: deliveries.map(deliveryOf),
+    };
+  },
+});
+
+/** @throws HoldfastError `CORRUPT_ROW` */
+export function shownOccurrence(
+  context: TriggerContext,
+  { occurrence, deliveries }: StoredOccurrence,
+): OccurrenceView {
+  return { ...decodedOccurrence(context, occurrence), deliveries };
+}
+
+export interface ListOccurrencesOptions extends PageOptions {
+  readonly source?: OccurrenceDraft["source"];
+  /** Those that were delivered to it, also when it is deleted. */
+  readonly subscription?: SubscriptionName;
+}
+
+interface OccurrenceFilter {
   /** Those of one source, of one subscription, or all. */
   readonly source: TriggerSource | undefined;
   readonly subscription: SubscriptionRef | undefined;
-  /** The `next` of the page before. */
-  readonly before: number;
-  readonly limit: number;
 }
 
-export interface OccurrenceRows {
-  readonly items: readonly StoredOccurrence[];
-  readonly damaged: readonly Damaged[];
-  /** Where to go on, when there are more. */
-  readonly next: number | undefined;
-}
+/** Occurrences, the latest recorded first. @throws HoldfastError `SUBSCRIPTION_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED` */
+export const occurrenceList: List<
+  TriggerContext,
+  [options?: ListOccurrencesOptions],
+  OccurrenceView
+> = list("listOccurrences", {
+  table: occurrenceTable,
+  given(context: TriggerContext, options?: ListOccurrencesOptions) {
+    const {
+      filter: { source, subscription },
+      page,
+    } = pageOf(options, ["source", "subscription"]);
+    return {
+      filter: {
+        source:
+          source === undefined ? undefined : checkedSource(context, source),
+        subscription:
+          subscription === undefined
+            ? undefined
+            : subscriptionNamed(subscription),
+      },
+      page,
+    };
+  },
+  slice: occurrenceSlice,
+  keyOf: ({ occurrence }: StoredOccurrence) => occurrence.key,
+  itemOf: shownOccurrence,
+});
 
-/** So many are read at once. */
-const occurrencesPerPart = 16;
+/** What a delivery adds to a page: 64,000 of them took a second to read. */
+const deliveryBytes = 1_000;
 
-/** A page ends when its payloads and deliveries, each counted as so much, come to this many characters. */
-const charactersPerPage = 4 * 1024 * 1024;
-const charactersPerDelivery = 4_096;
-
-/**
- * A page of occurrences, the latest recorded first. It may have fewer than were
- * asked for: 1,000 of them with 64 deliveries each took a second to read.
- *
- * @throws HoldfastError `SUBSCRIPTION_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
- */
-export const listOccurrences: Operation<ListOccurrences, OccurrenceRows> =
-  plainOperation("listOccurrences", {
-    key: (input: ListOccurrences) => input.source?.key ?? "",
-    *one(input) {
-      const items: StoredOccurrence[] = [];
-      const damaged: Damaged[] = [];
-      let next: number | undefined = input.before;
-      let characters = 0;
-      while (
-        next !== undefined &&
-        items.length < input.limit &&
-        characters < charactersPerPage
-      ) {
-        const left = input.limit - items.length;
-        const limit = Math.min(left, occurrencesPerPart);
-        const part: OccurrenceRows = yield* partOf({
-          ...input,
-          before: next,
-          limit,
-        });
-        items.push(...part.items);
-        damaged.push(...part.damaged);
-        for (const { occurrence, deliveries } of part.items)
-          characters +=
-            occurrence.payload.length +
-            deliveries.length * charactersPerDelivery;
-        ({ next } = part);
-      }
-      return { items, damaged, next };
+function* occurrenceSlice(
+  _: TriggerContext,
+  filter: OccurrenceFilter,
+  bounds: SliceBounds,
+): Tx<Slice<StoredOccurrence>> {
+  const subscription =
+    filter.subscription && (yield* subscriptionKey(filter.subscription));
+  const next = (after: Place | undefined, count: number) =>
+    nextOccurrences(filter.source, subscription, after, count);
+  const slice = yield* slicedByBytes(
+    bounds,
+    ({ key }: OccurrenceRow) => [key],
+    function* (after, count) {
+      const found = yield* rows<{ readonly bytes: number }>(sql`
+        SELECT octet_length(payload) + ${deliveryBytes} *
+          (SELECT COUNT(*) FROM holdfast_trigger_delivery d WHERE d.occurrence = o.key) AS bytes
+        ${yield* next(after, count)}`);
+      return found.map(({ bytes }) => bytes);
     },
-  });
-
-function* partOf(input: ListOccurrences): Tx<OccurrenceRows> {
-  const found = yield* foundPage(input);
-  const page = found.slice(0, input.limit);
-  const { items, damaged } = sift(
-    "holdfast_trigger_delivery",
-    yield* deliveriesOf(page.map(({ key }) => key)),
-    ({ occurrence, name }) => `${occurrence}/${name}`,
-    (each) => ({ occurrence: each.occurrence, delivery: deliveryOf(each) }),
+    function* (after, count) {
+      return yield* rows<OccurrenceRow>(
+        sql`SELECT ${occurrenceColumns} ${yield* next(after, count)}`,
+      );
+    },
   );
-  const deliveries = new Map(
-    page.map(({ key }) => [key, [] as TriggerDelivery[]]),
-  );
-  for (const { occurrence, delivery } of items)
-    deliveries.get(occurrence)?.push(delivery);
-  return {
-    items: page.map((each) => ({
-      occurrence: occurrenceOf(each),
-      deliveries: deliveries.get(each.key) ?? [],
-    })),
-    damaged,
-    next: found.length > input.limit ? page.at(-1)?.key : undefined,
-  };
+  return { ...(yield* withDeliveries(slice.rows)), next: slice.next };
 }
 
-function* foundPage(input: ListOccurrences): Tx<readonly OccurrenceRow[]> {
-  const { source, subscription, before, limit } = input;
+/** The occurrences that come next, for SELECT. */
+function* nextOccurrences(
+  source: TriggerSource | undefined,
+  subscription: number | undefined,
+  after: Place | undefined,
+  count: number,
+): Tx<Statement> {
+  const before = Number(after?.[0] ?? Number.MAX_SAFE_INTEGER);
   if (subscription !== undefined) {
-    const keys = yield* deliveredTo(subscription, before, limit);
-    if (keys.length === 0) return [];
-    return yield* rows<OccurrenceRow>(sql`
-      SELECT ${occurrenceColumns} FROM holdfast_trigger_occurrence
-      WHERE key IN ${integersOf(keys)} ORDER BY key DESC`);
+    const keys = yield* deliveredTo(subscription, before, count);
+    return sql`FROM holdfast_trigger_occurrence o WHERE key IN ${integersOf(keys)} ORDER BY key DESC`;
   }
   const which =
     source === undefined
       ? sql`key < ${before}`
       : sql`source_type = ${source.type} AND source_key = ${source.key} AND key < ${before}`;
-  return yield* rows<OccurrenceRow>(sql`
-    SELECT ${occurrenceColumns} FROM holdfast_trigger_occurrence
-    WHERE ${which} ORDER BY key DESC LIMIT ${limit + 1}`);
+  return sql`FROM holdfast_trigger_occurrence o WHERE ${which} ORDER BY key DESC LIMIT ${count}`;
 }
 
-/** Occurrences that were delivered to a subscription, deleted ones included. */
+/** The key of a subscription, deleted ones included. */
+function* subscriptionKey({ key, registrant }: SubscriptionRef): Tx<number> {
+  const session = yield* registrantKey(registrant);
+  const found = yield* row<{ readonly key: number }>(sql`
+    SELECT key FROM holdfast_trigger_subscription WHERE session = ${session} AND name = ${key}`);
+  if (found === undefined) throw subscriptionNotFound(key);
+  return found.key;
+}
+
+/** The keys of occurrences that were delivered to a subscription. */
 function* deliveredTo(
-  { key, registrant }: SubscriptionRef,
+  subscription: number,
   before: number,
   limit: number,
 ): Tx<readonly number[]> {
-  const session = yield* registrantKey(registrant);
-  const subscription = yield* row<{ readonly key: number }>(sql`
-    SELECT key FROM holdfast_trigger_subscription WHERE session = ${session} AND name = ${key}`);
-  if (subscription === undefined) throw subscriptionNotFound(key);
   const found = yield* rows<Pick<DeliveryRow, "occurrence">>(sql`
     SELECT occurrence FROM holdfast_trigger_delivery
-    WHERE subscription = ${subscription.key} AND occurrence < ${before}
-    ORDER BY occurrence DESC LIMIT ${limit + 1}`);
+    WHERE subscription = ${subscription} AND occurrence < ${before}
+    ORDER BY occurrence DESC LIMIT ${limit}`);
   return found.map(({ occurrence }) => occurrence);
+}
+
+function* withDeliveries(
+  found: readonly OccurrenceRow[],
+): Tx<Omit<Slice<StoredOccurrence>, "next">> {
+  const { items, damaged } = readableDeliveries(
+    yield* deliveriesOf(found.map(({ key }) => key)),
+  );
+  const deliveries = new Map(
+    found.map(({ key }) => [key, [] as TriggerDelivery[]]),
+  );
+  for (const { occurrence, delivery } of items)
+    deliveries.get(occurrence)?.push(delivery);
+  return {
+    rows: found.map((each) => ({
+      occurrence: occurrenceOf(each),
+      deliveries: deliveries.get(each.key) ?? [],
+    })),
+    damaged,
+  };
+}
+
+/** A process that an occurrence has registered and that no worker has begun. */
+export interface UnstartedDelivery extends TriggerDelivery {
+  readonly process: string;
+  /** The key of the occurrence. */
+  readonly occurrence: string;
+  readonly source: TriggerSource;
+}
+
+/** Deliveries whose process no worker has begun or holds: that part of the recovery worklist which triggers have registered. */
+export const unstartedList: List<
+  TriggerContext,
+  [options?: PageOptions],
+  UnstartedDelivery
+> = list("listUnstartedDeliveries", {
+  table: "holdfast_trigger_delivery",
+  given: (_: TriggerContext, options?: PageOptions) => ({
+    filter: {},
+    page: pageOf(options, []).page,
+  }),
+  *slice({ clock }, _, { after, limit }) {
+    const page = yield* listRunning({
+      // The ids of these processes follow one another.
+      after: String(after?.[0] ?? processPrefix),
+      isStarted: false,
+      limit,
+      now: clock.now(),
+    });
+    const ids = page.items
+      .filter(({ holder }) => holder === undefined)
+      .map(({ process }): string => process.id)
+      .filter(isTriggered);
+    const { next } = page;
+    return {
+      rows: yield* deliveriesFor(ids),
+      damaged: page.damaged.filter(({ key }) => isTriggered(key)),
+      next: next !== undefined && isTriggered(next) ? [next] : undefined,
+    };
+  },
+  keyOf: ({ process }: StartedRow) => process,
+  itemOf: (_, found) => ({
+    ...deliveryOf(found),
+    process: found.process,
+    occurrence: found.id,
+    source: { type: found.source_type, key: found.source_key },
+  }),
+});
+
+function isTriggered(id: string): boolean {
+  return id.startsWith(processPrefix);
+}
+
+interface StartedRow extends DeliveryRow {
+  readonly process: string;
+  readonly id: string;
+  readonly source_type: string;
+  readonly source_key: string;
+}
+
+function* deliveriesFor(ids: readonly string[]): Tx<readonly StartedRow[]> {
+  if (ids.length === 0) return [];
+  return yield* rows<StartedRow>(sql`
+    SELECT d.occurrence, d.revision, d.process, d.refusal, s.session, s.session_id, s.generation, s.name,
+      o.id, o.source_type, o.source_key
+    FROM holdfast_trigger_delivery d
+      JOIN holdfast_trigger_subscription s ON s.key = d.subscription
+      JOIN holdfast_trigger_occurrence o ON o.key = d.occurrence
+    WHERE d.process IN ${textsOf(ids)} ORDER BY d.process`);
 }

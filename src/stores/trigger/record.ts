@@ -1,44 +1,73 @@
 import type { Encoded } from "../../model/encoded.ts";
+import { HoldfastError } from "../../model/errors.ts";
+import { checkedInstant, draftOf, givenInvalid } from "../../model/shape.ts";
+import { isRecord } from "../../model/spoken-kind.ts";
 import {
   occurrenceConflict,
   occurrenceRemoved,
+  subscriptionInvalid,
 } from "../../model/trigger-errors.ts";
-import { occurrenceDifference } from "../../model/trigger.ts";
-import type { TriggerSource } from "../../model/trigger.ts";
-import { lockShared } from "../../sql/dialect.ts";
-import { row, rows, plainOperation } from "../../sql/operation.ts";
-import type { Operation, Tx } from "../../sql/operation.ts";
-import { sql } from "../../sql/statement.ts";
-import { sift } from "../damage.ts";
-import type { Damaged, Sifted } from "../damage.ts";
-import type { ProcessCodec } from "../process/context.ts";
-import type { SessionRef } from "../session/session-row.ts";
-import { deliver } from "./deliver.ts";
-import type { Addressee } from "./deliver.ts";
 import {
+  occurrenceDifference,
+  scheduledOccurrence,
+  scheduledPrefix,
+  scheduleSource,
+  type TriggerSource,
+} from "../../model/trigger.ts";
+import type { WaitOptions } from "../../sql/database.ts";
+import { lockShared } from "../../sql/dialect.ts";
+import {
+  row,
+  rows,
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../sql/operation.ts";
+import { sql } from "../../sql/statement.ts";
+import { sift, type Damaged, type Sifted } from "../damage.ts";
+import { onlyWait, type Call } from "../method.ts";
+import type { DueInstant } from "../schedule/schedule-row.ts";
+import type { SessionRef } from "../session/session-row.ts";
+import { checkedSource } from "./content.ts";
+import type { TriggerContext } from "./context.ts";
+import { deliver, type Addressee } from "./deliver.ts";
+import {
+  checkedOccurrenceKey,
+  decodedOccurrence,
   deliveriesOf,
-  deliveryOf,
   occurrenceColumns,
   occurrenceOf,
-  readOccurrence,
-} from "./occurrence-row.ts";
-import type {
-  TriggerDelivery,
-  Occurrence,
-  OccurrenceRow,
+  readableDeliveries,
+  type Occurrence,
+  type OccurrenceRow,
+  type TriggerDelivery,
 } from "./occurrence-row.ts";
 import {
-  contentOf,
   host,
   lockedIfLiving,
+  shownSubscription,
   subscriptionColumns,
   subscriptionOf,
   subscriptionTable,
+  type SubscriptionRow,
 } from "./subscription-row.ts";
-import type { SubscriptionRow } from "./subscription-row.ts";
 
-/** An occurrence to be recorded; `recording` of `triggers` makes one of what a caller says. */
-export interface RecordOccurrence {
+/** Something that happened. */
+export interface OccurrenceDraft {
+  /**
+   * Chosen by the caller, and no other occurrence's: recording it twice is
+   * recording it once. Those that begin with `schedule:` are the scheduler's.
+   */
+  readonly key: string;
+  readonly source:
+    TriggerSource | { readonly type: string; readonly value: unknown };
+  readonly payload?: unknown;
+  /** In milliseconds since 1970; defaults to now. */
+  readonly occurredAt?: number;
+}
+
+/** An occurrence to be recorded. */
+interface RecordOccurrence {
   readonly key: string;
   readonly source: TriggerSource;
   /** Encoded when the call is made: its caller may go on with the object. */
@@ -48,11 +77,69 @@ export interface RecordOccurrence {
   };
   readonly occurredAt: number;
   readonly at: number;
-  /** For values that are made inside the transaction. */
-  readonly codec: ProcessCodec;
 }
 
-export interface RecordOccurrenceOutcome<Payload = Encoded> {
+/** @throws HoldfastError `OPTION_INVALID`, `SUBSCRIPTION_INVALID`, `NAME_INVALID`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE` */
+export function givenRecord(
+  context: TriggerContext,
+  draft: OccurrenceDraft,
+  wait?: WaitOptions,
+): Call<RecordOccurrence> {
+  if (!isRecord(draft))
+    throw givenInvalid(
+      "occurrence",
+      "an object with a key and a source",
+      draft,
+    );
+  const { clock, encode, hash } = context;
+  const at = clock.now();
+  const {
+    key,
+    source: sourceDraft,
+    payload = null,
+    occurredAt = at,
+  } = draftOf<OccurrenceDraft>("the occurrence", draft, [
+    "key",
+    "source",
+    "payload",
+    "occurredAt",
+  ]);
+  const source = checkedSource(context, sourceDraft, "occurrence");
+  if (source.type === scheduleSource)
+    throw subscriptionInvalid(
+      "$.source.type",
+      `is "${scheduleSource}": occurrences of schedules are recorded by the scheduler alone.`,
+      { of: "occurrence" },
+    );
+  return {
+    input: {
+      key: checkedNewKey(key),
+      source,
+      payload: {
+        encoded: encode(payload),
+        hash: hash("occurrence", 1, payload),
+      },
+      occurredAt: checkedInstant("occurredAt", occurredAt),
+      at,
+    },
+    wait: onlyWait(wait),
+  };
+}
+
+/** The key of an occurrence that a caller records. @throws HoldfastError `NAME_INVALID` */
+function checkedNewKey(given: string): string {
+  const key = checkedOccurrenceKey(given);
+  if (!key.startsWith(scheduledPrefix)) return key;
+  const what = "The key of an occurrence";
+  throw new HoldfastError(
+    "NAME_INVALID",
+    `${what} that is recorded does not begin with "${scheduledPrefix}": the scheduler names the instants of schedules so. ` +
+      "Begin it with the name of your source.",
+    { what, prefix: scheduledPrefix },
+  );
+}
+
+export interface RecordOccurrenceOutcome<Payload = unknown> {
   /** Replayed: it was recorded before, with these deliveries. */
   readonly kind: "recorded" | "replayed";
   readonly occurrence: Occurrence<Payload>;
@@ -72,30 +159,39 @@ export interface RecordOccurrenceOutcome<Payload = Encoded> {
  * @throws HoldfastError `OCCURRENCE_CONFLICT` naming the part that differs,
  *   `TRANSACTION_CONFLICT` when it is removed at this very moment
  */
-export const recordOccurrence: Operation<
+export const recordOccurrence: StoreOperation<
+  TriggerContext,
   RecordOccurrence,
-  RecordOccurrenceOutcome
-> = plainOperation("recordOccurrence", {
+  RecordOccurrenceOutcome<Encoded>
+> = storeOperation("recordOccurrence", {
   key: (input: RecordOccurrence) => input.key,
-  *one(input) {
+  *one(context: TriggerContext, input) {
     const inserted = yield* insertOccurrence(input);
     if (inserted === undefined) return yield* recordedBefore(input);
-    const { items, damaged } = yield* addressees(input);
+    const { items, damaged } = yield* addressees(context, input.source);
     const occurrence = occurrenceOf(inserted);
     const deliveries: TriggerDelivery[] = [];
     if (items.length > 0) {
-      const { codec, at } = input;
       const recorded = {
         row: inserted.key,
         payloadHash: input.payload.hash,
-        occurrence: readOccurrence(codec, occurrence),
+        occurrence: decodedOccurrence(context, occurrence),
       };
       for (const each of items)
-        deliveries.push(yield* deliver(codec, recorded, each, at));
+        deliveries.push(yield* deliver(context, recorded, each, input.at));
     }
     return { kind: "recorded", occurrence, deliveries, damaged };
   },
 });
+
+/** @throws HoldfastError `CORRUPT_ROW` when what was recorded before cannot be read. */
+export function shownRecorded(
+  context: TriggerContext,
+  outcome: RecordOccurrenceOutcome<Encoded>,
+): RecordOccurrenceOutcome {
+  const occurrence = decodedOccurrence(context, outcome.occurrence);
+  return { ...outcome, occurrence };
+}
 
 function* insertOccurrence(
   input: RecordOccurrence,
@@ -109,7 +205,9 @@ function* insertOccurrence(
     RETURNING ${occurrenceColumns}`);
 }
 
-function* recordedBefore(input: RecordOccurrence): Tx<RecordOccurrenceOutcome> {
+function* recordedBefore(
+  input: RecordOccurrence,
+): Tx<RecordOccurrenceOutcome<Encoded>> {
   // Locked, so that it is not removed before its deliveries are read.
   const found = yield* row<OccurrenceRow>(sql`
     SELECT ${occurrenceColumns} FROM holdfast_trigger_occurrence WHERE id = ${input.key} ${lockShared}`);
@@ -120,24 +218,18 @@ function* recordedBefore(input: RecordOccurrence): Tx<RecordOccurrenceOutcome> {
     { source: input.source, payloadHash: input.payload.hash },
   );
   if (part !== undefined) throw occurrenceConflict(input.key, part);
-  const { items: deliveries, damaged } = yield* deliveriesWith(found.key);
+  const { items, damaged } = readableDeliveries(
+    yield* deliveriesOf([found.key]),
+  );
+  const deliveries = items.map(({ delivery }) => delivery);
   return { kind: "replayed", occurrence, deliveries, damaged };
 }
 
-function* deliveriesWith(occurrence: number): Tx<Sifted<TriggerDelivery>> {
-  return sift(
-    "holdfast_trigger_delivery",
-    yield* deliveriesOf([occurrence]),
-    ({ name }) => `${occurrence}/${name}`,
-    deliveryOf,
-  );
-}
-
 /** The enabled subscriptions to a source whose sessions live, none of which can change before the end. */
-function* addressees({
-  source,
-  codec,
-}: RecordOccurrence): Tx<Sifted<Addressee>> {
+function* addressees(
+  context: TriggerContext,
+  source: TriggerSource,
+): Tx<Sifted<Addressee>> {
   const living = yield* lockedRegistrants(source);
   const found = yield* rows<SubscriptionRow>(sql`
     SELECT ${subscriptionColumns} FROM holdfast_trigger_subscription
@@ -150,17 +242,14 @@ function* addressees({
     subscriptionTable,
     listening,
     ({ key }) => String(key),
-    (each) => addresseeOf(codec, each),
+    (each) => ({
+      row: each.key,
+      subscription: shownSubscription(context, subscriptionOf(each)),
+    }),
   );
 }
 
-function addresseeOf(codec: ProcessCodec, found: SubscriptionRow): Addressee {
-  const subscription = subscriptionOf(found);
-  const content = contentOf(codec, found.key, subscription.content);
-  return { row: found.key, subscription: { ...subscription, content } };
-}
-
-/** The keys of those who have subscribed and still exist, locked in the order of their ids. */
+/** The keys of the sessions that have subscribed and still exist, locked in the order of their ids. */
 function* lockedRegistrants(source: TriggerSource): Tx<ReadonlySet<number>> {
   const found = yield* rows<
     Pick<SubscriptionRow, "session" | "session_id" | "generation">
@@ -177,4 +266,44 @@ function* lockedRegistrants(source: TriggerSource): Tx<ReadonlySet<number>> {
     if (key !== undefined) living.add(key);
   }
   return living;
+}
+
+/** What the process of a schedule is told: which instant it is for, and which ones before it were passed over. */
+export interface SchedulePayload {
+  readonly instant: number;
+  readonly skipped: { readonly from: number; readonly before: number } | null;
+}
+
+/**
+ * Records that the schedule of a subscription has come to an instant. The
+ * instant is part of the key, so that it happens once. Nothing is recorded for
+ * a subscription that is gone while its schedule is still being removed.
+ */
+export function* fireTrigger(
+  context: TriggerContext,
+  due: DueInstant,
+): Tx<RecordOccurrenceOutcome<Encoded> | undefined> {
+  const listens = yield* row(sql`
+    SELECT key FROM holdfast_trigger_subscription
+    WHERE source_type = ${scheduleSource} AND source_key = ${due.name} AND is_enabled = 1 LIMIT 1`);
+  if (listens === undefined) return undefined;
+  return yield* recordOccurrence(context)(occurrenceAt(context, due));
+}
+
+function occurrenceAt(
+  context: TriggerContext,
+  { name, instant, at, skipped }: DueInstant,
+): RecordOccurrence {
+  const value: SchedulePayload = { instant, skipped: skipped ?? null };
+  return {
+    key: scheduledOccurrence(name, instant),
+    source: { type: scheduleSource, key: name },
+    payload: {
+      encoded: context.encode(value),
+      // One instant is one occurrence, whatever was passed over before it.
+      hash: context.hash("occurrence", 1, { instant }),
+    },
+    occurredAt: instant,
+    at,
+  };
 }

@@ -1,16 +1,56 @@
+import { durationMs, type Duration } from "../../model/durations.ts";
+import { draftOf } from "../../model/shape.ts";
 import { integersOf, lockRow } from "../../sql/dialect.ts";
-import { rows, run, plainOperation } from "../../sql/operation.ts";
-import type { Operation, Tx } from "../../sql/operation.ts";
+import {
+  plainOperation,
+  rows,
+  run,
+  type Operation,
+  type Tx,
+} from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { isUnended } from "../process/process-row.ts";
+import { sweep, sweepOptions, type SweepOptions } from "../removal.ts";
+import type { TriggerContext } from "./context.ts";
+
+export interface OccurrenceRemovalReport {
+  readonly removed: number;
+  /** Occurrences with their deliveries. */
+  readonly rows: number;
+  /** Left because a process that they started has not ended. */
+  readonly kept: number;
+}
+
+/** Removes old occurrences with their deliveries, a slice per transaction. */
+export async function removeOldOccurrences(
+  context: TriggerContext,
+  policy: { readonly olderThan: Duration },
+  given: SweepOptions<OccurrenceRemovalReport> | undefined,
+): Promise<OccurrenceRemovalReport> {
+  const { database, clock } = context;
+  const options = sweepOptions(given);
+  const { olderThan } = draftOf("policy", policy, ["olderThan"]);
+  const before = clock.now() - durationMs(olderThan, "olderThan");
+  const { rowsPerSlice: rowsMax, signal } = options;
+  let after: OccurrencePlace = { recordedAt: -1, key: 0 };
+  return sweep(context, options, async () => {
+    const { next, ...report } = await database.write(
+      removeOccurrenceSlice,
+      { before, after, rowsMax },
+      { signal },
+    );
+    after = next ?? after;
+    return { report, isDone: next === undefined };
+  });
+}
 
 /** A place in the order in which occurrences were recorded. */
-export interface OccurrencePlace {
+interface OccurrencePlace {
   readonly recordedAt: number;
   readonly key: number;
 }
 
-export interface RemoveOccurrences {
+interface RemoveOccurrences {
   /** Recorded before this instant. */
   readonly before: number;
   readonly after: OccurrencePlace;
@@ -18,11 +58,7 @@ export interface RemoveOccurrences {
   readonly rowsMax: number;
 }
 
-export interface RemovedOccurrences {
-  readonly removed: number;
-  readonly rows: number;
-  /** Left because a process that they started has not ended. */
-  readonly kept: number;
+interface RemovedOccurrences extends OccurrenceRemovalReport {
   /** Where to go on; undefined when this was the last slice. */
   readonly next: OccurrencePlace | undefined;
 }

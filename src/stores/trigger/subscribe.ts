@@ -1,43 +1,83 @@
-import { instantOf } from "../../model/clock.ts";
-import type { Now } from "../../model/clock.ts";
 import type { Encoded } from "../../model/encoded.ts";
+import { instantOf } from "../../model/clock.ts";
+import { isFields } from "../../model/payload-schema.ts";
+import { checkedCount, draftOf, givenFlag } from "../../model/shape.ts";
 import {
   subscriptionChanged,
   subscriptionExists,
+  subscriptionInvalid,
   subscriptionNotFound,
 } from "../../model/trigger-errors.ts";
 import {
   decideRevise,
   decideSubscribe,
   scheduleSource,
+  subscriptionParts,
   triggerSchedules,
+  type SubscriptionPartHashes,
+  type TriggerSource,
 } from "../../model/trigger.ts";
-import type {
-  SubscriptionPartHashes,
-  TriggerSource,
-} from "../../model/trigger.ts";
-import { row, plainOperation } from "../../sql/operation.ts";
-import type { Operation, Tx } from "../../sql/operation.ts";
+import type { WaitOptions } from "../../sql/database.ts";
+import {
+  row,
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import { pauseSchedule, putSchedule, removeSchedule } from "../schedule/put.ts";
-import type { CheckedTerms, SubscriptionRef } from "./checks.ts";
-import { assertRoom } from "./room.ts";
+import { onlyWait, optionsAndWait, type Call } from "../method.ts";
+import {
+  pauseSchedule,
+  putSchedule,
+  removeSchedule,
+} from "../schedule/parts.ts";
+import type { SessionName } from "../session/session-name.ts";
+import {
+  checkedTerms,
+  termNames,
+  type CheckedTerms,
+  type SubscriptionContent,
+  type SubscriptionTerms,
+} from "./content.ts";
+import type { TriggerContext } from "./context.ts";
 import {
   knownSubscription,
   lockedRegistrant,
   lockedSubscription,
   ownSource,
+  shownSubscription,
   subscriptionColumns,
+  subscriptionNamed,
   subscriptionOf,
-} from "./subscription-row.ts";
-import type {
-  RegistrantRoot,
-  Subscription,
-  SubscriptionRow,
+  type RegistrantRoot,
+  type Subscription,
+  type SubscriptionName,
+  type SubscriptionRef,
+  type SubscriptionRow,
 } from "./subscription-row.ts";
 
+/** A subscription to be made. */
+export interface SubscriptionDraft extends SubscriptionTerms {
+  /** Chosen by the caller, so that subscribing twice is subscribing once. Each registrant has keys of its own. */
+  readonly key: string;
+  /** The session that subscribes, with which the subscription ends; defaults to the host. */
+  readonly registrant?: SessionName | null;
+  /**
+   * Defaults to true for one that is made. One that is there stays as it is:
+   * refused when another state is given; `enable` and `disable` change it.
+   */
+  readonly isEnabled?: boolean;
+}
+
+const draftNames = [
+  "key",
+  "registrant",
+  "isEnabled",
+  ...termNames,
+] as const satisfies readonly (keyof SubscriptionDraft)[];
+
 /** What a subscription says, ready to be kept. */
-export interface NewTerms {
+interface NewTerms {
   /** Undefined for a schedule, whose source is the subscription itself. */
   readonly source: TriggerSource | undefined;
   readonly schedule: CheckedTerms["schedule"];
@@ -47,18 +87,56 @@ export interface NewTerms {
   readonly parts: SubscriptionPartHashes;
 }
 
-export interface Subscribe {
-  readonly name: SubscriptionRef;
-  readonly terms: NewTerms;
-  /** Undefined when it was not told: true for a new one. */
-  readonly isEnabled: boolean | undefined;
-  readonly now: Now;
+/** @throws HoldfastError `SUBSCRIPTION_INVALID`, `OPTION_INVALID`, `NAME_INVALID` … */
+function newTerms(context: TriggerContext, given: SubscriptionTerms): NewTerms {
+  if (!isFields(given))
+    throw subscriptionInvalid("$", "is no object with a source and a target.");
+  // Also by `revise`: a draft may be given there as it was given to `subscribe`.
+  draftOf<SubscriptionTerms & Partial<SubscriptionDraft>>(
+    "the subscription",
+    given,
+    draftNames,
+  );
+  const now = context.clock.now();
+  const { content, schedule } = checkedTerms(context, given, now);
+  const { source, target } = content;
+  return {
+    definition: target.definition,
+    source: "schedule" in source ? undefined : source,
+    schedule,
+    content: context.encode(content),
+    parts: subscriptionParts(context.hash, { ...content }),
+  };
 }
 
-export interface SubscribeOutcome<Content = Encoded> {
+interface Subscribe {
+  readonly name: SubscriptionRef;
+  readonly terms: NewTerms;
+  /** Undefined when it was not given: true for a new one. */
+  readonly isEnabled: boolean | undefined;
+}
+
+export interface SubscribeOutcome<Content = SubscriptionContent> {
   readonly subscription: Subscription<Content>;
   /** True when the same was said before. */
   readonly existed: boolean;
+}
+
+export function givenSubscribe(
+  context: TriggerContext,
+  draft: SubscriptionDraft,
+  wait?: WaitOptions,
+): Call<Subscribe> {
+  const terms = newTerms(context, draft);
+  const { key, registrant = null, isEnabled } = draft;
+  return {
+    input: {
+      name: subscriptionNamed({ key, registrant }),
+      terms,
+      isEnabled: givenFlag("isEnabled", isEnabled),
+    },
+    wait: onlyWait(wait),
+  };
 }
 
 /**
@@ -69,45 +147,58 @@ export interface SubscribeOutcome<Content = Encoded> {
  *   `SUBSCRIPTION_INVALID` when too many listen to the source,
  *   `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
-export const subscribe: Operation<Subscribe, SubscribeOutcome> = plainOperation(
-  "subscribe",
-  {
-    key: (input: Subscribe) => input.name.key,
-    *one(input) {
-      const { name, terms, now } = input;
-      const registrant = yield* lockedRegistrant(name.registrant);
-      const source = terms.source ?? ownSource(registrant.key, name.key);
-      const found =
-        (yield* lockedSubscription(registrant, name)) ??
-        (yield* inserted(registrant, source, input)) ??
-        // Somebody else was faster, and has committed by now.
-        (yield* lockedSubscription(registrant, name));
-      if (found === undefined) throw subscriptionNotFound(name.key);
-      const known = found.revision === 0 ? undefined : knownSubscription(found);
-      const decision = decideSubscribe(known, terms.parts, input.isEnabled);
-      if (decision.kind === "conflict")
-        throw subscriptionExists(name.key, decision.part);
-      if (decision.kind === "existing")
-        return { subscription: subscriptionOf(found), existed: true };
-      const { isEnabled = true } = input;
-      if (isEnabled) yield* assertRoom(source);
-      const { revision } = decision;
-      const at = instantOf(now);
-      const state = { revision, isEnabled, createdAt: at, at };
-      const written = yield* writeTerms(found.key, source, terms, state);
-      yield* scheduleFor(written, terms, now);
-      return { subscription: subscriptionOf(written), existed: false };
-    },
+export const subscribe: StoreOperation<
+  TriggerContext,
+  Subscribe,
+  SubscribeOutcome<Encoded>
+> = storeOperation("subscribe", {
+  key: (input: Subscribe) => input.name.key,
+  *one(context: TriggerContext, input) {
+    const { name, terms } = input;
+    const registrant = yield* lockedRegistrant(name.registrant);
+    const source = terms.source ?? ownSource(registrant.key, name.key);
+    const found =
+      (yield* lockedSubscription(registrant, name)) ??
+      (yield* insertSubscription(context, registrant, source, name)) ??
+      // Another call was faster, and has committed by now.
+      (yield* lockedSubscription(registrant, name));
+    if (found === undefined) throw subscriptionNotFound(name.key);
+    const known = found.revision === 0 ? undefined : knownSubscription(found);
+    const decision = decideSubscribe(known, terms.parts, input.isEnabled);
+    if (decision.kind === "conflict")
+      throw subscriptionExists(name.key, decision.part);
+    if (decision.kind === "existing")
+      return { subscription: subscriptionOf(found), existed: true };
+    const { isEnabled = true } = input;
+    if (isEnabled) yield* assertRoom(source);
+    const { revision } = decision;
+    const at = instantOf(() => context.clock.now());
+    const state = { revision, isEnabled, createdAt: at, at };
+    const written = yield* writeTerms(found.key, source, terms, state);
+    yield* putScheduleOf(context, written, terms);
+    return { subscription: subscriptionOf(written), existed: false };
   },
-);
+});
+
+/** @throws HoldfastError `CORRUPT_ROW` when the one that was there cannot be read. */
+export function shownSubscribed<
+  O extends { readonly subscription: Subscription<Encoded> },
+>(
+  context: TriggerContext,
+  outcome: O,
+): Omit<O, "subscription"> & { readonly subscription: Subscription } {
+  const subscription = shownSubscription(context, outcome.subscription);
+  return { ...outcome, subscription };
+}
 
 /** A row to be written to, of revision 0; undefined when there is one already. */
-function* inserted(
+function* insertSubscription(
+  { clock }: TriggerContext,
   { key: session, id, generation }: RegistrantRoot,
   source: TriggerSource,
-  { name, now }: Subscribe,
+  name: SubscriptionRef,
 ): Tx<SubscriptionRow | undefined> {
-  const at = instantOf(now);
+  const at = instantOf(() => clock.now());
   return yield* row<SubscriptionRow>(sql`
     INSERT INTO holdfast_trigger_subscription
       (session, session_id, generation, name, revision, parts, is_enabled, source_type, source_key, created_at, changed_at)
@@ -136,29 +227,57 @@ function* writeTerms(
   return written;
 }
 
-/** Puts the schedule that a subscription needs, if it is to run now. */
-function* scheduleFor(
+/** Puts the schedule that a subscription needs, if any; paused when it is disabled. */
+function* putScheduleOf(
+  context: TriggerContext,
   written: SubscriptionRow,
   { schedule }: NewTerms,
-  now: Now,
 ): Tx<void> {
   if (schedule === null) return;
   const name = { kind: triggerSchedules, name: written.source_key };
-  yield* putSchedule({ ...schedule, ...name, now });
-  if (written.is_enabled === 0) yield* pauseSchedule({ ...name, now });
+  yield* putSchedule(context)({ ...schedule, ...name });
+  if (written.is_enabled === 0) yield* pauseSchedule(context)(name);
 }
 
-export interface Revise {
+export interface ReviseSubscriptionOptions extends WaitOptions {
+  /** Refuse when it was changed since this revision. */
+  readonly expectedRevision?: number;
+}
+
+interface Revise {
   readonly name: SubscriptionRef;
   readonly terms: NewTerms;
   /** Refused when it has another one. */
   readonly expectedRevision: number | undefined;
-  readonly now: Now;
 }
 
-export interface ReviseOutcome<Content = Encoded> {
+export interface ReviseOutcome<Content = SubscriptionContent> {
   readonly subscription: Subscription<Content>;
+  /** False when it says so already. */
   readonly isChanged: boolean;
+}
+
+export function givenRevise(
+  context: TriggerContext,
+  name: SubscriptionName,
+  terms: SubscriptionTerms,
+  options?: ReviseSubscriptionOptions,
+): Call<Revise> {
+  const {
+    options: { expectedRevision },
+    wait,
+  } = optionsAndWait(options, ["expectedRevision"]);
+  return {
+    input: {
+      name: subscriptionNamed(name),
+      terms: newTerms(context, terms),
+      expectedRevision:
+        expectedRevision === undefined
+          ? undefined
+          : checkedCount("expectedRevision", expectedRevision),
+    },
+    wait,
+  };
 }
 
 /**
@@ -168,43 +287,71 @@ export interface ReviseOutcome<Content = Encoded> {
  * @throws HoldfastError `SUBSCRIPTION_NOT_FOUND`, `SUBSCRIPTION_CHANGED`,
  *   `SUBSCRIPTION_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
-export const reviseSubscription: Operation<Revise, ReviseOutcome> =
-  plainOperation("reviseSubscription", {
-    key: (input: Revise) => input.name.key,
-    *one({ name, terms, expectedRevision, now }) {
-      const registrant = yield* lockedRegistrant(name.registrant);
-      const found = yield* lockedSubscription(registrant, name);
-      const decision = decideRevise(
-        found && knownSubscription(found),
-        terms.parts,
-        expectedRevision,
+export const reviseSubscription: StoreOperation<
+  TriggerContext,
+  Revise,
+  ReviseOutcome<Encoded>
+> = storeOperation("reviseSubscription", {
+  key: (input: Revise) => input.name.key,
+  *one(context: TriggerContext, { name, terms, expectedRevision }) {
+    const registrant = yield* lockedRegistrant(name.registrant);
+    const found = yield* lockedSubscription(registrant, name);
+    const decision = decideRevise(
+      found && knownSubscription(found),
+      terms.parts,
+      expectedRevision,
+    );
+    if (found === undefined || decision.kind === "missing")
+      throw subscriptionNotFound(name.key);
+    if (decision.kind === "overtaken")
+      throw subscriptionChanged(
+        name.key,
+        expectedRevision ?? 0,
+        decision.actual,
       );
-      if (found === undefined || decision.kind === "missing")
-        throw subscriptionNotFound(name.key);
-      if (decision.kind === "overtaken")
-        throw subscriptionChanged(
-          name.key,
-          expectedRevision ?? 0,
-          decision.actual,
-        );
-      if (decision.kind === "unchanged")
-        return { subscription: subscriptionOf(found), isChanged: false };
-      const source = terms.source ?? ownSource(registrant.key, name.key);
-      const isEnabled = found.is_enabled === 1;
-      if (isEnabled) yield* assertRoom(source, found);
-      const { revision } = decision;
-      const written = yield* writeTerms(found.key, source, terms, {
-        revision,
-        isEnabled,
-        createdAt: found.created_at,
-        at: instantOf(now),
+    if (decision.kind === "unchanged")
+      return { subscription: subscriptionOf(found), isChanged: false };
+    const source = terms.source ?? ownSource(registrant.key, name.key);
+    const isEnabled = found.is_enabled === 1;
+    if (isEnabled) yield* assertRoom(source, found);
+    const { revision } = decision;
+    const written = yield* writeTerms(found.key, source, terms, {
+      revision,
+      isEnabled,
+      createdAt: found.created_at,
+      at: instantOf(() => context.clock.now()),
+    });
+    if (found.source_type === scheduleSource && terms.schedule === null)
+      yield* removeSchedule(context)({
+        kind: triggerSchedules,
+        name: found.source_key,
       });
-      if (found.source_type === scheduleSource && terms.schedule === null)
-        yield* removeSchedule({
-          kind: triggerSchedules,
-          name: found.source_key,
-        });
-      yield* scheduleFor(written, terms, now);
-      return { subscription: subscriptionOf(written), isChanged: true };
-    },
-  });
+    yield* putScheduleOf(context, written, terms);
+    return { subscription: subscriptionOf(written), isChanged: true };
+  },
+});
+
+/**
+ * So many processes are started by one occurrence, in one transaction that
+ * holds up the other writers of SQLite: 1,000 took 0.35 s in memory and 3.4 s
+ * on Postgres. Some more may slip in at once.
+ */
+const subscriptionsPerSourceMax = 64;
+
+/** @throws HoldfastError `SUBSCRIPTION_INVALID` when too many listen to a source */
+export function* assertRoom(
+  { type, key }: TriggerSource,
+  before?: SubscriptionRow,
+): Tx<void> {
+  if (before?.source_type === type && before.source_key === key) return;
+  const last = yield* row(sql`
+    SELECT key FROM holdfast_trigger_subscription
+    WHERE source_type = ${type} AND source_key = ${key} AND is_enabled = 1
+    ORDER BY key LIMIT 1 OFFSET ${subscriptionsPerSourceMax - 1}`);
+  if (last !== undefined)
+    throw subscriptionInvalid(
+      "$.source",
+      `has ${subscriptionsPerSourceMax} enabled subscriptions already, which is the limit. Let one of them start the others, or disable one.`,
+      { max: subscriptionsPerSourceMax },
+    );
+}

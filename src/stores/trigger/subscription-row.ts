@@ -1,27 +1,55 @@
+import { corruptRow } from "../../model/corrupt-row.ts";
 import type { Encoded } from "../../model/encoded.ts";
 import { isHoldfastError } from "../../model/errors.ts";
 import type { SessionId } from "../../model/session-id.ts";
-import { corruptRow } from "../../model/corrupt-row.ts";
-import { scheduleSource, triggerSchedules } from "../../model/trigger.ts";
-import type {
-  KnownSubscription,
-  Registrant,
-  SubscriptionPartHashes,
-  TriggerSource,
+import { checkedText } from "../../model/shape.ts";
+import { isRecord } from "../../model/spoken-kind.ts";
+import {
+  scheduleSource,
+  triggerSchedules,
+  type KnownSubscription,
+  type Registrant,
+  type SubscriptionPartHashes,
+  type TriggerSource,
 } from "../../model/trigger.ts";
 import { integersOf, lockRow, textsOf } from "../../sql/dialect.ts";
-import { row, rows, run } from "../../sql/operation.ts";
-import type { Tx } from "../../sql/operation.ts";
-import { sql } from "../../sql/statement.ts";
-import type { Statement } from "../../sql/statement.ts";
-import type { ProcessCodec } from "../process/context.ts";
+import { row, rows, run, type Tx } from "../../sql/operation.ts";
+import { sql, type Statement } from "../../sql/statement.ts";
+import type { StoreContext } from "../context.ts";
 import type { OwnedRows } from "../removal.ts";
-import { forgetSchedules } from "../schedule/put.ts";
-import { lockedSession } from "../session/session-row.ts";
-import type { SessionRef } from "../session/session-row.ts";
-import type { SubscriptionRef } from "./checks.ts";
-import { isContent } from "./content.ts";
-import type { SubscriptionContent } from "./content.ts";
+import { forgetSchedules } from "../schedule/parts.ts";
+import { sessionNamed, type SessionName } from "../session/session-name.ts";
+import {
+  livingSession,
+  lockedSession,
+  type SessionRef,
+} from "../session/session-row.ts";
+import { isContent, type SubscriptionContent } from "./content.ts";
+
+/** How callers name a subscription: its key, and the session that made it. Without one it is the host's. */
+export type SubscriptionName =
+  string | { readonly key: string; readonly registrant?: SessionName | null };
+
+export interface SubscriptionRef {
+  readonly key: string;
+  readonly registrant: SessionRef | null;
+}
+
+const keyCharactersMax = 256;
+
+/** @throws HoldfastError `NAME_INVALID`, `ID_MALFORMED`, `OPTION_INVALID` */
+export function subscriptionNamed(name: SubscriptionName): SubscriptionRef {
+  const { key, registrant } = isRecord(name)
+    ? name
+    : { key: name, registrant: null };
+  return {
+    key: checkedText("The key of a subscription", key, keyCharactersMax),
+    registrant:
+      registrant === undefined || registrant === null
+        ? null
+        : sessionNamed(registrant),
+  };
+}
 
 export interface SubscriptionRow {
   readonly key: number;
@@ -46,7 +74,7 @@ export const subscriptionColumns: Statement = sql`
 
 export const subscriptionTable = "holdfast_trigger_subscription";
 
-/** A subscription, with what it says still encoded unless told. */
+/** A subscription, as it is now. */
 export interface Subscription<Content = SubscriptionContent> {
   readonly key: string;
   /** The session that made it; null for the host. */
@@ -87,9 +115,18 @@ export function registrantOf(
   return { id, generation };
 }
 
+/** A subscription with what it says. @throws HoldfastError `CORRUPT_ROW` */
+export function shownSubscription(
+  context: Pick<StoreContext, "decode">,
+  subscription: Subscription<Encoded>,
+): Subscription {
+  const { key, content } = subscription;
+  return { ...subscription, content: contentOf(context, key, content) };
+}
+
 /** What a subscription says. @throws HoldfastError `CORRUPT_ROW` */
 export function contentOf(
-  { decode }: Pick<ProcessCodec, "decode">,
+  { decode }: Pick<StoreContext, "decode">,
   key: string | number,
   stored: Encoded,
 ): SubscriptionContent {
@@ -127,7 +164,7 @@ function partsOf({ key, parts }: SubscriptionRow): SubscriptionPartHashes {
   }
 }
 
-/** The row of whoever subscribes. */
+/** The row of the session that subscribes, or of the host. */
 export interface RegistrantRoot {
   readonly key: number;
   readonly id: SessionId | null;
@@ -142,6 +179,13 @@ export function* lockedRegistrant(
   registrant: SessionRef | null,
 ): Tx<RegistrantRoot> {
   return registrant === null ? host : yield* lockedSession(registrant);
+}
+
+/** The key of a registrant's session, which has to be there. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
+export function* registrantKey(registrant: SessionRef | null): Tx<number> {
+  return registrant === null
+    ? host.key
+    : (yield* livingSession(registrant)).key;
 }
 
 /** The session, locked, if it is still there. */
@@ -172,34 +216,35 @@ export function* lockedSubscription(
     WHERE session = ${registrant.key} AND name = ${key} ${lockRow}`);
 }
 
-/** The source of a subscription that has a schedule: nobody else can name it. */
+/** The source of a subscription that has a schedule: nothing else can name it. */
 export function ownSource(registrant: number, key: string): TriggerSource {
   return { type: scheduleSource, key: `${registrant}/${key}` };
 }
 
-/** What goes with a session: all that it has subscribed to. */
+/** What a deleted session has subscribed to. */
 export const triggersOwned: readonly OwnedRows[] = [
-  { table: "holdfast_trigger_subscription", remove: removeSubscribed },
+  { table: subscriptionTable, remove: forgetTriggersOf },
 ];
 
 /**
- * Schedules and their occurrences, deliveries, subscriptions. Processes are
- * not touched: they may be others' by now.
+ * Removes at most so many rows of what a deleted session has subscribed to:
+ * schedules and their occurrences, deliveries, subscriptions. Fewer means that
+ * nothing is left. Processes are not touched: they may be others' by now.
  */
-function* removeSubscribed(session: number, rowsMax: number): Tx<number> {
-  // Subscriptions are locked in the order of `record`, and before their schedules, as by whoever fires one.
+function* forgetTriggersOf(sessionKey: number, rowsMax: number): Tx<number> {
+  // Subscriptions are locked in the order of `record`, and before their schedules, as by what fires one.
   const found = yield* rows<{
     readonly key: number;
     readonly name: string;
   }>(sql`
     SELECT key, name FROM holdfast_trigger_subscription
-    WHERE session = ${session} ORDER BY session, name LIMIT ${rowsMax} ${lockRow}`);
+    WHERE session = ${sessionKey} ORDER BY session, name LIMIT ${rowsMax} ${lockRow}`);
   if (found.length === 0) return 0;
   const keys = found.map(({ key }) => key);
-  const names = found.map(({ name }) => ownSource(session, name).key);
+  const names = found.map(({ name }) => ownSource(sessionKey, name).key);
   // First, so that no instant is recorded while the rest is removed slice by slice.
   let removed = yield* forgetSchedules(triggerSchedules, names, rowsMax);
-  // Occurrences are locked before their deliveries, as by whoever removes old ones.
+  // Occurrences are locked before their deliveries, as by what removes old ones.
   if (removed < rowsMax)
     removed += yield* run(sql`
       DELETE FROM holdfast_trigger_occurrence WHERE key IN (

@@ -1,22 +1,37 @@
 import { instantOf } from "../../model/clock.ts";
-import type { Now } from "../../model/clock.ts";
 import { scheduleSource, triggerSchedules } from "../../model/trigger.ts";
-import { run, plainOperation } from "../../sql/operation.ts";
-import type { Operation, Tx } from "../../sql/operation.ts";
+import type { WaitOptions } from "../../sql/database.ts";
+import {
+  run,
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
+import { onlyWait, type Call } from "../method.ts";
 import {
   pauseSchedule,
   removeSchedule,
   resumeSchedule,
-} from "../schedule/put.ts";
-import type { SubscriptionRef } from "./checks.ts";
-import { assertRoom } from "./room.ts";
-import { lockedRegistrant, lockedSubscription } from "./subscription-row.ts";
-import type { SubscriptionRow } from "./subscription-row.ts";
+} from "../schedule/parts.ts";
+import type { TriggerContext } from "./context.ts";
+import { assertRoom } from "./subscribe.ts";
+import {
+  lockedRegistrant,
+  lockedSubscription,
+  subscriptionNamed,
+  type SubscriptionName,
+  type SubscriptionRef,
+  type SubscriptionRow,
+} from "./subscription-row.ts";
 
-export interface SwitchSubscription {
-  readonly name: SubscriptionRef;
-  readonly now: Now;
+/** A subscription that exists, by its name. @throws HoldfastError `NAME_INVALID`, `ID_MALFORMED`, `OPTION_INVALID` */
+export function ofSubscription(
+  _: TriggerContext,
+  name: SubscriptionName,
+  wait?: WaitOptions,
+): Call<SubscriptionRef> {
+  return { input: subscriptionNamed(name), wait: onlyWait(wait) };
 }
 
 /**
@@ -25,22 +40,25 @@ export interface SwitchSubscription {
  *
  * @throws HoldfastError `SUBSCRIPTION_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
-export const enableSubscription: Operation<SwitchSubscription, boolean> =
-  plainOperation("enableSubscription", {
-    key: (input: SwitchSubscription) => input.name.key,
-    *one({ name, now }) {
-      const found = yield* living(name);
-      if (found === undefined || found.is_enabled === 1) return false;
-      const at = instantOf(now);
-      yield* assertRoom({ type: found.source_type, key: found.source_key });
-      yield* run(sql`
+export const enableSubscription: StoreOperation<
+  TriggerContext,
+  SubscriptionRef,
+  boolean
+> = storeOperation("enableSubscription", {
+  key: (input: SubscriptionRef) => input.key,
+  *one(context: TriggerContext, name) {
+    const found = yield* living(name);
+    if (found === undefined || found.is_enabled === 1) return false;
+    const at = instantOf(() => context.clock.now());
+    yield* assertRoom({ type: found.source_type, key: found.source_key });
+    yield* run(sql`
         UPDATE holdfast_trigger_subscription SET is_enabled = 1, revision = revision + 1, changed_at = ${at}
         WHERE key = ${found.key}`);
-      if (found.source_type === scheduleSource)
-        yield* resumeSchedule({ ...scheduleOf(found), now });
-      return true;
-    },
-  });
+    if (found.source_type === scheduleSource)
+      yield* resumeSchedule(context)(scheduleOf(found));
+    return true;
+  },
+});
 
 /**
  * Disables a subscription and keeps it; true only if it was enabled. What its
@@ -48,21 +66,24 @@ export const enableSubscription: Operation<SwitchSubscription, boolean> =
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
-export const disableSubscription: Operation<SwitchSubscription, boolean> =
-  plainOperation("disableSubscription", {
-    key: (input: SwitchSubscription) => input.name.key,
-    *one({ name, now }) {
-      const found = yield* living(name);
-      if (found === undefined || found.is_enabled === 0) return false;
-      const at = instantOf(now);
-      yield* run(sql`
+export const disableSubscription: StoreOperation<
+  TriggerContext,
+  SubscriptionRef,
+  boolean
+> = storeOperation("disableSubscription", {
+  key: (input: SubscriptionRef) => input.key,
+  *one(context: TriggerContext, name) {
+    const found = yield* living(name);
+    if (found === undefined || found.is_enabled === 0) return false;
+    const at = instantOf(() => context.clock.now());
+    yield* run(sql`
         UPDATE holdfast_trigger_subscription SET is_enabled = 0, revision = revision + 1, changed_at = ${at}
         WHERE key = ${found.key}`);
-      if (found.source_type === scheduleSource)
-        yield* pauseSchedule({ ...scheduleOf(found), now });
-      return true;
-    },
-  });
+    if (found.source_type === scheduleSource)
+      yield* pauseSchedule(context)(scheduleOf(found));
+    return true;
+  },
+});
 
 /**
  * Deletes a subscription; true when there was one. Its key may be used again,
@@ -70,22 +91,25 @@ export const disableSubscription: Operation<SwitchSubscription, boolean> =
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
-export const deleteSubscription: Operation<SwitchSubscription, boolean> =
-  plainOperation("deleteSubscription", {
-    key: (input: SwitchSubscription) => input.name.key,
-    *one({ name, now }) {
-      const found = yield* living(name);
-      if (found === undefined) return false;
-      const at = instantOf(now);
-      yield* run(sql`
+export const deleteSubscription: StoreOperation<
+  TriggerContext,
+  SubscriptionRef,
+  boolean
+> = storeOperation("deleteSubscription", {
+  key: (input: SubscriptionRef) => input.key,
+  *one(context: TriggerContext, name) {
+    const found = yield* living(name);
+    if (found === undefined) return false;
+    const at = instantOf(() => context.clock.now());
+    yield* run(sql`
         UPDATE holdfast_trigger_subscription SET content = NULL, definition = NULL, parts = '{}', is_enabled = 0,
           revision = revision + 1, changed_at = ${at}, deleted_at = ${at}
         WHERE key = ${found.key}`);
-      if (found.source_type === scheduleSource)
-        yield* removeSchedule(scheduleOf(found));
-      return true;
-    },
-  });
+    if (found.source_type === scheduleSource)
+      yield* removeSchedule(context)(scheduleOf(found));
+    return true;
+  },
+});
 
 function* living(name: SubscriptionRef): Tx<SubscriptionRow | undefined> {
   const registrant = yield* lockedRegistrant(name.registrant);

@@ -3,8 +3,7 @@ import { HoldfastError } from "../../../src/model/errors.ts";
 import { run } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import { dueSchedules } from "../../../src/stores/schedule/fire.ts";
-import type { FireSchedule } from "../../../src/stores/schedule/fire.ts";
-import { removeSchedule } from "../../../src/stores/schedule/put.ts";
+import type { FireSchedule } from "../../../src/stores/schedule/schedule-row.ts";
 import type { Backend } from "../backend.ts";
 import { until } from "../lease/leased-sessions.ts";
 import {
@@ -366,7 +365,7 @@ function failureTests(scene: InTriggers): void {
         {
           *test(due) {
             yield* noteInstant(due);
-            yield* removeSchedule(due);
+            yield* schedules.remove.prepare(due.kind, due.name)();
           },
         },
         {

@@ -40,6 +40,12 @@ function refusalTests(scene: InTriggers): void {
         ["OPTION_INVALID", "test", "a", { every: "1h", catchUp: "some" }],
         ["OPTION_INVALID", "test", "a", { every: "1h", catchUpMax: 0 }],
         ["OPTION_INVALID", "test", "a", { every: "1h", catchUpMax: 1_001 }],
+        [
+          "OPTION_INVALID",
+          "test",
+          "a",
+          { cron: "0 * * * *", timezone: "Europe/Berlin" },
+        ],
         ["OPTION_INVALID", "test", "a", {}],
         ["OPTION_INVALID", "test", "a", null],
         ["NAME_INVALID", "", "a", { every: "1h" }],
@@ -52,9 +58,11 @@ function refusalTests(scene: InTriggers): void {
           ),
         ).toMatchObject({ code, retryable: false });
       expect(await storedSchedules(mine)).toEqual([]);
-      expect(() => mine.schedules.run({ test: 5 as never })).toThrow(
-        expect.objectContaining({ code: "OPTION_INVALID" }),
-      );
+      const asynchronous = async () => Promise.reject(new Error("Not now."));
+      for (const fire of [5, asynchronous])
+        expect(() => mine.schedules.run({ test: fire as never })).toThrow(
+          expect.objectContaining({ code: "OPTION_INVALID" }),
+        );
     }),
   );
 

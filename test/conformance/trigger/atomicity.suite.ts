@@ -3,10 +3,9 @@ import { Request } from "../../../src/sql/operation.ts";
 import type { Tx } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import { rows, run } from "../../../src/sql/operation.ts";
-import { processCodec } from "../../../src/stores/process/context.ts";
 import { fireOwnSchedule } from "../../../src/stores/schedule/fire.ts";
-import { fireTrigger } from "../../../src/stores/trigger/fire.ts";
-import { recordOccurrence } from "../../../src/stores/trigger/record.ts";
+import { triggerContext } from "../../../src/stores/trigger/context.ts";
+import { fireTrigger } from "../../../src/stores/trigger/record.ts";
 import { triggers } from "../../../src/stores/trigger/triggers.ts";
 import { sessions } from "../../../src/stores/session/sessions.ts";
 import { rejection, withPlace } from "../backend.ts";
@@ -29,9 +28,9 @@ export function triggerAtomicitySuite(backend: Backend): void {
       scene(async ({ mine }) => {
         await subscribed(mine);
         const draft = { key: "o", source: webhook, payload: { n: 1 } };
-        const input = mine.triggers.recording(draft);
+        const record = mine.triggers.record.prepare(draft);
         const statements = await failingEverywhere(mine, function* () {
-          yield* recordOccurrence(input);
+          yield* record();
         });
         expect(statements).toBeGreaterThan(10);
         const [delivery, other] = await deliveriesOf(mine, "o");
@@ -70,7 +69,7 @@ export function triggerAtomicitySuite(backend: Backend): void {
       "[AX9] of a schedule leaves the schedule at that instant too",
       scene(async ({ mine }) => {
         await subscribed(mine, { cron: "0 * * * *" });
-        const codec = processCodec(mine.database);
+        const context = triggerContext(mine.database, undefined);
         const due = await mine.database.read("due", () =>
           rows<{ readonly key: number; readonly name: string }>(
             sql`SELECT key, name FROM holdfast_schedule ORDER BY key LIMIT 1`,
@@ -90,7 +89,7 @@ export function triggerAtomicitySuite(backend: Backend): void {
             skipped: undefined,
             following: monday + 2 * hour,
             at: monday + hour,
-            fire: (each) => fireTrigger(codec, each),
+            fire: (each) => fireTrigger(context, each),
           });
         });
         expect(await processIds(mine)).toHaveLength(1);

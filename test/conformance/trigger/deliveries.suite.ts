@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { run } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
-import type { SubscriptionDraft } from "../../../src/stores/trigger/subscribing.ts";
+import type { Page } from "../../../src/stores/list.ts";
+import type { UnstartedDelivery } from "../../../src/stores/trigger/read-occurrences.ts";
+import type { SubscriptionDraft } from "../../../src/stores/trigger/subscribe.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { inTriggers, storedTriggers, webhook } from "./fixture.ts";
@@ -195,11 +197,15 @@ function sweepTests(scene: InTriggers): void {
       for (const key of ["1", "2", "3"])
         await triggers.record({ key, source: webhook });
       const found: string[] = [];
-      for (let after: string | undefined = ""; after !== undefined;) {
-        const page = await theirs.triggers.unstarted({ after, limit: 2 });
+      let after: string | undefined;
+      do {
+        const page: Page<UnstartedDelivery> = await theirs.triggers.unstarted({
+          limit: 2,
+          ...(after !== undefined && { after }),
+        });
         found.push(...page.items.map(({ occurrence }) => occurrence));
         after = page.next;
-      }
+      } while (after !== undefined);
       expect(found.toSorted()).toEqual(["1", "2", "3"]);
       const { items } = await triggers.unstarted({ limit: 1 });
       const [first] = items;

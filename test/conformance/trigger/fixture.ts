@@ -4,7 +4,6 @@ import { sql } from "../../../src/sql/statement.ts";
 import type { Statement } from "../../../src/sql/statement.ts";
 import type { Tx } from "../../../src/sql/operation.ts";
 import type { Database } from "../../../src/sql/database.ts";
-import type { FireSchedule } from "../../../src/stores/schedule/fire.ts";
 import { schedules } from "../../../src/stores/schedule/schedules.ts";
 import type { Schedules } from "../../../src/stores/schedule/schedules.ts";
 import { processes } from "../../../src/stores/process/processes.ts";
@@ -13,7 +12,10 @@ import { sessions } from "../../../src/stores/session/sessions.ts";
 import type { Sessions } from "../../../src/stores/session/sessions.ts";
 import { triggers } from "../../../src/stores/trigger/triggers.ts";
 import type { Triggers } from "../../../src/stores/trigger/triggers.ts";
-import type { Scheduler } from "../../../src/stores/schedule/scheduler.ts";
+import type {
+  FireSchedule,
+  Scheduler,
+} from "../../../src/stores/schedule/schedule-row.ts";
 import type { Backend, Place } from "../backend.ts";
 import { countingClock } from "../wait-scene.ts";
 import type { CountingClock } from "../wait-scene.ts";

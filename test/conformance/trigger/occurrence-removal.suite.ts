@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { run } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
-import type { SubscriptionDraft } from "../../../src/stores/trigger/subscribing.ts";
+import type { SubscriptionDraft } from "../../../src/stores/trigger/subscribe.ts";
 import type { Backend } from "../backend.ts";
 import { hour, inTriggers, monday, processIds, webhook } from "./fixture.ts";
 import type { InTriggers } from "./fixture.ts";

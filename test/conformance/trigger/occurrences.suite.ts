@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { run } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { Page } from "../../../src/stores/list.ts";
-import type { OccurrenceView } from "../../../src/stores/trigger/recording.ts";
-import type { SubscriptionDraft } from "../../../src/stores/trigger/subscribing.ts";
+import type { OccurrenceView } from "../../../src/stores/trigger/read-occurrences.ts";
+import type { SubscriptionDraft } from "../../../src/stores/trigger/subscribe.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import {
@@ -65,6 +65,12 @@ function recordTests(scene: InTriggers): void {
       "a payload that cannot be stored",
       "NOT_SERIALIZABLE",
       { payload: () => 1 },
+    ],
+    ["a misspelt part", "OPTION_INVALID", { paylaod: 1 }],
+    [
+      "a misspelt part of its source",
+      "OPTION_INVALID",
+      { source: { type: "t", sourceKey: "k" } },
     ],
     ["a time that is none", "OPTION_INVALID", { occurredAt: 0.5 }],
     ["a time beyond all dates", "OPTION_INVALID", { occurredAt: 2 ** 53 }],
@@ -145,6 +151,47 @@ function recordTests(scene: InTriggers): void {
       expect(await theirs.triggers.occurrence("o1")).toEqual({
         ...stored,
         deliveries,
+      });
+    }),
+  );
+
+  test(
+    "as a part of another transaction happens with it or not at all",
+    scene(async ({ mine }) => {
+      const { triggers, database } = mine;
+      const subscribe = triggers.subscribe.prepare(draft);
+      const payload = { n: 1 };
+      const record = triggers.record.prepare({
+        key: "o",
+        source: webhook,
+        payload,
+      });
+      payload.n = 2;
+      const before = await storedTriggers(mine);
+      const both = (isRefused: boolean) =>
+        database.write(
+          "subscribe and record",
+          function* () {
+            const { existed } = yield* subscribe();
+            const { kind, occurrence, deliveries } = yield* record();
+            if (isRefused) throw new Error("Not now.");
+            return { existed, kind, occurrence, deliveries };
+          },
+          { isolation: "readCommitted" },
+        );
+      expect((await rejection(both(true))).message).toBe("Not now.");
+      expect(await storedTriggers(mine)).toEqual(before);
+      const first = await both(false);
+      expect(first).toMatchObject({
+        existed: false,
+        kind: "recorded",
+        occurrence: { payload: { n: 1 } },
+        deliveries: [{ refusal: null }],
+      });
+      expect(await both(false)).toEqual({
+        ...first,
+        existed: true,
+        kind: "replayed",
       });
     }),
   );
@@ -271,7 +318,9 @@ function pageTests(scene: InTriggers): void {
       const payload = "x".repeat(300_000);
       for (const key of keys.toReversed())
         await mine.triggers.record({ key, source: webhook, payload });
-      expect(await pages(mine)).toEqual([keys.slice(0, 16), keys.slice(16)]);
+      const lengths = (await pages(mine)).map(({ length }) => length);
+      expect(lengths).toEqual([3, 3, 3, 3, 3, 3, 2]);
+      expect((await pages(mine)).flat()).toEqual(keys);
     }),
   );
 

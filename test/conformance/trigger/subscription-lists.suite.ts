@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { SubscriptionDraft } from "../../../src/stores/trigger/subscribing.ts";
+import type { SubscriptionDraft } from "../../../src/stores/trigger/subscribe.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { inTriggers, keysOf, webhook } from "./fixture.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { run } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
-import type { SubscriptionDraft } from "../../../src/stores/trigger/subscribing.ts";
+import type { SubscriptionDraft } from "../../../src/stores/trigger/subscribe.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import {
@@ -99,6 +99,27 @@ function refusalTests(scene: InTriggers): void {
     ["a key that is no text", "NAME_INVALID", { key: 5 }],
     ["a session that is none", "SESSION_NOT_FOUND", { registrant: "none" }],
     ["a flag that is none", "OPTION_INVALID", { isEnabled: 1 }],
+    ["a misspelt part", "OPTION_INVALID", { lable: "Build" }],
+    [
+      "a misspelt part of its source",
+      "OPTION_INVALID",
+      { source: { type: "t", sourceKey: "k" } },
+    ],
+    [
+      "a misspelt part of its schedule",
+      "OPTION_INVALID",
+      { source: { cron: "0 * * * *", timezone: "Europe/Berlin" } },
+    ],
+    [
+      "a misspelt part of its target",
+      "OPTION_INVALID",
+      { target: { ...target, wakeSession: "s1" } },
+    ],
+    [
+      "a misspelt part of its grant",
+      "OPTION_INVALID",
+      { grant: { name: "b" } },
+    ],
   ])("with %s is refused (%s) and leaves nothing", (_, code, part) =>
     scene(async ({ mine }) => {
       const before = await storedTriggers(mine);

@@ -2,7 +2,7 @@ import { row } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { Database } from "../../../src/sql/database.ts";
 import { triggers } from "../../../src/stores/trigger/triggers.ts";
-import type { OccurrenceDraft } from "../../../src/stores/trigger/recording.ts";
+import type { OccurrenceDraft } from "../../../src/stores/trigger/record.ts";
 
 export const occurrence: OccurrenceDraft = {
   key: "delivery-4711",

@@ -1,0 +1,293 @@
+import { instantOf } from "../../model/clock.ts";
+import { HoldfastError } from "../../model/errors.ts";
+import type { Cadence, CadenceDraft } from "../../model/schedule-cadence.ts";
+import { catchUps, type CatchUp } from "../../model/schedule-plan.ts";
+import { checkedCount, checkedText, draftOf } from "../../model/shape.ts";
+import { triggerSchedules } from "../../model/trigger.ts";
+import type { WaitOptions } from "../../sql/database.ts";
+import { lockRow, textsOf } from "../../sql/dialect.ts";
+import {
+  announce,
+  row,
+  run,
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../sql/operation.ts";
+import { sql, type Statement } from "../../sql/statement.ts";
+import type { StoreContext } from "../context.ts";
+import { onlyWait, type Call } from "../method.ts";
+import { cadenceOf, cadenceText, instantsOf, parseCadence } from "./cadence.ts";
+import {
+  scheduleChanged,
+  scheduleColumns,
+  scheduleOf,
+  type ScheduleName,
+  type ScheduleRow,
+  type ScheduleTerms,
+} from "./schedule-row.ts";
+
+/**
+ * What changes schedules: by the methods of `schedules`, and as a part of what
+ * changes the subscription that a schedule belongs to.
+ */
+
+/** How callers describe a schedule. */
+export type ScheduleDraft = CadenceDraft & CatchUpDraft;
+
+export interface CatchUpDraft {
+  /**
+   * What happens to instants that passed while no scheduler ran. Defaults to
+   * `latest`, so that a report that was missed three times is made once.
+   * `skip` fires what is less than a minute late, `all` each instant.
+   */
+  readonly catchUp?: CatchUp;
+  /** How many instants `all` fires at most, the newest ones: 1 to 1,000; defaults to 100. */
+  readonly catchUpMax?: number;
+}
+
+const nameCharactersMax = 512;
+const catchUpMaxDefault = 100;
+const catchUpMaxMax = 1_000;
+
+/** @throws HoldfastError `NAME_INVALID` */
+export function scheduleNamed(kind: string, name: string): ScheduleName {
+  return {
+    kind: checkedKind(kind),
+    name: checkedText("The name of a schedule", name, nameCharactersMax),
+  };
+}
+
+/** @throws HoldfastError `NAME_INVALID` */
+export function checkedKind(kind: string): string {
+  return checkedText("The kind of a schedule", kind);
+}
+
+/** @throws HoldfastError `NAME_INVALID` for the kind of schedules that subscriptions have. */
+export function refuseReserved(kind: string): void {
+  if (kind !== triggerSchedules) return;
+  const what = "The kind of a schedule";
+  throw new HoldfastError(
+    "NAME_INVALID",
+    `${what} that is changed or fired is not "${triggerSchedules}": those belong to subscriptions, and triggers fire them. ` +
+      "Change the subscription, or use another kind.",
+    { what, kind },
+  );
+}
+
+/** What a schedule is to do, complete. */
+export interface NewTerms extends ScheduleTerms {
+  /** True when an interval of equal length goes on from the anchor it has. */
+  readonly keepsAnchor: boolean;
+}
+
+/**
+ * @throws HoldfastError `OPTION_INVALID`, `CRON_INVALID`, `TIME_ZONE_INVALID`,
+ *   `INTERVAL_INVALID`, `DURATION_INVALID`, `TIME_OUT_OF_RANGE`
+ */
+export function newTerms(draft: ScheduleDraft, now: number): NewTerms {
+  draftOf<Readonly<Record<string, unknown>>>(
+    "the schedule",
+    draft as unknown as Readonly<Record<string, unknown>>,
+    ["cron", "timeZone", "every", "from", "catchUp", "catchUpMax"],
+  );
+  const cadence = cadenceOf(draft, now);
+  const { catchUp = "latest", catchUpMax = catchUpMaxDefault } = draft;
+  if (!catchUps.includes(catchUp))
+    throw new HoldfastError(
+      "OPTION_INVALID",
+      `catchUp is one of ${catchUps.join(", ")}; got something else.`,
+      { option: "catchUp" },
+    );
+  return {
+    cadence,
+    catchUp,
+    catchUpMax: checkedCount("catchUpMax", catchUpMax, {
+      min: 1,
+      max: catchUpMaxMax,
+    }),
+    keepsAnchor: "every" in draft && draft.from === undefined,
+  };
+}
+
+/** What tells the time once a schedule is locked. */
+type InTime = Pick<StoreContext, "clock">;
+
+interface PutSchedule extends ScheduleName, NewTerms {}
+
+export interface PutScheduleOutcome {
+  /** False when it had these terms already and was not paused. */
+  readonly isChanged: boolean;
+  readonly revision: number;
+  readonly nextAt: number | null;
+}
+
+export function givenPut(
+  { clock }: StoreContext,
+  kind: string,
+  name: string,
+  draft: ScheduleDraft,
+  wait?: WaitOptions,
+): Call<PutSchedule> {
+  const { input } = givenChange(undefined, kind, name);
+  return {
+    input: { ...input, ...newTerms(draft, clock.now()) },
+    wait: onlyWait(wait),
+  };
+}
+
+/** A schedule that is to be changed. @throws HoldfastError `NAME_INVALID` */
+export function givenChange(
+  _: unknown,
+  kind: string,
+  name: string,
+  wait?: WaitOptions,
+): Call<ScheduleName> {
+  refuseReserved(kind);
+  return { input: scheduleNamed(kind, name), wait: onlyWait(wait) };
+}
+
+/**
+ * Makes a schedule, changes its terms, or resumes it. With the terms that it
+ * has it goes on as it is. Its next instant lies after now, and after the last
+ * one that fired: a clock that was set back does not bring it again. Instants
+ * that were due by the terms it had are named as skipped.
+ */
+export const putSchedule: StoreOperation<
+  InTime,
+  PutSchedule,
+  PutScheduleOutcome
+> = storeOperation("putSchedule", {
+  key: (input: PutSchedule) => input.name,
+  *one(context: InTime, input) {
+    const { kind, catchUp, catchUpMax } = input;
+    const first = yield* insertSchedule(context, input);
+    if (first !== undefined) return first;
+    const old = yield* lockedSchedule(input);
+    // Removed in the meantime, which only those can do who hold what it belongs to.
+    if (old === undefined) return yield* putSchedule(context)(input);
+    const cadence = goingOn(input, old);
+    const text = cadenceText(cadence);
+    const isSame =
+      old.cadence === text &&
+      old.catch_up === catchUp &&
+      old.catch_up_max === catchUpMax;
+    if (isSame && old.next_at !== null)
+      return {
+        isChanged: false,
+        revision: old.revision,
+        nextAt: old.next_at,
+      };
+    // Another transaction may have kept it locked for long.
+    const at = instantOf(() => context.clock.now());
+    const after = Math.max(at, old.last_at ?? 0);
+    const nextAt = instantsOf(cadence).next(after) ?? null;
+    const revision = old.revision + 1;
+    yield* run(sql`
+      UPDATE holdfast_schedule SET cadence = ${text}, catch_up = ${catchUp}, catch_up_max = ${catchUpMax},
+        revision = ${revision}, next_at = ${nextAt}, due_at = ${nextAt}, ${passedOver(at)},
+        failures = 0, failure = NULL, changed_at = ${at}
+      WHERE key = ${old.key}`);
+    yield* announce(scheduleChanged, kind);
+    return { isChanged: true, revision, nextAt };
+  },
+});
+
+/** Undefined when there is one already. */
+function* insertSchedule(
+  { clock }: InTime,
+  { kind, name, cadence, catchUp, catchUpMax }: PutSchedule,
+): Tx<PutScheduleOutcome | undefined> {
+  const at = instantOf(() => clock.now());
+  const first = instantsOf(cadence).next(at) ?? null;
+  const inserted = yield* run(sql`
+    INSERT INTO holdfast_schedule
+      (kind, name, cadence, catch_up, catch_up_max, revision, next_at, due_at, failures, changed_at)
+    VALUES (${kind}, ${name}, ${cadenceText(cadence)}, ${catchUp}, ${catchUpMax}, 1, ${first}, ${first}, 0, ${at})
+    ON CONFLICT (kind, name) DO NOTHING`);
+  if (inserted === 0) return undefined;
+  yield* announce(scheduleChanged, kind);
+  return { isChanged: true, revision: 1, nextAt: first };
+}
+
+/** Names what was due and has not fired; what was skipped before stays when nothing was. */
+function passedOver(at: number): Statement {
+  return sql`
+    skipped_from = CASE WHEN next_at <= ${at} THEN next_at ELSE skipped_from END,
+    skipped_before = CASE WHEN next_at <= ${at} THEN ${at + 1} ELSE skipped_before END`;
+}
+
+function goingOn(
+  { cadence, keepsAnchor }: PutSchedule,
+  { cadence: text }: ScheduleRow,
+): Cadence {
+  const old = parseCadence(text);
+  return keepsAnchor &&
+    cadence.kind === "interval" &&
+    old?.kind === "interval" &&
+    old.everyMs === cadence.everyMs
+    ? old
+    : cadence;
+}
+
+function* lockedSchedule({
+  kind,
+  name,
+}: ScheduleName): Tx<ScheduleRow | undefined> {
+  return yield* row<ScheduleRow>(sql`
+    SELECT ${scheduleColumns} FROM holdfast_schedule
+    WHERE kind = ${kind} AND name = ${name} ${lockRow}`);
+}
+
+/** Stops a schedule until it is put again: instants that pass meanwhile do not fire, and those that were due are named as skipped. True when it was running. */
+export const pauseSchedule: StoreOperation<InTime, ScheduleName, boolean> =
+  storeOperation("pauseSchedule", {
+    key: (input: ScheduleName) => input.name,
+    *one({ clock }: InTime, name) {
+      const found = yield* lockedSchedule(name);
+      if (found === undefined || found.next_at === null) return false;
+      const at = instantOf(() => clock.now());
+      yield* run(sql`
+        UPDATE holdfast_schedule SET next_at = NULL, due_at = NULL, ${passedOver(at)}, revision = revision + 1,
+          failures = 0, failure = NULL, changed_at = ${at}
+        WHERE key = ${found.key}`);
+      return true;
+    },
+  });
+
+/** Lets a paused schedule go on with the terms it has; true when it was paused. @throws HoldfastError `CORRUPT_ROW` */
+export const resumeSchedule: StoreOperation<InTime, ScheduleName, boolean> =
+  storeOperation("resumeSchedule", {
+    key: (input: ScheduleName) => input.name,
+    *one(context: InTime, name) {
+      const found = yield* lockedSchedule(name);
+      if (found === undefined || found.next_at !== null) return false;
+      const { cadence, catchUp, catchUpMax } = scheduleOf(found);
+      const terms = { cadence, catchUp, catchUpMax, keepsAnchor: true };
+      yield* putSchedule(context)({ ...name, ...terms });
+      return true;
+    },
+  });
+
+/** Removes a schedule; true when there was one. */
+export const removeSchedule: StoreOperation<object, ScheduleName, boolean> =
+  storeOperation("removeSchedule", {
+    key: (input: ScheduleName) => input.name,
+    *one(_, { kind, name }) {
+      const removed = yield* run(sql`
+        DELETE FROM holdfast_schedule WHERE kind = ${kind} AND name = ${name}`);
+      return removed > 0;
+    },
+  });
+
+/** Removes at most so many schedules of a kind; fewer means that none of them is left. */
+export function* forgetSchedules(
+  kind: string,
+  names: readonly string[],
+  rowsMax: number,
+): Tx<number> {
+  return yield* run(sql`
+    DELETE FROM holdfast_schedule WHERE key IN (
+      SELECT key FROM holdfast_schedule
+      WHERE kind = ${kind} AND name IN ${textsOf(names)} ORDER BY name LIMIT ${rowsMax})`);
+}
