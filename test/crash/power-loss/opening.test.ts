@@ -148,7 +148,7 @@ describe.runIf(process.platform === "linux")(
         ({ kind }) => kind === "mark",
       );
       const random = seededRandom(seed);
-      const step = isDeep ? 1 : Math.ceil(firstFact / 3);
+      const step = Math.ceil(firstFact / (isDeep ? 100 : 3));
       const crashPoints = Array.from(
         { length: Math.ceil(firstFact / step) },
         (_, index) => 1 + index * step,
