@@ -41,15 +41,29 @@ export function sift<R, T>(
   found: readonly R[],
   keyOf: (row: R) => string,
   decode: (row: R) => T,
+  /** Tables with parts of such a row: when an error names one of those, so does the list. */
+  parts: readonly string[] = [],
 ): Sifted<T> {
   const items: T[] = [];
   const damaged: Damaged[] = [];
-  for (const row of found) {
-    const decoded = undamaged(() => ({ item: decode(row) }));
-    if (decoded === undefined) damaged.push({ table, key: keyOf(row) });
-    else items.push(decoded.item);
-  }
+  for (const row of found)
+    try {
+      items.push(decode(row));
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+      damaged.push(partOf(error, parts) ?? { table, key: keyOf(row) });
+    }
   return { items, damaged };
+}
+
+/** The part that an error names, if it is one. */
+function partOf(error: unknown, parts: readonly string[]): Damaged | undefined {
+  const { table, key } = isHoldfastError(error) ? error.details : {};
+  return typeof table === "string" &&
+    typeof key === "string" &&
+    parts.includes(table)
+    ? { table, key }
+    : undefined;
 }
 
 /** A page whose rows were sifted, with their values read: those that cannot be read join the damaged. */

@@ -43,6 +43,7 @@ export const queueList: List<
   ListedBatch
 > = list("listQueue", {
   table: "holdfast_queue_batch",
+  parts: ["holdfast_queue_item"],
   given(_: QueueContext, session: SessionName, options?: ListQueueOptions) {
     const { filter, page } = pageOf(options, ["state"]);
     const state = checkedState(filter.state);
