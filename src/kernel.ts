@@ -36,10 +36,12 @@ export {
   bytes,
   feedTransaction,
   integer,
+  integersOf,
   lockRow,
   skipLocked,
   strict,
   text,
+  textsOf,
 } from "./sql/dialect.ts";
 export type { Dialect } from "./sql/dialect.ts";
 export type { Isolation, IsolationMarks } from "./sql/isolation.ts";

@@ -1,3 +1,6 @@
+import { HoldfastError } from "../model/errors.ts";
+import { isStorable } from "../model/shape.ts";
+import { spokenKind } from "../model/spoken-kind.ts";
 import { spelled, sql } from "./statement.ts";
 import type { Statement } from "./statement.ts";
 
@@ -207,26 +210,65 @@ const itemsEnd: Statement = spelled({
 });
 
 /**
- * A list of integers, for `key IN ${integersOf(keys)}`: one statement for any
- * number of them. Each database takes JSON apart in its own way. A single one,
- * the usual case, is bound as it is: 0.9 µs for a lookup on SQLite, 2.7 by JSON.
+ * A list of integers, for `IN`: one statement for any number of them, none
+ * included. Each database takes JSON apart in its own way. A single one, the
+ * usual case, is bound as it is: 0.9 µs for a lookup on SQLite, 2.7 by JSON.
+ *
+ * @throws HoldfastError `PARAMETER_INVALID` for what is no list of whole numbers within ±(2^53 − 1)
+ * @example
+ * const found = yield* rows<{ id: number }>(
+ *   sql`SELECT id FROM account WHERE id IN ${integersOf(ids)} ORDER BY id`);
  */
 export function integersOf(items: readonly number[]): Statement {
+  checkList("integersOf", items, "whole numbers within ±(2^53 − 1)", isInteger);
   const [only] = items;
   if (only !== undefined && items.length === 1) return sql`(${only})`;
   return sql`(SELECT CAST(value AS BIGINT) FROM ${itemsStart}${JSON.stringify(items)}${itemsEnd})`;
 }
 
-/** The same for texts. */
+/**
+ * The same for texts.
+ *
+ * @throws HoldfastError `PARAMETER_INVALID` for what is no list of texts, or one with U+0000 or a lone surrogate
+ * @example
+ * yield* run(sql`DELETE FROM account WHERE name IN ${textsOf(names)}`);
+ */
 export function textsOf(items: readonly string[]): Statement {
+  checkList("textsOf", items, textsSaid, isStorable);
   const [only] = items;
   if (only !== undefined && items.length === 1) return sql`(${only})`;
-  return textRows(items);
+  return rowsOfTexts(items);
 }
 
 /** Texts as rows of one column `value`, for FROM. */
 export function textRows(items: readonly string[]): Statement {
+  checkList("textRows", items, textsSaid, isStorable);
+  return rowsOfTexts(items);
+}
+
+function rowsOfTexts(items: readonly string[]): Statement {
   return sql`(SELECT value FROM ${itemsStart}${JSON.stringify(items)}${itemsEnd})`;
+}
+
+const textsSaid = "texts without U+0000 and lone surrogates";
+
+function isInteger(item: unknown): boolean {
+  return Number.isSafeInteger(item);
+}
+
+/** Inside JSON text no other check would see them. */
+function checkList(
+  name: string,
+  items: readonly unknown[],
+  expected: string,
+  isItem: (item: unknown) => boolean,
+): void {
+  if (Array.isArray(items) && items.every(isItem)) return;
+  throw new HoldfastError(
+    "PARAMETER_INVALID",
+    `${name} takes a list of ${expected}; got ${Array.isArray(items) ? "one with something else" : spokenKind(items)}.`,
+    { found: spokenKind(items) },
+  );
 }
 
 const keysOwner: Statement = spelled({

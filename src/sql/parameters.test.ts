@@ -7,7 +7,7 @@ describe("a parameter that cannot be bound", () => {
     ["undefined", undefined, "bind null"],
     ["a boolean", true, "bind 1 or 0"],
     ["a Date", new Date(0), "date.getTime()"],
-    ["an array", [1, 2], "JSON text"],
+    ["an array", [1, 2], "IN ${integersOf(items)} or IN ${textsOf(items)}"],
     ["a generator", [].values(), "yield*"],
     ["an object", { secret: "s3cret" }, "JSON text"],
     ["a function", () => "s3cret", "text, a number, bytes or null"],

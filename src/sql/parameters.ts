@@ -1,5 +1,5 @@
 import { HoldfastError } from "../model/errors.ts";
-import type { Parameter, SqlValue } from "./statement.ts";
+import type { Parameter, SqlValue, Statement } from "./statement.ts";
 
 /**
  * Drivers disagree about almost every odd value (a NaN becomes NULL here and
@@ -50,10 +50,14 @@ export function checkValue(value: SqlValue, position: number): void {
   }
 }
 
-/** The same for a parameter that may be an array, as set forms bind them. */
-export function checkParameter(value: Parameter, position: number): void {
-  if (!Array.isArray(value)) return checkValue(value as SqlValue, position);
-  for (const item of value) checkValue(item as SqlValue, position);
+/** The same for Postgres, where a parameter may be a list if the text says so. */
+export function checkParameters({ template, parameters }: Statement): void {
+  for (let index = 0; index < parameters.length; index += 1) {
+    const value = parameters[index] as Parameter;
+    if (Array.isArray(value) && template.bindsList(index))
+      for (const item of value) checkValue(item as SqlValue, index + 1);
+    else checkValue(value as SqlValue, index + 1);
+  }
 }
 
 /** Roughly how much a parameter adds to a transaction, for slicing batches. */
@@ -101,7 +105,7 @@ function describe(value: unknown): [found: string, remedy: string] {
   if (Array.isArray(value))
     return [
       "an array",
-      "bind each item by itself, or all of them as JSON text; only set forms, which are for Postgres, bind lists",
+      "write IN ${integersOf(items)} or IN ${textsOf(items)}, which both databases take; a list with its type behind it, ${items}::text[], is for Postgres alone",
     ];
   if ("next" in value)
     return ["a generator", "write `yield*` before the call that made it"];

@@ -6,8 +6,12 @@ import {
   returnsRows,
 } from "./statement-text.ts";
 
-/** What a statement may bind. Arrays are for Postgres set forms alone. */
+/** What a statement may bind. */
 export type SqlValue = string | number | bigint | Uint8Array | null;
+/**
+ * A list is for Postgres alone, as set forms bind it: with its type behind it,
+ * `unnest(${ids}::text[])`. What both databases take is `IN ${textsOf(ids)}`.
+ */
 export type Parameter = SqlValue | readonly SqlValue[];
 
 /** The text around the parameters, spelled for each database. */
@@ -61,6 +65,15 @@ export class Template {
     );
     this.tracelessWhenRefused =
       /^(INSERT\s+INTO|UPDATE|DELETE\s+FROM)\s+holdfast_/i.test(text);
+  }
+
+  /**
+   * True where the text says that the parameter is a list, by its type. Without
+   * one Postgres would take `IN ($1)` for a comparison with the list's text,
+   * and find nothing.
+   */
+  bindsList(index: number): boolean {
+    return /^::\w+\[\]/.test(this.pieces[index + 1]?.postgres ?? "");
   }
 }
 

@@ -1,6 +1,6 @@
 import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
 import type { Isolation } from "../../sql/isolation.ts";
-import { checkParameter } from "../../sql/parameters.ts";
+import { checkParameters } from "../../sql/parameters.ts";
 import type { Statement } from "../../sql/statement.ts";
 import { startSession } from "./driver.ts";
 import type { Driver, DriverSession } from "./driver.ts";
@@ -117,9 +117,10 @@ export class Connection {
   }
 
   /** @throws HoldfastError, which is also remembered as the transaction's failure. */
-  async query({ template, parameters }: Statement): Promise<Answer> {
+  async query(statement: Statement): Promise<Answer> {
+    const { template, parameters } = statement;
     try {
-      parameters.forEach((value, index) => checkParameter(value, index + 1));
+      checkParameters(statement);
       if (this.#lost) throw connectionLost();
       if (template.isScript) {
         await this.#session(asLiteral([template.postgres])).simple();

@@ -1,8 +1,15 @@
 import { describe, expect, test } from "vitest";
-import { bytes, integer, strict, text } from "../../../src/sql/dialect.ts";
+import {
+  bytes,
+  integer,
+  integersOf,
+  strict,
+  text,
+  textsOf,
+} from "../../../src/sql/dialect.ts";
 import { row, rows, run } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
-import type { Parameter } from "../../../src/sql/statement.ts";
+import type { Parameter, Statement } from "../../../src/sql/statement.ts";
 import type { Database } from "../../../src/sql/database.ts";
 import { rejection, withDatabase } from "../backend.ts";
 import type { Backend } from "../backend.ts";
@@ -73,6 +80,65 @@ export function valuesSuite(backend: Backend): void {
         expect(await load(database)).toMatchObject({ n: 42 });
       }),
     );
+
+    test(
+      "lists are bound by integersOf and textsOf, of any length; an array by itself is refused and says so",
+      onValues(async (database) => {
+        for (const [id, n] of [
+          ["a", 1],
+          ["naïve 'b' \\", -2],
+          ["c", Number.MAX_SAFE_INTEGER],
+        ] as const)
+          await database.write("insert", () =>
+            run(sql`INSERT INTO app_value (id, n) VALUES (${id}, ${n})`),
+          );
+        const found = async (list: Statement): Promise<readonly unknown[]> => {
+          const answer = await database.read("list", () =>
+            rows<{ n: unknown }>(
+              sql`SELECT n FROM app_value WHERE ${list} ORDER BY id`,
+            ),
+          );
+          return answer.map(({ n }) => n);
+        };
+        const numbers = [1, -2, Number.MAX_SAFE_INTEGER];
+        const texts = ["a", "naïve 'b' \\", "c"];
+        for (const count of [0, 1, 3]) {
+          const some = numbers.slice(0, count);
+          const expected =
+            count === 3 ? [1, Number.MAX_SAFE_INTEGER, -2] : some;
+          expect(await found(sql`n IN ${integersOf(some)}`)).toEqual(expected);
+          const names = texts.slice(0, count);
+          expect(await found(sql`id IN ${textsOf(names)}`)).toEqual(expected);
+        }
+        for (const list of [
+          sql`n IN (${numbers})`,
+          sql`id IN (${texts})`,
+          sql`id IN (${[]})`,
+          sql`id = ${["a"]}`,
+        ])
+          expect(await rejection(found(list))).toMatchObject({
+            code: "PARAMETER_INVALID",
+            retryable: false,
+            details: { position: 1, found: "an array" },
+            message: expect.stringContaining("IN ${textsOf(items)}") as string,
+          });
+      }),
+    );
+
+    test.each<[string, () => Statement]>([
+      ["a fraction", () => integersOf([1, 0.5])],
+      ["a text among numbers", () => integersOf([1, "2" as never])],
+      ["a number beyond 2^53", () => integersOf([2 ** 53])],
+      ["no list", () => integersOf("12" as never)],
+      ["nothing", () => textsOf(undefined as never)],
+      ["a number among texts", () => textsOf(["a", 2 as never])],
+      ["text with U+0000", () => textsOf(["a", "b\0"])],
+      ["text with a lone surrogate", () => textsOf(["\ud800", "b"])],
+    ])("a list with %s is refused before it is bound", (_, list) => {
+      expect(list).toThrow(
+        expect.objectContaining({ code: "PARAMETER_INVALID" }),
+      );
+    });
 
     test(
       "text beyond ASCII and quotes comes back as itself",
