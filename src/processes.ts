@@ -69,10 +69,7 @@ export type {
   ProcessHandleDraft,
   ProcessHandles,
 } from "./stores/process/handles.ts";
-export type {
-  ProcessLease,
-  ProcessLeaseOutcome,
-} from "./stores/process/lease.ts";
+export type { ProcessLease } from "./stores/process/lease.ts";
 export type {
   ProcessLeases,
   ProcessWorklistOptions,

@@ -56,32 +56,14 @@ export type {
   LoadedAttachment,
   SessionAttachments,
 } from "./stores/attachment/transfer.ts";
-export { acquireLease, reclaimLease } from "./stores/lease/acquire.ts";
+export type { Lease, LeaseOutcome } from "./stores/lease/acquire.ts";
 export type {
-  AcquireLease,
-  Lease,
-  LeaseOutcome,
-  ReclaimLease,
-} from "./stores/lease/acquire.ts";
-export type {
-  LeaseKeepOptions,
   LeaseClaimant,
+  LeaseKeepOptions,
   LeaseOptions,
-} from "./stores/lease/claimant.ts";
+} from "./stores/lease/given.ts";
 export type { LeaseKeeper } from "./stores/lease/keeper.ts";
-export { leases } from "./stores/lease/leases.ts";
-export type { LeaseEnvironment, Leases } from "./stores/lease/leases.ts";
-export {
-  readLease,
-  releaseHeldLease,
-  renewLease,
-} from "./stores/lease/renew.ts";
-export type {
-  Renewal,
-  RenewLease,
-  ReadLease,
-  ReleaseHeld,
-} from "./stores/lease/renew.ts";
+export { leases, type Leases } from "./stores/lease/leases.ts";
 export type {
   QueueBatch,
   QueueItem,

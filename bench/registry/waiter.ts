@@ -8,7 +8,7 @@ const database = await openSqlite(path);
 const held = await leases(database).acquire(
   "session-0",
   { owner: "waiter", incarnation: "1" },
-  { ttl: "10m" },
+  { lease: "10m" },
 );
 if (held.kind === "busy") throw new Error("Nobody else asks.");
 const work = queue(database);

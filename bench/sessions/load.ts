@@ -60,7 +60,7 @@ export async function heldLease(
   const outcome = await leases(database).acquire(
     handle,
     { owner: "bench", incarnation: "first" },
-    { ttl: "1 hour" },
+    { lease: "1 hour" },
   );
   if (outcome.kind === "acquired") return outcome.lease;
   throw new Error("Somebody else has the lease.");

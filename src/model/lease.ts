@@ -106,12 +106,12 @@ export function isUnrecordedEnd(
 export function extended<L extends Pick<HeldLease, "expiresAt" | "renewedAt">>(
   lease: L,
   now: number,
-  ttlMs: number,
+  leaseMs: number,
 ): L {
   return {
     ...lease,
     renewedAt: Math.max(lease.renewedAt, now),
-    expiresAt: Math.max(lease.expiresAt, expiryAt(now, ttlMs)),
+    expiresAt: Math.max(lease.expiresAt, expiryAt(now, leaseMs)),
   };
 }
 
@@ -120,10 +120,10 @@ export function reentered(
   lease: HeldLease,
   owner: LeaseOwner,
   now: number,
-  ttlMs: number,
+  leaseMs: number,
 ): HeldLease {
   return {
-    ...extended(lease, now, ttlMs),
+    ...extended(lease, now, leaseMs),
     // Two processes that share a lease: the death of one proves nothing.
     process: owner.process === lease.process ? lease.process : null,
   };
@@ -132,8 +132,8 @@ export function reentered(
 /** The last instant a Date can show. */
 const instantMax = 8.64e15;
 
-export function expiryAt(now: number, ttlMs: number): number {
-  return Math.min(now + ttlMs, instantMax);
+export function expiryAt(now: number, leaseMs: number): number {
+  return Math.min(now + leaseMs, instantMax);
 }
 
 /** So many are remembered: far more than take a lease between two renewals of somebody who had it. */
@@ -231,11 +231,16 @@ export function leaseLost(
 }
 
 /** The same for a process and its worker. */
-export function processLeaseLost(id: string, reason: LeaseLoss): HoldfastError {
+export function processLeaseLost(
+  id: string,
+  reason: LeaseLoss,
+  options?: { readonly cause?: unknown },
+): HoldfastError {
   return new HoldfastError(
     "PROCESS_LEASE_LOST",
     `Process "${id}": ${whatHappened[reason]}, so nothing was changed. ` +
       "Stop this work; the holder of the lease goes on with it.",
     { id, reason },
+    options,
   );
 }

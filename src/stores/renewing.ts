@@ -29,19 +29,19 @@ const retriesPerInterval = 4;
  * @throws HoldfastError `OPTION_INVALID` when the interval is not above 0, or
  *   above a third of the lease: one slow renewal would then lose it.
  */
-export function checkedInterval(ttlMs: number, everyMs: number): number {
-  if (everyMs >= 1 && everyMs * 3 <= ttlMs) return everyMs;
-  if (ttlMs < 3)
+export function checkedInterval(leaseMs: number, everyMs: number): number {
+  if (everyMs >= 1 && everyMs * 3 <= leaseMs) return everyMs;
+  if (leaseMs < 3)
     throw new HoldfastError(
       "OPTION_INVALID",
-      `A lease of ${ttlMs} ms is over before it can be renewed: ttl is 3 ms or more. Ask for a longer lease, such as "30s".`,
-      { option: "ttl", ttlMs },
+      `A lease of ${leaseMs} ms is over before it can be renewed: lease is 3 ms or more. Ask for a longer lease, such as "30s".`,
+      { option: "lease", leaseMs },
     );
   throw new HoldfastError(
     "OPTION_INVALID",
-    `A lease of ${ttlMs} ms is renewed at least three times before it runs out, so every ${Math.floor(ttlMs / 3)} ms or more often; got ${everyMs} ms. ` +
+    `A lease of ${leaseMs} ms is renewed at least three times before it runs out, so every ${Math.floor(leaseMs / 3)} ms or more often; got ${everyMs} ms. ` +
       "Renew more often, or ask for a longer lease.",
-    { ttlMs, everyMs },
+    { leaseMs, everyMs },
   );
 }
 

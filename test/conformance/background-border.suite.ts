@@ -231,7 +231,7 @@ async function heldWork(
 ): Promise<HeldWork> {
   await store.register({ id: "held", kind: "tool" });
   const bob = { owner: "bob", incarnation: "1", process: null };
-  const taken = await store.claim("held", bob, { ttl: "1 day" });
+  const taken = await store.claim("held", bob, { lease: "1 day" });
   const scope = { kind: "turn", id: "held", session: "s" };
   const envelope = { kind: "ask", input: 1 };
   const claimed = await effects(database).claim(scope, "held", envelope);

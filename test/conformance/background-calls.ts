@@ -161,14 +161,14 @@ function registryLeases(database: Database, held: HeldWork): readonly Call[] {
   const lease: Position = ["lease", held.lease];
   const own = methodsOf(processes(database));
   const claimant = { owner: "bob", incarnation: "1", process: null };
-  const lasting = [...wait, "ttl"];
+  const lasting = [...wait, "lease"];
   return [
     call("claim", own.claim, [process, ["object", claimant], more], lasting),
     call("start", own.start, [lease, more], wait),
     call("renew process", own.renew, [lease, more], lasting),
     call("release process", own.release, [lease, more], wait),
     call("holder", own.holder, [process, more], wait),
-    call("keep process", own.keep, [lease, more], ["ttl", "every"]),
+    call("keep process", own.keep, [lease, more], ["lease", "every"]),
     call("worklist", own.worklist, [more], [...pages, "after", "started"]),
     call(
       "abandon process",

@@ -140,24 +140,24 @@ function leaseCalls({ database, named, held }: Around): readonly Call[] {
       "acquire",
       rights.acquire,
       [named, ["object", bob], more],
-      [...wait, "ttl"],
+      [...wait, "lease"],
     ),
     call(
       "reclaim lease",
       rights.reclaim,
       [named, ["object", bob], ["object", {}], more],
-      [...wait, "ttl"],
+      [...wait, "lease"],
     ),
     call(
       "waitForLease",
       rights.waitForLease,
       [named, ["object", bob], more],
-      [...wait, "ttl"],
+      [...wait, "lease"],
     ),
-    call("renew", rights.renew, [held, more], [...wait, "ttl"]),
+    call("renew", rights.renew, [held, more], [...wait, "lease"]),
     call("release", rights.release, [held, more], wait),
     call("read lease", rights.read, [named, more], wait),
-    call("keep", rights.keep, [held, more], ["ttl", "every"]),
+    call("keep", rights.keep, [held, more], ["lease", "every"]),
   ];
 }
 

@@ -9,7 +9,7 @@ const database = await openSqlite(path, { driver: driverName });
 const outcome = await leases(database).acquire(
   "s",
   { owner: "child", incarnation: "first" },
-  { ttl: "1 hour" },
+  { lease: "1 hour" },
 );
 if (outcome.kind === "acquired") await queue(database).claimTurn(outcome.lease);
 process.stdout.write(

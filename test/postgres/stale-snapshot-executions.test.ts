@@ -169,7 +169,7 @@ describe("an event of a process appended with an old snapshot", () => {
         const outcome = await store.claim(
           "p",
           { owner, incarnation: owner },
-          { ttl: "10s" },
+          { lease: "10s" },
         );
         if (outcome.kind !== "acquired") throw new Error("It is not free.");
         return outcome.lease;
@@ -194,7 +194,7 @@ describe("an event of a process appended with an old snapshot", () => {
       const outcome = await store.claim(
         "p",
         { owner: "alice", incarnation: "1" },
-        { ttl: "10s" },
+        { lease: "10s" },
       );
       if (outcome.kind !== "acquired") throw new Error("It is not free.");
       const fence = outcome.lease;

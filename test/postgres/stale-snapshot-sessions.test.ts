@@ -222,7 +222,7 @@ describe("a turn committed with an old snapshot", () => {
         // The lease is over by then; without nodes of others nothing else is.
       });
       const outcome = await after(async () => {
-        await leases(database).renew(fence, { ttl: "30 days" });
+        await leases(database).renew(fence, { lease: "30 days" });
         clock.advance(7 * 86_400_000);
         await files.sweep();
       }, part);

@@ -34,7 +34,7 @@ export async function leaseOf(
   const outcome = await leases(database).acquire(
     id,
     { owner, incarnation: owner },
-    { ttl: "10s" },
+    { lease: "10s" },
   );
   if (outcome.kind !== "acquired") throw new Error("The lease is not free.");
   return outcome.lease;

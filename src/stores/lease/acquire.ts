@@ -1,136 +1,125 @@
 import { instantOf } from "../../model/clock.ts";
-import type { Now } from "../../model/clock.ts";
-import { unreachable } from "../../model/errors.ts";
 import {
   decideLease,
   expiryAt,
+  extended,
   givenBackBefore,
   reentered,
-} from "../../model/lease.ts";
-import type {
-  HeldLease,
-  LeaseDecision,
-  LeaseFence,
-  LeaseHolder,
-  LeaseOwner,
-  LeaseState,
-  ProvenDeath,
+  type HeldLease,
+  type LeaseDecision,
+  type LeaseFence,
+  type LeaseHolder,
+  type LeaseOwner,
+  type LeaseState,
+  type ProvenDeath,
 } from "../../model/lease.ts";
 import type { SessionId } from "../../model/session-id.ts";
-import { announce, plainOperation } from "../../sql/operation.ts";
-import type { Operation, Tx } from "../../sql/operation.ts";
-import { lockedSession } from "../session/session-row.ts";
-import type { SessionRef, SessionRoot } from "../session/session-row.ts";
-import { leaseState, writeLease } from "./lease-row.ts";
-import { leaseChanged } from "./topics.ts";
+import {
+  announce,
+  storeOperation,
+  type StoreOperation,
+} from "../../sql/operation.ts";
+import { assertHeld, type JudgedKind } from "./ends.ts";
+import type {
+  HolderLease,
+  LeaseContext,
+  LeasedRoot,
+  LeaseKind,
+} from "./kind.ts";
 
-/** A lease in the hands of its holder. */
-export interface Lease extends LeaseFence {
+/** The lease of a session. */
+export interface Lease extends HolderLease {
   readonly session: { readonly id: SessionId; readonly generation: number };
-  readonly claimedAt: number;
-  readonly expiresAt: number;
 }
 
-export type LeaseOutcome =
-  | { readonly kind: "acquired"; readonly lease: Lease }
+export type LeaseOutcome<L = Lease> =
+  | { readonly kind: "acquired"; readonly lease: L }
   | { readonly kind: "busy"; readonly holder: LeaseHolder };
 
-export interface AcquireLease {
-  readonly session: SessionRef;
-  readonly owner: LeaseOwner;
-  /** For a new lease; who has one already keeps its own. */
-  readonly token: string;
-  readonly now: Now;
-  readonly ttlMs: number;
-}
-
-/**
- * Takes the lease of a session when nobody holds it. The same incarnation gets
- * its own again, and no earlier expiry.
- *
- * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
- */
-export const acquireLease: Operation<AcquireLease, LeaseOutcome> =
-  plainOperation("acquireLease", {
-    key: (input: AcquireLease) => input.session.id,
-    *one(input) {
-      return yield* takeLease(input, undefined);
-    },
-  });
-
-export interface ReclaimLease extends AcquireLease {
+export interface AcquireLease<Ref> extends LeaseRequest {
+  readonly of: Ref;
   /** The holder that was seen, and whose process has provably died since. */
-  readonly death: ProvenDeath;
+  readonly death?: ProvenDeath | undefined;
+}
+
+/** Who asks for a lease, and for how long. */
+export interface LeaseRequest {
+  readonly owner: LeaseOwner;
+  /** For a new lease; an incarnation that shares one keeps its token. */
+  readonly token: string;
+  readonly leaseMs: number;
 }
 
 /**
- * The same, and also takes the lease from a dead holder before it runs out. Of
- * several who saw the same holder die, one wins.
- *
- * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
+ * Takes a lease when nobody holds it, or from the holder that was seen dead.
+ * Of several that saw the same holder die, one wins.
  */
-export const reclaimLease: Operation<ReclaimLease, LeaseOutcome> =
-  plainOperation("reclaimLease", {
-    key: (input: ReclaimLease) => input.session.id,
-    *one(input) {
-      return yield* takeLease(input, input.death);
+export function acquireOf<Ref, Root extends LeasedRoot, L>(
+  kind: LeaseKind<Ref, Root, L>,
+): StoreOperation<LeaseContext, AcquireLease<Ref>, LeaseOutcome<L>> {
+  return storeOperation(`acquire${kind.noun}`, {
+    key: (input: AcquireLease<Ref>) => kind.idOf(input.of),
+    *one({ clock }: LeaseContext, input) {
+      const root = yield* kind.lock(input.of);
+      kind.assertLeasable(root);
+      const state = yield* kind.rows.read(root);
+      const now = instantOf(() => clock.now());
+      const decision = decideLease(state, input.owner, now, input.death);
+      if (decision.kind === "busy") return decision;
+      const lease = leaseAfter(kind, decision, state, input, now);
+      yield* kind.rows.write(root, lease);
+      // Claims under the old fence are over, and somebody may wait for that.
+      if (kind.announcesHolders || decision.kind === "reclaim")
+        yield* announce(kind.topic, root.id);
+      return { kind: "acquired", lease: kind.leaseOf(root, lease) };
     },
   });
-
-function* takeLease(
-  input: AcquireLease,
-  death: ProvenDeath | undefined,
-): Tx<LeaseOutcome> {
-  const session = yield* lockedSession(input.session);
-  const state = yield* leaseState(session);
-  const now = instantOf(input.now);
-  const decision = decideLease(state, input.owner, now, death);
-  if (decision.kind === "busy") return decision;
-  const lease = leaseAfter(decision, state, input, now);
-  yield* writeLease(session, lease);
-  // Claims under the old fence are over, and somebody may wait for that.
-  if (decision.kind === "reclaim") yield* announce(leaseChanged, session.id);
-  return { kind: "acquired", lease: leaseOf(session, lease) };
 }
 
 function leaseAfter(
+  { isShared }: { readonly isShared: boolean },
   decision: Exclude<LeaseDecision, { readonly kind: "busy" }>,
   before: LeaseState,
-  { owner, token, ttlMs }: AcquireLease,
+  { owner, token, leaseMs }: LeaseRequest,
   now: number,
 ): HeldLease {
-  switch (decision.kind) {
-    case "reenter":
-      return reentered(decision.lease, owner, now, ttlMs);
-    case "acquire":
-    case "reclaim":
-      return {
-        owner: owner.owner,
-        incarnation: owner.incarnation,
-        process: owner.process,
-        fence: decision.fence,
-        givenBack: givenBackBefore(before),
-        token,
-        claimedAt: now,
-        renewedAt: now,
-        expiresAt: expiryAt(now, ttlMs),
-      };
-    default:
-      return unreachable(decision);
-  }
+  if (decision.kind === "reenter" && isShared)
+    return reentered(decision.lease, owner, now, leaseMs);
+  return {
+    ...owner,
+    fence:
+      decision.kind === "reenter" ? decision.lease.fence + 1 : decision.fence,
+    givenBack: givenBackBefore(before),
+    token,
+    claimedAt: now,
+    renewedAt: now,
+    expiresAt: expiryAt(now, leaseMs),
+  };
 }
 
-export function leaseOf(
-  { id, generation }: SessionRoot,
-  { owner, incarnation, token, fence, claimedAt, expiresAt }: HeldLease,
-): Lease {
-  return {
-    session: { id, generation },
-    owner,
-    incarnation,
-    token,
-    fence,
-    claimedAt,
-    expiresAt,
-  };
+export interface RenewLease<Ref> {
+  readonly of: Ref;
+  readonly fence: LeaseFence;
+  readonly leaseMs: number;
+}
+
+/**
+ * Extends a lease, and keeps its token and fence. One that is found to have
+ * run out is over for good: its holder was told so, and a clock that is set
+ * back must not keep others away in its name.
+ */
+export function renewOf<Ref, Root extends LeasedRoot, L>(
+  leases: JudgedKind<Ref, Root, L>,
+): StoreOperation<LeaseContext, RenewLease<Ref>, L> {
+  const { kind } = leases;
+  return storeOperation(`renew${kind.noun}`, {
+    key: (input: RenewLease<Ref>) => kind.idOf(input.of),
+    *one(context: LeaseContext, { of, fence, leaseMs }) {
+      const root = yield* kind.lock(of);
+      const { lease, at } = yield* assertHeld(leases, context, root, fence);
+      const renewed = extended(lease, at, leaseMs);
+      yield* kind.rows.write(root, renewed);
+      return kind.leaseOf(root, renewed);
+    },
+  });
 }

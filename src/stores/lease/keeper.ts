@@ -1,8 +1,15 @@
-import type { Clock } from "../../model/clock.ts";
-import type { HoldfastError } from "../../model/errors.ts";
-import type { LeaseLoss } from "../../model/lease.ts";
+import { isHoldfastError, type HoldfastError } from "../../model/errors.ts";
+import type { LeaseFence } from "../../model/lease.ts";
+import type { Database } from "../../sql/database.ts";
 import { BackgroundRenewal } from "../renewing.ts";
 import type { Lease } from "./acquire.ts";
+import type { LeaseRhythm } from "./given.ts";
+import type {
+  HolderLease,
+  LeaseContext,
+  LeasedRoot,
+  LeaseOperations,
+} from "./kind.ts";
 
 /** Renews a lease in the background, for as long as somebody works under it. */
 export interface LeaseKeeper<L = Lease> {
@@ -10,67 +17,86 @@ export interface LeaseKeeper<L = Lease> {
   readonly lease: L;
   /**
    * Aborts at once when the lease is lost. Its reason is the error: `LEASE_LOST`
-   * (`PROCESS_LEASE_LOST` of a process) in most cases. Giving the lease back,
+   * (`PROCESS_LEASE_LOST` of a process) in most cases. Releasing the lease,
    * also by a commit with `release`, is no loss, even if others take it before
    * the next renewal: then renewing ends, and the signal stays as it is.
    */
   readonly signal: AbortSignal;
-  /** Stops renewing. The lease stays until it is given back or runs out. */
+  /** Stops renewing. The lease stays until it is released or runs out. */
   stop(): void;
 }
 
-/** How leases of one kind are renewed, and what their loss is called. */
-export interface KeptLeases<L> {
-  readonly renew: (
-    lease: L,
-    signal: AbortSignal,
-  ) => Promise<
-    | { readonly kind: "renewed"; readonly lease: L }
-    | { readonly kind: "lost"; readonly reason: LeaseLoss }
-  >;
-  readonly lost: (
-    lease: L,
-    reason: LeaseLoss,
-    options?: { readonly cause?: unknown },
-  ) => HoldfastError;
-  /** Calls `end` when the lease is given back through the same database; the function returned stops that. */
-  readonly whenGivenBack?: (end: () => void) => () => void;
+/** Renews a lease until it is stopped, lost or released. */
+export function keepLease<Ref, Root extends LeasedRoot, L extends HolderLease>(
+  { kind, renew }: LeaseOperations<Ref, Root, L>,
+  context: LeaseContext,
+  { lease, of }: { readonly lease: L; readonly of: Ref },
+  { leaseMs, everyMs }: LeaseRhythm,
+): LeaseKeeper<L> {
+  const { database, clock } = context;
+  let forget = (): void => undefined;
+  const renewal = new BackgroundRenewal<L>(lease, {
+    clock,
+    everyMs,
+    onEnd: () => forget(),
+    expired: (_, cause) => kind.lost(kind.idOf(of), "expired", { cause }),
+    async renew(fence, signal) {
+      const input = { of, fence, leaseMs };
+      try {
+        const held = await database.write(renew(context), input, { signal });
+        return { kind: "renewed", held };
+      } catch (error) {
+        if (!isLoss(error)) throw error;
+        return error.details["reason"] === "released"
+          ? { kind: "over" }
+          : { kind: "lost", error };
+      }
+    },
+  });
+  forget = whenReleased(database, lease, () => renewal.stop());
+  return {
+    get lease() {
+      return renewal.held;
+    },
+    get signal() {
+      return renewal.signal;
+    },
+    stop: () => renewal.stop(),
+  };
 }
 
-export class Keeper<
-  L extends { readonly expiresAt: number },
-> implements LeaseKeeper<L> {
-  readonly #renewal: BackgroundRenewal<L>;
-  #forget = (): void => undefined;
+function isLoss(error: unknown): error is HoldfastError {
+  return (
+    isHoldfastError(error) &&
+    (error.code === "LEASE_LOST" || error.code === "PROCESS_LEASE_LOST")
+  );
+}
 
-  constructor(clock: Clock, lease: L, everyMs: number, kind: KeptLeases<L>) {
-    this.#renewal = new BackgroundRenewal(lease, {
-      clock,
-      everyMs,
-      onEnd: () => this.#forget(),
-      expired: (held, cause) => kind.lost(held, "expired", { cause }),
-      async renew(held, signal) {
-        const renewal = await kind.renew(held, signal);
-        if (renewal.kind === "renewed")
-          return { kind: "renewed", held: renewal.lease };
-        return renewal.reason === "released"
-          ? { kind: "over" }
-          : { kind: "lost", error: kind.lost(held, renewal.reason) };
-      },
-    });
-    if (kind.whenGivenBack !== undefined)
-      this.#forget = kind.whenGivenBack(() => this.stop());
-  }
+/**
+ * Who keeps a lease through a database, by the token of the lease. A keeper
+ * also finds out by itself, but only at its next renewal: by then the session
+ * may be deleted or the database closed, and that would look like a loss.
+ */
+const keepers = new WeakMap<Database, Map<string, Set<() => void>>>();
 
-  get lease(): L {
-    return this.#renewal.held;
-  }
+/** Calls `end` once the lease is released through this database; the function returned stops that. */
+function whenReleased(
+  database: Database,
+  { token }: LeaseFence,
+  end: () => void,
+): () => void {
+  const byToken = keepers.get(database) ?? new Map<string, Set<() => void>>();
+  keepers.set(database, byToken);
+  const ends = byToken.get(token) ?? new Set();
+  byToken.set(token, ends);
+  ends.add(end);
+  return () => {
+    ends.delete(end);
+    if (ends.size === 0 && byToken.get(token) === ends) byToken.delete(token);
+  };
+}
 
-  get signal(): AbortSignal {
-    return this.#renewal.signal;
-  }
-
-  stop(): void {
-    this.#renewal.stop();
-  }
+/** Tells the keepers of a lease that its holder released it. */
+export function tellReleased(database: Database, { token }: LeaseFence): void {
+  for (const end of keepers.get(database)?.get(token) ?? []) end();
 }

@@ -1,12 +1,16 @@
 import { HoldfastError } from "../../model/errors.ts";
-import type { HeldLease, LeaseState } from "../../model/lease.ts";
+import {
+  holderOf,
+  isLive,
+  isUnrecordedEnd,
+  type HeldLease,
+  type LeaseHolder,
+  type LeaseState,
+} from "../../model/lease.ts";
 import type { OwnerId } from "../../model/prefixed-id.ts";
-import { integersOf } from "../../sql/dialect.ts";
-import { row, run } from "../../sql/operation.ts";
-import type { Tx } from "../../sql/operation.ts";
+import { row, run, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { OwnedRows } from "../removal.ts";
-import { generationKeys } from "../session/graph/generations.ts";
 import type { SessionRoot } from "../session/session-row.ts";
 
 /** The columns of a lease, whatever it is a lease of. */
@@ -20,40 +24,6 @@ export interface LeaseRow {
   readonly claimed_at: number | null;
   readonly renewed_at: number | null;
   readonly expires_at: number | null;
-}
-
-/** Who holds the lease of a session. Whoever changes it has locked the session before. */
-export function* leaseState(session: SessionRoot): Tx<LeaseState> {
-  const found = yield* row<LeaseRow>(sql`
-    SELECT fence, given_back, owner, incarnation, process, token, claimed_at, renewed_at, expires_at
-    FROM holdfast_session_lease WHERE session = ${session.key}`);
-  if (found === undefined)
-    return {
-      kind: "free",
-      fence: yield* fenceOfEarlierGenerations(session),
-      givenBack: 0,
-    };
-  return stateOf(session, found);
-}
-
-/** A session that is created again goes on counting where the deleted one ended. */
-function* fenceOfEarlierGenerations(session: SessionRoot): Tx<number> {
-  const keys = yield* generationKeys(session.id);
-  const found = yield* row<{ readonly fence: number | null }>(sql`
-    SELECT max(fence) AS fence FROM holdfast_session_lease WHERE session IN ${integersOf(keys)}`);
-  return found?.fence ?? 0;
-}
-
-function stateOf(session: SessionRoot, found: LeaseRow): LeaseState {
-  const state = leaseStateOf(found);
-  if (state === undefined)
-    throw new HoldfastError(
-      "CORRUPT_ROW",
-      `The lease of session "${session.id}" has a token but lacks other parts, which no operation of Holdfast writes. ` +
-        "Look at the row with a database shell; setting its token to NULL frees the lease.",
-      { table: "holdfast_session_lease", key: String(session.key) },
-    );
-  return state;
 }
 
 /** What a row says about its lease; undefined when it has a token but lacks other parts. */
@@ -90,6 +60,62 @@ export function leaseStateOf(found: LeaseRow): LeaseState | undefined {
   };
 }
 
+/** The same where a row that makes no sense refuses the call. @throws HoldfastError `CORRUPT_ROW` */
+export function soundLeaseState(
+  table: string,
+  key: string,
+  found: LeaseRow,
+): LeaseState {
+  const state = leaseStateOf(found);
+  if (state !== undefined) return state;
+  throw new HoldfastError(
+    "CORRUPT_ROW",
+    `A row of ${table} (${key}) has a token but lacks other parts, which no operation of Holdfast writes. ` +
+      "Look at the row with a database shell; setting its token to NULL frees the lease.",
+    { table, key },
+  );
+}
+
+/** What a read makes of a lease. */
+export interface LeaseReading {
+  readonly holder: LeaseHolder | undefined;
+  /** True when the lease has run out and nothing stored says so yet. */
+  readonly isUnrecordedEnd: boolean;
+}
+
+/** What a stored lease means at an instant. */
+export function readingOf(state: LeaseState, now: number): LeaseReading {
+  if (state.kind === "free")
+    return { holder: undefined, isUnrecordedEnd: false };
+  const { lease } = state;
+  return {
+    holder: isLive(lease, now) ? holderOf(lease) : undefined,
+    isUnrecordedEnd: isUnrecordedEnd(lease, now),
+  };
+}
+
+/** Who holds the lease of a session. A call that changes it has locked the session before. */
+export function* leaseState(session: SessionRoot): Tx<LeaseState> {
+  const found = yield* row<LeaseRow>(sql`
+    SELECT fence, given_back, owner, incarnation, process, token, claimed_at, renewed_at, expires_at
+    FROM holdfast_session_lease WHERE session = ${session.key}`);
+  return found === undefined
+    ? {
+        kind: "free",
+        fence: yield* fenceOfEarlierGenerations(session),
+        givenBack: 0,
+      }
+    : soundLeaseState("holdfast_session_lease", String(session.key), found);
+}
+
+/** A session that is created again goes on counting where the deleted one ended. */
+function* fenceOfEarlierGenerations({ id }: SessionRoot): Tx<number> {
+  const found = yield* row<{ readonly fence: number | null }>(sql`
+    SELECT max(l.fence) AS fence FROM holdfast_session s JOIN holdfast_session_lease l ON l.session = s.key
+    WHERE s.id = ${id}`);
+  return found?.fence ?? 0;
+}
+
 export function* writeLease(session: SessionRoot, lease: HeldLease): Tx<void> {
   const { fence, givenBack, owner, incarnation, process, token } = lease;
   const { claimedAt, renewedAt, expiresAt } = lease;
@@ -119,10 +145,10 @@ export function* clearLease(sessionKey: number): Tx<number> {
 }
 
 /** Records when a lease was found to have run out: from then on it is over, also for a clock that is set back. */
-export function* expireLease(sessionKey: number, now: number): Tx<number> {
+export function* expireLease(sessionKey: number, at: number): Tx<number> {
   return yield* run(sql`
-    UPDATE holdfast_session_lease SET renewed_at = ${now}
-    WHERE session = ${sessionKey} AND token IS NOT NULL AND renewed_at < ${now} AND expires_at <= ${now}`);
+    UPDATE holdfast_session_lease SET renewed_at = ${at}
+    WHERE session = ${sessionKey} AND token IS NOT NULL AND renewed_at < ${at} AND expires_at <= ${at}`);
 }
 
 /** What goes with a session: its lease. The fence stays, so that none is ever given out twice. */

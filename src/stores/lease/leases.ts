@@ -1,70 +1,83 @@
-import type { Clock } from "../../model/clock.ts";
-
-import type { Entropy } from "../../model/entropy.ts";
-import { leaseLost } from "../../model/lease.ts";
-import type { LeaseHolder } from "../../model/lease.ts";
-import { newToken } from "../../model/token.ts";
-import { optionsOf } from "../../model/shape.ts";
 import type { Database, WaitOptions } from "../../sql/database.ts";
-import { givenDatabase } from "../given.ts";
-import { sessionNamed } from "../session/session-name.ts";
-import type { SessionName } from "../session/session-name.ts";
-import { acquireLease } from "./acquire.ts";
-import type { Lease, LeaseOutcome } from "./acquire.ts";
-import { checkedLease, checkedSeen } from "./checks.ts";
-import { checkedRhythm, ownerOf, ttlOf, waitOf } from "./claimant.ts";
+import type { LeaseHolder } from "../../model/lease.ts";
+import {
+  storeContext,
+  type StoreContext,
+  type StoreOptions,
+} from "../context.ts";
+import { onlyWait, writes, type Call, type Method } from "../method.ts";
+import { sessionNamed, type SessionName } from "../session/session-name.ts";
+import type { SessionRef } from "../session/session-row.ts";
 import type {
-  LeaseClaimant,
-  LeaseKeepOptions,
-  LeaseOptions,
-} from "./claimant.ts";
-import { tellGivenBack, whenGivenBack } from "./given-back.ts";
-import { Keeper } from "./keeper.ts";
-import type { LeaseKeeper } from "./keeper.ts";
-import { shownHolder } from "./expire.ts";
-import { releaseHeldLease, renewLease } from "./renew.ts";
-import { takeFrom, waitForLease } from "./wait.ts";
-import type { LeaseRequest } from "./wait.ts";
-
-/** What leases take from their surroundings; the database's unless told. */
-export interface LeaseEnvironment {
-  readonly clock?: Clock;
-  readonly entropy?: Entropy;
-}
+  AcquireLease,
+  Lease,
+  LeaseOutcome,
+  RenewLease,
+} from "./acquire.ts";
+import { readHolder, type HeldRef } from "./ends.ts";
+import {
+  givenLeaseTime,
+  givenRequest,
+  givenRhythm,
+  givenSeen,
+  type LeaseClaimant,
+  type LeaseKeepOptions,
+  type LeaseOptions,
+} from "./given.ts";
+import { keepLease, type LeaseKeeper } from "./keeper.ts";
+import { givenLease, sessionLeases } from "./parts.ts";
+import { takeFrom, waitToTake } from "./wait.ts";
 
 /** The right to work on a session: one holder at a time, and a fence that only grows. */
 export interface Leases {
   /**
    * Takes the lease of a session, or says who has it. The same incarnation
-   * gets its own again.
+   * gets its own again, and no earlier expiry.
    * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
-   * @example const outcome = await leases.acquire("chat-7", { owner: "web", incarnation: bootId });
+   * @example
+   * const outcome = await leases.acquire("chat-7", { owner: "web", incarnation: bootId }, { lease: "1 min" });
+   * if (outcome.kind === "busy") console.log(`${outcome.holder.owner} works on it.`);
    */
-  acquire(
-    session: SessionName,
-    claimant: LeaseClaimant,
-    options?: LeaseOptions,
-  ): Promise<LeaseOutcome>;
-  /** The same, and takes it from the holder that was seen if that has provably died. One of several who saw it wins. */
+  readonly acquire: Method<
+    [session: SessionName, claimant: LeaseClaimant, options?: LeaseOptions],
+    LeaseOutcome
+  >;
+  /**
+   * The same, and takes it from the holder that was seen if that has provably
+   * died. Of several callers that saw it, one wins.
+   * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
+   * @example
+   * const holder = await leases.read("chat-7");
+   * if (holder !== undefined) await leases.reclaim("chat-7", claimant, holder);
+   */
   reclaim(
     session: SessionName,
     claimant: LeaseClaimant,
     observed: Pick<LeaseHolder, "fence" | "process">,
     options?: LeaseOptions,
   ): Promise<LeaseOutcome>;
-  /** Takes it as soon as it is free: given back, run out, or left by a process that died. */
+  /**
+   * Takes it as soon as it is free: released, run out, or left by a process
+   * that died.
+   * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `DEADLINE_EXCEEDED`, `ABORTED`, `DATABASE_CLOSED`
+   * @example const lease = await leases.waitForLease("chat-7", claimant, { timeout: "10 s" });
+   */
   waitForLease(
     session: SessionName,
     claimant: LeaseClaimant,
     options?: LeaseOptions,
   ): Promise<Lease>;
-  /** Extends a lease; it never gets shorter. @throws HoldfastError `LEASE_LOST` */
-  renew(lease: Lease, options?: LeaseOptions): Promise<Lease>;
-  /** Gives it back; false when it was no longer held. */
-  release(lease: Lease, wait?: WaitOptions): Promise<boolean>;
+  /**
+   * Extends a lease; it never gets shorter.
+   * @throws HoldfastError `LEASE_LOST`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
+   */
+  readonly renew: Method<[lease: Lease, options?: LeaseOptions], Lease>;
+  /** Releases it; false when it was no longer held. */
+  readonly release: Method<[lease: Lease, wait?: WaitOptions], boolean>;
   /**
    * Who holds it now. One that is found to have run out is recorded as over,
    * so that it stays so when the clock is set back.
+   * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
   read(
     session: SessionName,
@@ -72,96 +85,72 @@ export interface Leases {
   ): Promise<LeaseHolder | undefined>;
   /**
    * Renews a lease in the background until it is stopped or lost. That alone
-   * does not keep the process alive: whatever is done under the lease does.
-   * @throws HoldfastError `OPTION_INVALID` when `every` is more than a third of `ttl`
+   * does not keep the process alive: what is done under the lease does.
+   * @throws HoldfastError `OPTION_INVALID` when `every` is more than a third of `lease`
+   * @example
+   * const keeper = leases.keep(lease, { lease: "1 min" });
+   * try {
+   *   await work(keeper.signal);
+   * } finally {
+   *   keeper.stop();
+   * }
    */
   keep(lease: Lease, options?: LeaseKeepOptions): LeaseKeeper;
 }
 
-export function leases(
-  database: Database,
-  environment?: LeaseEnvironment,
-): Leases {
-  givenDatabase(database);
-  const given = optionsOf(environment);
-  const clock = given.clock ?? database.clock;
-  const entropy = given.entropy ?? database.entropy;
-  const around = { database, clock };
-  const requested = (
-    session: SessionName,
-    claimant: LeaseClaimant,
-    options: LeaseOptions | undefined,
-  ): LeaseRequest => ({
-    session: sessionNamed(session),
-    owner: ownerOf(database, claimant),
-    token: newToken(entropy),
-    ttlMs: ttlOf(options),
-  });
+/** Holds nothing but keepers, so there may be any number of these over one database. */
+export function leases(database: Database, options?: StoreOptions): Leases {
+  const context = storeContext(database, options);
   return {
-    async acquire(session, claimant, options) {
-      const request = requested(session, claimant, options);
-      return database.write(
-        acquireLease,
-        { ...request, now: () => clock.now() },
-        waitOf(options),
-      );
+    acquire: writes(context, sessionLeases.acquire, givenAcquire),
+    async reclaim(session, claimant, observed, given) {
+      const { input, wait } = givenAcquire(context, session, claimant, given);
+      const seen = givenSeen(observed);
+      return takeFrom(sessionLeases, context, input, seen, wait);
     },
-    async reclaim(session, claimant, observed, options) {
-      const request = requested(session, claimant, options);
-      return takeFrom(around, request, checkedSeen(observed), waitOf(options));
+    async waitForLease(session, claimant, given) {
+      const { input, wait } = givenAcquire(context, session, claimant, given);
+      return waitToTake(sessionLeases, context, input, wait);
     },
-    async waitForLease(session, claimant, options) {
-      const request = requested(session, claimant, options);
-      return waitForLease(around, request, waitOf(options));
-    },
-    async renew(shown, options) {
-      const lease = checkedLease(shown);
-      const renewal = await database.write(
-        renewLease,
-        {
-          session: lease.session,
-          fence: lease,
-          now: () => clock.now(),
-          ttlMs: ttlOf(options),
-        },
-        waitOf(options),
-      );
-      if (renewal.kind === "renewed") return renewal.lease;
-      throw leaseLost(lease.session.id, renewal.reason);
-    },
-    async release(shown, wait) {
-      const lease = checkedLease(shown);
-      const held = { session: lease.session, fence: lease };
-      const isGivenBack = await database.write(releaseHeldLease, held, wait);
-      if (isGivenBack) tellGivenBack(database, lease);
-      return isGivenBack;
-    },
+    renew: writes(context, sessionLeases.renew, givenRenew),
+    release: writes(context, sessionLeases.release, givenRelease),
     read: async (session, wait) =>
-      shownHolder(around, sessionNamed(session), wait),
-    keep: (lease, options) => kept(around, lease, options),
+      readHolder(sessionLeases, context, sessionNamed(session), onlyWait(wait)),
+    keep: (lease, given) =>
+      keepLease(
+        sessionLeases,
+        context,
+        { lease, of: givenLease(lease).of },
+        givenRhythm(given),
+      ),
   };
 }
 
-function kept(
-  { database, clock }: { readonly database: Database; readonly clock: Clock },
-  given: Lease,
-  options: LeaseKeepOptions | undefined,
-): LeaseKeeper {
-  const { ttlMs, everyMs } = checkedRhythm(options);
-  const lease = checkedLease(given);
-  return new Keeper(clock, lease, everyMs, {
-    renew: (held, signal) =>
-      database.write(
-        renewLease,
-        {
-          session: held.session,
-          fence: held,
-          now: () => clock.now(),
-          ttlMs,
-        },
-        { signal },
-      ),
-    lost: ({ session }, reason, cause) => leaseLost(session.id, reason, cause),
-    whenGivenBack: (end) => whenGivenBack(database, lease, end),
-  });
+function givenAcquire(
+  context: StoreContext,
+  session: SessionName,
+  claimant: LeaseClaimant,
+  options?: LeaseOptions,
+): Call<AcquireLease<SessionRef>> {
+  const of = sessionNamed(session);
+  const { request, wait } = givenRequest(context, claimant, options);
+  return { input: { ...request, of }, wait };
+}
+
+function givenRenew(
+  _: StoreContext,
+  lease: Lease,
+  options?: LeaseOptions,
+): Call<RenewLease<SessionRef>> {
+  const shown = givenLease(lease);
+  const { leaseMs, wait } = givenLeaseTime(options);
+  return { input: { ...shown, leaseMs }, wait };
+}
+
+function givenRelease(
+  _: StoreContext,
+  lease: Lease,
+  wait?: WaitOptions,
+): Call<HeldRef<SessionRef>> {
+  return { input: givenLease(lease), wait: onlyWait(wait) };
 }

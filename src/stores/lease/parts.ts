@@ -1,59 +1,88 @@
-import { instantOf } from "../../model/clock.ts";
+import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
 import {
+  isFence,
   isLive,
   isSameLease,
   leaseLost,
   lossOf,
   type LeaseFence,
 } from "../../model/lease.ts";
+import type { SessionId } from "../../model/session-id.ts";
+import { isRecord } from "../../model/spoken-kind.ts";
+import { announce, type Tx } from "../../sql/operation.ts";
+import { sessionNamed } from "../session/session-name.ts";
 import {
-  afterwards,
-  announce,
-  plainOperation,
-  type Operation,
-  type Tx,
-} from "../../sql/operation.ts";
-import type { StoreContext } from "../context.ts";
-import {
+  livingSession,
   lockedSession,
   type SessionRef,
   type SessionRoot,
 } from "../session/session-row.ts";
-import { tellGivenBack } from "./given-back.ts";
-import { clearLease, expireLease, leaseState } from "./lease-row.ts";
+import type { Lease } from "./acquire.ts";
+import { assertHeld, releaseHeld } from "./ends.ts";
+import {
+  leaseOperations,
+  type LeaseContext,
+  type LeaseOperations,
+} from "./kind.ts";
+import {
+  clearLease,
+  expireLease,
+  leaseState,
+  writeLease,
+} from "./lease-row.ts";
 import { leaseChanged } from "./topics.ts";
 
-/** What operations on leases need besides their input. */
-export type LeaseContext = Pick<StoreContext, "database" | "clock">;
+/** The leases of sessions. */
+export const sessionLeases: LeaseOperations<SessionRef, SessionRoot, Lease> =
+  leaseOperations({
+    noun: "Lease",
+    topic: leaseChanged,
+    named: (id) => `session "${id}"`,
+    idOf: ({ id }) => id,
+    refOf: ({ id, generation }) => ({ id, generation }),
+    lock: lockedSession,
+    find: livingSession,
+    isGone: (error) =>
+      isHoldfastError(error) &&
+      (error.code === "SESSION_NOT_FOUND" || error.code === "SESSION_DELETED"),
+    assertLeasable: () => undefined,
+    isShared: true,
+    announcesHolders: false,
+    rows: {
+      read: leaseState,
+      write: writeLease,
+      clear: clearLease,
+      expire: expireLease,
+    },
+    leaseOf: (
+      { id, generation },
+      { owner, incarnation, token, fence, claimedAt, expiresAt },
+    ) => ({
+      session: { id, generation },
+      owner,
+      incarnation,
+      token,
+      fence,
+      claimedAt,
+      expiresAt,
+    }),
+    lost: (id, reason, options) => leaseLost(id as SessionId, reason, options),
+  });
 
 /**
  * Lets only the holder of a session's lease pass, and answers the instant by
  * which it was judged. The session is locked, so that the answer holds until
- * the transaction ends.
- *
- * A lease that has run out is recorded as over once the call has rolled back,
- * and before its caller learns of it: without a record a clock that is set
- * back would let the same lease pass later.
+ * the transaction ends. A lease that has run out is recorded as over once the
+ * call has rolled back, and before its caller learns of it.
  *
  * @throws HoldfastError `LEASE_LOST`; `details.reason` says how.
  */
 export function* assertFence(
-  { database, clock }: LeaseContext,
+  context: LeaseContext,
   session: SessionRoot,
   fence: LeaseFence | undefined,
 ): Tx<number> {
-  const state = yield* leaseState(session);
-  const at = instantOf(() => clock.now());
-  const loss = lossOf(state, fence, at);
-  if (loss === undefined) return at;
-  const { id, generation } = session;
-  if (loss === "expired") {
-    const judged = { session: { id, generation }, fence, at };
-    yield* afterwards({
-      refused: () => database.write(endExpiredLease, judged),
-    });
-  }
-  throw leaseLost(id, loss);
+  return (yield* assertHeld(sessionLeases, context, session, fence)).at;
 }
 
 /** The same at an instant that is known, for a caller that records the end itself: see `endingExpired`. */
@@ -66,45 +95,17 @@ export function* assertFenceAt(
   if (loss !== undefined) throw leaseLost(session.id, loss);
 }
 
-/** A lease as it was judged. */
-export interface JudgedLease {
-  readonly session: SessionRef;
-  readonly fence: LeaseFence | undefined;
-  /** When it was found to have run out. */
-  readonly at: number;
-}
-
-/** Records that a lease had run out at an instant; false when it had not, or another holder has it. */
-export const endExpiredLease: Operation<JudgedLease, boolean> = plainOperation(
-  "endExpiredLease",
-  {
-    key: (input: JudgedLease) => input.session.id,
-    *one({ session: ref, fence, at }) {
-      const session = yield* lockedSession(ref);
-      const state = yield* leaseState(session);
-      if (state.kind === "free" || lossOf(state, fence, at) !== "expired")
-        return false;
-      yield* expireLease(session.key, at);
-      yield* announce(leaseChanged, session.id);
-      return true;
-    },
-  },
-);
-
 /**
- * Releases a lease, and tells its keepers once that is durable. Silent when
- * another holder has it by now, or none; an own one that has run out is
- * released too.
+ * Releases the lease of a locked session, and tells its keepers once that is
+ * durable. Silent when another holder has it by now, or none; an own one that
+ * has run out is released too.
  */
-export function* releaseLease(
-  { database }: Pick<LeaseContext, "database">,
+export function releaseLease(
+  context: Pick<LeaseContext, "database">,
   session: SessionRoot,
   fence: LeaseFence,
 ): Tx<boolean> {
-  const isReleased = yield* endLease(session, fence);
-  if (isReleased)
-    yield* afterwards({ durable: () => tellGivenBack(database, fence) });
-  return isReleased;
+  return releaseHeld(sessionLeases.kind, context, session, fence);
 }
 
 /** The same for a caller that tells the keepers itself. */
@@ -119,10 +120,32 @@ export function* endLease(
   return true;
 }
 
-/** The fence of a session's lease while somebody holds it; 0, which no lease has, while nobody does. */
+/** The fence of a session's lease while it is held; 0, which no lease has, while it is not. */
 export function* liveFence(session: SessionRoot, now: number): Tx<number> {
   const state = yield* leaseState(session);
   return state.kind === "held" && isLive(state.lease, now)
     ? state.lease.fence
     : 0;
+}
+
+/**
+ * A lease as a caller shows it: all its parts are there. Whether it counts is
+ * for the database to say. Nothing of it is repeated in the error.
+ *
+ * @throws HoldfastError `OPTION_INVALID`, `ID_MALFORMED`
+ */
+export function givenLease(given: Lease): {
+  readonly of: SessionRef;
+  readonly fence: LeaseFence;
+} {
+  if (isFence(given) && isRecord((given as Partial<Lease>).session)) {
+    const { owner, incarnation, token, fence, session } = given;
+    const shown = { owner, incarnation, token, fence };
+    return { of: sessionNamed(session), fence: shown };
+  }
+  throw new HoldfastError(
+    "OPTION_INVALID",
+    "Expected a lease as acquire, waitForLease and renew return it, with its session, owner, incarnation, token and fence. Pass that object as it is.",
+    { option: "lease" },
+  );
 }

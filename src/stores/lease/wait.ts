@@ -1,36 +1,17 @@
-import type { Clock } from "../../model/clock.ts";
 import type { LeaseHolder, ProvenDeath } from "../../model/lease.ts";
 import type { Database, WaitOptions } from "../../sql/database.ts";
 import { waitUntil } from "../wait.ts";
-import { acquireLease, reclaimLease } from "./acquire.ts";
-import type { AcquireLease, Lease, LeaseOutcome } from "./acquire.ts";
-import { releaseHeldLease } from "./renew.ts";
-import { leaseChanged } from "./topics.ts";
-
-/** A request for a lease without its time, which each try takes anew. */
-export type LeaseRequest = Omit<AcquireLease, "now">;
-
-interface Around {
-  readonly database: Database;
-  readonly clock: Clock;
-}
-
-/** Takes a lease that was seen in the hands of a holder: at once if that has provably died. */
-export async function takeFrom(
-  around: Around,
-  request: LeaseRequest,
-  observed: SeenHolder,
-  options?: WaitOptions,
-): Promise<LeaseOutcome> {
-  const death = await provenDeath(around.database, observed);
-  return death === undefined
-    ? acquire(around, request, options)
-    : reclaim(around, request, death, options);
-}
+import type { AcquireLease, LeaseOutcome } from "./acquire.ts";
+import type {
+  HolderLease,
+  LeaseContext,
+  LeasedRoot,
+  LeaseOperations,
+} from "./kind.ts";
 
 export type SeenHolder = Pick<LeaseHolder, "process" | "fence">;
 
-/** Whether a holder that was seen has died since, and what proves it to whoever decides. */
+/** Whether a holder that was seen has died since, and what proves it to the operation that decides. */
 export async function provenDeath(
   database: Database,
   { process, fence }: SeenHolder,
@@ -40,76 +21,71 @@ export async function provenDeath(
   return isDead ? { process, fence } : undefined;
 }
 
-function acquire(
-  { database, clock }: Around,
-  request: LeaseRequest,
-  options?: WaitOptions,
-): Promise<LeaseOutcome> {
-  const input = { ...request, now: () => clock.now() };
-  return database.write(acquireLease, input, options);
+/** Takes a lease that was seen with a holder: at once if that has provably died. */
+export async function takeFrom<Ref, Root extends LeasedRoot, L>(
+  { acquire }: LeaseOperations<Ref, Root, L>,
+  context: LeaseContext,
+  request: AcquireLease<Ref>,
+  observed: SeenHolder,
+  wait: WaitOptions,
+): Promise<LeaseOutcome<L>> {
+  const { database } = context;
+  const death = await provenDeath(database, observed);
+  return database.write(acquire(context), { ...request, death }, wait);
 }
 
-function reclaim(
-  { database, clock }: Around,
-  request: LeaseRequest,
-  death: ProvenDeath,
-  options?: WaitOptions,
-): Promise<LeaseOutcome> {
-  const input = { ...request, now: () => clock.now(), death };
-  return database.write(reclaimLease, input, options);
+/** Takes a lease that nobody holds, or whose holder has died. */
+export async function takeLease<Ref, Root extends LeasedRoot, L>(
+  { acquire }: LeaseOperations<Ref, Root, L>,
+  context: LeaseContext,
+  request: AcquireLease<Ref>,
+  wait: WaitOptions,
+): Promise<LeaseOutcome<L>> {
+  const { database } = context;
+  const outcome = await database.write(acquire(context), request, wait);
+  if (outcome.kind === "acquired") return outcome;
+  const death = await provenDeath(database, outcome.holder);
+  if (death === undefined) return outcome;
+  return database.write(acquire(context), { ...request, death }, wait);
 }
 
 /**
- * Takes a lease as soon as it is free: given back, run out, or left by a
- * process that has died.
+ * Takes a lease as soon as it is free: released, run out, or left by a process
+ * that has died.
  *
- * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, and those of
- *   `waitUntil`.
+ * @throws HoldfastError what the kind says for a root that is not there, and those of `waitUntil`.
  */
-export function waitForLease(
-  around: Around,
-  request: LeaseRequest,
-  options: WaitOptions = {},
-): Promise<Lease> {
-  const { database, clock } = around;
-  const { id } = request.session;
-  const { signal } = options;
+export function waitToTake<Ref, Root extends LeasedRoot, L extends HolderLease>(
+  leases: LeaseOperations<Ref, Root, L>,
+  context: LeaseContext,
+  request: AcquireLease<Ref>,
+  wait: WaitOptions,
+): Promise<L> {
+  const { kind, release } = leases;
+  const { database, clock } = context;
+  const { of, token } = request;
+  const id = kind.idOf(of);
+  const { signal } = wait;
   return waitUntil(
     database,
     {
-      what: `the lease of session "${id}"`,
+      what: `the lease of ${kind.named(id)}`,
       clock,
       isRelevant: ({ operation, key }) =>
-        operation === leaseChanged && key === id,
+        operation === kind.topic && key === id,
       async look() {
-        const outcome = await tryToTake(around, request, signal);
+        const outcome = await takeLease(leases, context, request, { signal });
         if (outcome.kind === "busy")
           return { isThere: false, again: outcome.holder.expiresAt };
         const { lease } = outcome;
         if (signal?.aborted !== true) return { isThere: true, value: lease };
-        // One that was held before by the same incarnation is somebody's who still works.
-        if (lease.token !== request.token) return { isThere: false };
+        // One that the same incarnation held before is still worked under.
+        if (lease.token !== token) return { isThere: false };
         // Nobody waits for it any more: it would keep others away until it runs out.
-        await database.write(releaseHeldLease, {
-          session: lease.session,
-          fence: lease,
-        });
+        await database.write(release(context), { of, fence: lease });
         return { isThere: false };
       },
     },
-    options,
+    wait,
   );
-}
-
-async function tryToTake(
-  around: Around,
-  request: LeaseRequest,
-  signal: AbortSignal | undefined,
-): Promise<LeaseOutcome> {
-  const outcome = await acquire(around, request, { signal });
-  if (outcome.kind === "acquired") return outcome;
-  const death = await provenDeath(around.database, outcome.holder);
-  return death === undefined
-    ? outcome
-    : reclaim(around, request, death, { signal });
 }

@@ -1,30 +1,21 @@
 import type { HeldLease, LeaseState } from "../../model/lease.ts";
-import { corruptRow } from "../../model/corrupt-row.ts";
-import { row, run } from "../../sql/operation.ts";
-import type { Tx } from "../../sql/operation.ts";
+import { row, run, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import { leaseStateOf } from "../lease/lease-row.ts";
-import type { LeaseRow } from "../lease/lease-row.ts";
+import { soundLeaseState, type LeaseRow } from "../lease/lease-row.ts";
 
 interface Leased {
   readonly key: number;
   readonly id: string;
 }
 
-/** Who holds the lease of a process. Whoever changes it has locked the process before. */
+/** Who holds the lease of a process. A call that changes it has locked the process before. */
 export function* processLease(process: Leased): Tx<LeaseState> {
   const found = yield* row<LeaseRow>(sql`
     SELECT fence, given_back, owner, incarnation, owner_process AS process, token, claimed_at, renewed_at, expires_at
     FROM holdfast_process_lease WHERE process = ${process.key}`);
-  if (found === undefined) return { kind: "free", fence: 0, givenBack: 0 };
-  const state = leaseStateOf(found);
-  if (state === undefined)
-    throw corruptRow(
-      "holdfast_process_lease",
-      process.id,
-      "has a token but lacks other parts",
-    );
-  return state;
+  return found === undefined
+    ? { kind: "free", fence: 0, givenBack: 0 }
+    : soundLeaseState("holdfast_process_lease", process.id, found);
 }
 
 export function* writeProcessLease(
@@ -44,7 +35,6 @@ export function* writeProcessLease(
       renewed_at = excluded.renewed_at, expires_at = excluded.expires_at`);
 }
 
-/** Leaves nothing of a lease but its fence. */
 export function* clearProcessLease(process: number): Tx<number> {
   return yield* run(sql`
     UPDATE holdfast_process_lease SET owner = NULL, incarnation = NULL, owner_process = NULL, token = NULL,
@@ -52,9 +42,8 @@ export function* clearProcessLease(process: number): Tx<number> {
     WHERE process = ${process} AND token IS NOT NULL`);
 }
 
-/** Records when a lease was found to have run out, so that a clock that is set back does not revive it. */
-export function* expireProcessLease(process: number, now: number): Tx<number> {
+export function* expireProcessLease(process: number, at: number): Tx<number> {
   return yield* run(sql`
-    UPDATE holdfast_process_lease SET renewed_at = ${now}
-    WHERE process = ${process} AND token IS NOT NULL AND renewed_at < ${now} AND expires_at <= ${now}`);
+    UPDATE holdfast_process_lease SET renewed_at = ${at}
+    WHERE process = ${process} AND token IS NOT NULL AND renewed_at < ${at} AND expires_at <= ${at}`);
 }

@@ -1,34 +1,37 @@
 import { instantOf } from "../../model/clock.ts";
-import type { Now } from "../../model/clock.ts";
+import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
 import {
-  decideLease,
-  expiryAt,
-  givenBackBefore,
-  extended,
-  isSameLease,
-  lossOf,
-} from "../../model/lease.ts";
-import type {
-  HeldLease,
-  LeaseFence,
-  LeaseHolder,
-  LeaseLoss,
-  LeaseOwner,
-  ProvenDeath,
+  holderOf,
+  isFence,
+  isLive,
+  processLeaseLost,
+  type LeaseFence,
+  type ProvenDeath,
 } from "../../model/lease.ts";
 import {
   processAttemptsUsed,
+  processLeased,
   processPruned,
   processTerminal,
 } from "../../model/process-errors.ts";
 import { coreTypes } from "../../model/process-event-type.ts";
-import type { ProcessId } from "../../model/process-id.ts";
+import { parseProcessId, type ProcessId } from "../../model/process-id.ts";
 import { registryKeys } from "../../model/process-replay-key.ts";
 import { hasUsedAttempts } from "../../model/process.ts";
-import { announce, plainOperation } from "../../sql/operation.ts";
-import type { Operation } from "../../sql/operation.ts";
-import { readingOf } from "../lease/renew.ts";
-import type { LeaseReading } from "../lease/renew.ts";
+import type { WaitOptions } from "../../sql/database.ts";
+import {
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../sql/operation.ts";
+import { assertHeld, type HeldRef } from "../lease/ends.ts";
+import {
+  leaseOperations,
+  type HolderLease,
+  type LeaseContext,
+  type LeaseOperations,
+} from "../lease/kind.ts";
+import { onlyWait, type Call } from "../method.ts";
 import { appendToProcess } from "./append-to.ts";
 import { replayed } from "./event-row.ts";
 import {
@@ -37,144 +40,113 @@ import {
   processLease,
   writeProcessLease,
 } from "./lease-row.ts";
-import { foundProcess, lockedProcess } from "./process-row.ts";
+import {
+  foundProcess,
+  lockedProcess,
+  type ProcessRoot,
+} from "./process-row.ts";
 import { processLeaseChanged } from "./topics.ts";
-import { refuseStale } from "./wait-state.ts";
 
-/** A lease of a process in the hands of its holder. */
-export interface ProcessLease extends LeaseFence {
+/** The lease of a process. */
+export interface ProcessLease extends HolderLease {
   readonly id: ProcessId;
-  readonly claimedAt: number;
-  readonly expiresAt: number;
-}
-
-export type ProcessLeaseOutcome =
-  | { readonly kind: "acquired"; readonly lease: ProcessLease }
-  | { readonly kind: "busy"; readonly holder: LeaseHolder };
-
-export interface ClaimProcess {
-  readonly process: ProcessId;
-  readonly owner: LeaseOwner;
-  readonly token: string;
-  readonly now: Now;
-  readonly ttlMs: number;
-  /** The holder that was seen, and whose process has provably died since. */
-  readonly death?: ProvenDeath | undefined;
 }
 
 /**
- * Takes the lease of a running process when nobody holds it, or when its
- * holder has died. Whoever claims again what it has gets a new lease, and the
- * one before is over: of two workers of one incarnation the later one works.
- *
- * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_TERMINAL`
+ * The leases of processes. An incarnation that claims again what it has gets a
+ * new lease, and the one before is over: of two workers of one incarnation the
+ * later one works.
  */
-export const claimProcess: Operation<ClaimProcess, ProcessLeaseOutcome> =
-  plainOperation("claimProcess", {
-    key: (input: ClaimProcess) => input.process,
-    *one({ process, owner, token, now: clock, ttlMs, death }) {
-      const root = yield* lockedProcess(process);
-      const now = instantOf(clock);
-      const { status, prunedAt } = root.state;
-      if (prunedAt !== null) throw processPruned(root.id);
-      if (status !== "running") throw processTerminal(root.id, status);
-      const before = yield* processLease(root);
-      const decision = decideLease(before, owner, now, death);
-      if (decision.kind === "busy") return decision;
-      const lease: HeldLease = {
-        ...owner,
-        fence:
-          decision.kind === "reenter"
-            ? decision.lease.fence + 1
-            : decision.fence,
-        givenBack: givenBackBefore(before),
-        token,
-        claimedAt: now,
-        renewedAt: now,
-        expiresAt: expiryAt(now, ttlMs),
-      };
-      yield* writeProcessLease(root, lease);
-      yield* announce(processLeaseChanged, root.id);
-      return { kind: "acquired", lease: leaseOf(root.id, lease) };
-    },
-  });
-
-function leaseOf(
-  id: ProcessId,
-  { owner, incarnation, token, fence, claimedAt, expiresAt }: HeldLease,
-): ProcessLease {
-  return { id, owner, incarnation, token, fence, claimedAt, expiresAt };
-}
-
-export interface RenewProcessLease {
-  readonly process: ProcessId;
-  readonly fence: LeaseFence;
-  readonly now: Now;
-  readonly ttlMs: number;
-}
-
-export type ProcessRenewal =
-  | { readonly kind: "renewed"; readonly lease: ProcessLease }
-  | { readonly kind: "lost"; readonly reason: LeaseLoss };
-
-/** Extends a lease; one that is found to have run out is ended for good. @throws HoldfastError `PROCESS_NOT_FOUND` */
-export const renewProcessLease: Operation<RenewProcessLease, ProcessRenewal> =
-  plainOperation("renewProcessLease", {
-    key: (input: RenewProcessLease) => input.process,
-    *one({ process, fence, now: clock, ttlMs }) {
-      const root = yield* lockedProcess(process);
-      const now = instantOf(clock);
-      const state = yield* processLease(root);
-      const reason = lossOf(state, fence, now);
-      if (reason === "expired") {
-        yield* expireProcessLease(root.key, now);
-        yield* announce(processLeaseChanged, root.id);
-      }
-      if (reason !== undefined) return { kind: "lost", reason };
-      if (state.kind === "free") return { kind: "lost", reason: "released" };
-      const lease = extended(state.lease, now, ttlMs);
-      yield* writeProcessLease(root, lease);
-      return { kind: "renewed", lease: leaseOf(root.id, lease) };
-    },
-  });
-
-export interface ReleaseProcessLease {
-  readonly process: ProcessId;
-  readonly fence: LeaseFence;
-}
-
-/** Gives a lease back; false, and no error, when it was no longer held. @throws HoldfastError `PROCESS_NOT_FOUND` */
-export const releaseProcessLease: Operation<ReleaseProcessLease, boolean> =
-  plainOperation("releaseProcessLease", {
-    key: (input: ReleaseProcessLease) => input.process,
-    *one({ process, fence }) {
-      const root = yield* lockedProcess(process);
-      const state = yield* processLease(root);
-      if (state.kind === "free" || !isSameLease(state.lease, fence))
-        return false;
-      yield* clearProcessLease(root.key);
-      yield* announce(processLeaseChanged, root.id);
-      return true;
-    },
-  });
-
-/** Who works on a process, and whether the end of a lease is still to be recorded. @throws HoldfastError `PROCESS_NOT_FOUND` */
-export const readProcessLease: Operation<
-  { readonly process: ProcessId; readonly now: number },
-  LeaseReading & { readonly key: number }
-> = plainOperation("readProcessLease", {
-  key: (input: { readonly process: ProcessId; readonly now: number }) =>
-    input.process,
-  *one({ process, now }) {
-    const root = yield* foundProcess(process);
-    return { key: root.key, ...readingOf(yield* processLease(root), now) };
+export const processLeaseOperations: LeaseOperations<
+  ProcessId,
+  ProcessRoot,
+  ProcessLease
+> = leaseOperations({
+  noun: "ProcessLease",
+  topic: processLeaseChanged,
+  named: (id) => `process "${id}"`,
+  idOf: (id) => id,
+  refOf: ({ id }) => id,
+  lock: lockedProcess,
+  find: foundProcess,
+  isGone: (error) =>
+    isHoldfastError(error) && error.code === "PROCESS_NOT_FOUND",
+  assertLeasable({ id, state: { status, prunedAt } }) {
+    if (prunedAt !== null) throw processPruned(id);
+    if (status !== "running") throw processTerminal(id, status);
   },
+  isShared: false,
+  announcesHolders: true,
+  rows: {
+    read: processLease,
+    write: writeProcessLease,
+    clear: clearProcessLease,
+    expire: expireProcessLease,
+  },
+  leaseOf: (
+    { id },
+    { owner, incarnation, token, fence, claimedAt, expiresAt },
+  ) => ({ id, owner, incarnation, token, fence, claimedAt, expiresAt }),
+  lost: processLeaseLost,
 });
 
-export interface StartProcess {
-  readonly process: ProcessId;
-  readonly fence: LeaseFence;
-  readonly now: Now;
+/**
+ * Lets only the holder of a process's lease pass, and answers the instant by
+ * which it was judged. The process is locked, so that the answer holds until
+ * the transaction ends. A lease that has run out is recorded as over once the
+ * call has rolled back, and before its caller learns of it.
+ *
+ * @throws HoldfastError `PROCESS_LEASE_LOST`; `details.reason` says how.
+ */
+export function* assertProcessFence(
+  context: LeaseContext,
+  root: ProcessRoot,
+  fence: LeaseFence,
+): Tx<number> {
+  return (yield* assertHeld(processLeaseOperations, context, root, fence)).at;
+}
+
+/**
+ * Lets nobody pass while a process is worked on, unless its worker is known to
+ * have died. Answers the instant by which that was judged.
+ *
+ * @throws HoldfastError `PROCESS_LEASED`
+ */
+export function* assertUnattended(
+  { clock }: Pick<LeaseContext, "clock">,
+  root: ProcessRoot,
+  death?: ProvenDeath,
+): Tx<number> {
+  const state = yield* processLease(root);
+  const at = instantOf(() => clock.now());
+  if (state.kind !== "held" || !isLive(state.lease, at)) return at;
+  const holder = holderOf(state.lease);
+  const isDead =
+    death?.fence === holder.fence && death.process === holder.process;
+  if (!isDead) throw processLeased(root.id, holder);
+  return at;
+}
+
+/** Nothing of it is repeated in the error. @throws HoldfastError `OPTION_INVALID`, `ID_MALFORMED` */
+export function givenProcessLease(given: ProcessLease): HeldRef<ProcessId> {
+  if (isFence(given)) {
+    const { id, owner, incarnation, token, fence } = given;
+    const shown = { owner, incarnation, token, fence };
+    return { of: parseProcessId(id), fence: shown };
+  }
+  throw new HoldfastError(
+    "OPTION_INVALID",
+    "Expected a lease as claim and renew return it, with its id, owner, incarnation, token and fence. Pass that object as it is.",
+    { option: "lease" },
+  );
+}
+
+export function givenHeld(
+  _: LeaseContext,
+  lease: ProcessLease,
+  wait?: WaitOptions,
+): Call<HeldRef<ProcessId>> {
+  return { input: givenProcessLease(lease), wait: onlyWait(wait) };
 }
 
 /**
@@ -183,24 +155,25 @@ export interface StartProcess {
  *
  * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_TERMINAL`, `PROCESS_LEASE_LOST`, `PROCESS_ATTEMPTS_USED`
  */
-export const startProcess: Operation<StartProcess, number> = plainOperation(
-  "startProcess",
-  {
-    key: (input: StartProcess) => input.process,
-    *one({ process, fence, now: clock }) {
-      const root = yield* lockedProcess(process);
-      const now = instantOf(clock);
-      yield* refuseStale(root, fence, now);
-      const { status, attempts } = root.state;
-      if (status !== "running") throw processTerminal(root.id, status);
-      const replayKey = registryKeys.start(fence.fence);
-      if ((yield* replayed(root, replayKey)) !== undefined) return attempts;
-      const attemptsMax = root.row.attempts_max;
-      if (hasUsedAttempts({ attempts, attemptsMax }))
-        throw processAttemptsUsed(root.id, attempts);
-      const type = coreTypes.started;
-      const draft = { type, at: now, hash: "", replayKey };
-      return (yield* appendToProcess(root, draft)).state.attempts;
-    },
+export const startProcess: StoreOperation<
+  LeaseContext,
+  HeldRef<ProcessId>,
+  number
+> = storeOperation("startProcess", {
+  key: (input: HeldRef<ProcessId>) => input.of,
+  *one(context: LeaseContext, { of, fence }) {
+    const root = yield* lockedProcess(of);
+    if (root.state.prunedAt !== null) throw processPruned(root.id);
+    const at = yield* assertProcessFence(context, root, fence);
+    const { status, attempts } = root.state;
+    if (status !== "running") throw processTerminal(root.id, status);
+    const replayKey = registryKeys.start(fence.fence);
+    if ((yield* replayed(root, replayKey)) !== undefined) return attempts;
+    const attemptsMax = root.row.attempts_max;
+    if (hasUsedAttempts({ attempts, attemptsMax }))
+      throw processAttemptsUsed(root.id, attempts);
+    const type = coreTypes.started;
+    const draft = { type, at, hash: "", replayKey };
+    return (yield* appendToProcess(root, draft)).state.attempts;
   },
-);
+});

@@ -1,43 +1,47 @@
-import type { Now } from "../../model/clock.ts";
-import { HoldfastError } from "../../model/errors.ts";
-import { isFence, processLeaseLost } from "../../model/lease.ts";
 import type { LeaseHolder } from "../../model/lease.ts";
 import { coreTypes } from "../../model/process-event-type.ts";
-import { parseProcessId } from "../../model/process-id.ts";
+import { parseProcessId, type ProcessId } from "../../model/process-id.ts";
 import { registryKeys } from "../../model/process-replay-key.ts";
-import { decideRecovery } from "../../model/process.ts";
-import type { ProcessRecovery, ProcessSummary } from "../../model/process.ts";
-import { newToken } from "../../model/token.ts";
+import {
+  decideRecovery,
+  type ProcessRecovery,
+  type ProcessSummary,
+} from "../../model/process.ts";
 import { givenFlag, optionsOf } from "../../model/shape.ts";
 import type { WaitOptions } from "../../sql/database.ts";
-import { checkedRhythm, ownerOf, ttlOf, waitOf } from "../lease/claimant.ts";
-import type {
-  LeaseKeepOptions,
-  LeaseClaimant,
-  LeaseOptions,
-} from "../lease/claimant.ts";
-import { Keeper } from "../lease/keeper.ts";
-import type { LeaseKeeper } from "../lease/keeper.ts";
-import { provenDeath } from "../lease/wait.ts";
 import { nextCursor, textPlace } from "../cursor.ts";
-import { checkedLimit } from "../paging.ts";
+import type { LeaseOutcome, RenewLease } from "../lease/acquire.ts";
+import { readHolder, recordFoundEnds } from "../lease/ends.ts";
+import {
+  givenLeaseTime,
+  givenRequest,
+  givenRhythm,
+  type LeaseClaimant,
+  type LeaseKeepOptions,
+  type LeaseOptions,
+} from "../lease/given.ts";
+import { keepLease, type LeaseKeeper } from "../lease/keeper.ts";
+import type { LeaseContext } from "../lease/kind.ts";
+import { provenDeath, takeLease } from "../lease/wait.ts";
 import type { Page, PageOptions } from "../list.ts";
+import { onlyWait, writes, type Call, type Method } from "../method.ts";
+import { checkedLimit } from "../paging.ts";
 import { abandonProcess } from "./abandon.ts";
 import { eventPayload } from "./append-event.ts";
-import { appendedView, checkedReason } from "./commands.ts";
-import type { AppendedProcessEventView } from "./commands.ts";
-import type { ProcessSurroundings } from "./context.ts";
-import { fenced, recordEnds } from "./expire.ts";
 import {
-  claimProcess,
-  readProcessLease,
-  releaseProcessLease,
-  renewProcessLease,
+  appendedView,
+  checkedReason,
+  type AppendedProcessEventView,
+} from "./commands.ts";
+import type { ProcessSurroundings } from "./context.ts";
+import {
+  givenHeld,
+  givenProcessLease,
+  processLeaseOperations,
   startProcess,
+  type ProcessLease,
 } from "./lease.ts";
-import type { ProcessLease, ProcessLeaseOutcome } from "./lease.ts";
-import { listRunning } from "./worklist.ts";
-import type { RunningProcess } from "./worklist.ts";
+import { listRunning, type RunningProcess } from "./worklist.ts";
 
 /** A process that nobody works on. */
 export interface RecoverableProcess {
@@ -62,22 +66,36 @@ export interface ProcessLeases {
    * Takes the lease of a running process, or says who has it. From a holder
    * that has provably died it is taken at once.
    * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_TERMINAL`
-   * @example const outcome = await processes.claim("build-7", { owner: "worker", incarnation: bootId });
+   * @example const outcome = await processes.claim("build-7", { owner: "worker", incarnation: bootId }, { lease: "1 min" });
    */
   claim(
     process: string,
     claimant: LeaseClaimant,
     options?: LeaseOptions,
-  ): Promise<ProcessLeaseOutcome>;
-  /** Records that the holder begins to work, once for each lease; answers how often it was begun. @throws HoldfastError `PROCESS_LEASE_LOST`, `PROCESS_TERMINAL`, `PROCESS_ATTEMPTS_USED` */
-  start(lease: ProcessLease, wait?: WaitOptions): Promise<number>;
+  ): Promise<LeaseOutcome<ProcessLease>>;
+  /**
+   * Records that the holder begins to work, once for each lease; answers how
+   * often it was begun.
+   * @throws HoldfastError `PROCESS_LEASE_LOST`, `PROCESS_TERMINAL`, `PROCESS_ATTEMPTS_USED`
+   */
+  readonly start: Method<[lease: ProcessLease, wait?: WaitOptions], number>;
   /** Extends a lease; it never gets shorter. @throws HoldfastError `PROCESS_LEASE_LOST` */
-  renew(lease: ProcessLease, options?: LeaseOptions): Promise<ProcessLease>;
-  /** Gives it back; false when it was no longer held. */
-  release(lease: ProcessLease, wait?: WaitOptions): Promise<boolean>;
-  /** Who works on a process. A lease that is found to have run out is recorded as over, so that it stays so when the clock is set back. @throws HoldfastError `PROCESS_NOT_FOUND` */
+  readonly renew: Method<
+    [lease: ProcessLease, options?: LeaseOptions],
+    ProcessLease
+  >;
+  /** Releases it; false when it was no longer held. */
+  readonly release: Method<[lease: ProcessLease, wait?: WaitOptions], boolean>;
+  /**
+   * Who works on a process. A lease that is found to have run out is recorded
+   * as over, so that it stays so when the clock is set back.
+   * @throws HoldfastError `PROCESS_NOT_FOUND`
+   */
   holder(process: string, wait?: WaitOptions): Promise<LeaseHolder | undefined>;
-  /** Renews a lease in the background until it is stopped or lost. @throws HoldfastError `OPTION_INVALID` when `every` is more than a third of `ttl` */
+  /**
+   * Renews a lease in the background until it is stopped or lost.
+   * @throws HoldfastError `OPTION_INVALID` when `every` is more than a third of `lease`
+   */
   keep(
     lease: ProcessLease,
     options?: LeaseKeepOptions,
@@ -95,90 +113,40 @@ export interface ProcessLeases {
   ): Promise<AppendedProcessEventView>;
 }
 
-export function processLeases(around: ProcessSurroundings): ProcessLeases {
-  const { database, clock } = around;
-  const byClock: Now = () => clock.now();
+export function processLeases(context: ProcessSurroundings): ProcessLeases {
+  const leases = processLeaseOperations;
   return {
-    claim: (process, claimant, options) =>
-      claimed(around, process, claimant, options),
-    async start(given, wait) {
-      const lease = checkedProcessLease(given);
-      const input = { process: lease.id, fence: lease };
-      return fenced(around, input, (now) =>
-        database.write(startProcess, { ...input, now }, wait),
-      );
+    async claim(process, claimant, options) {
+      const of = parseProcessId(process);
+      const { request, wait } = givenRequest(context, claimant, options);
+      return takeLease(leases, context, { ...request, of }, wait);
     },
-    async renew(given, options) {
-      const lease = checkedProcessLease(given);
-      const renewal = await database.write(
-        renewProcessLease,
-        {
-          process: lease.id,
-          fence: lease,
-          now: byClock,
-          ttlMs: ttlOf(options),
-        },
-        waitOf(options),
-      );
-      if (renewal.kind === "renewed") return renewal.lease;
-      throw processLeaseLost(lease.id, renewal.reason);
-    },
-    async release(given, wait) {
-      const lease = checkedProcessLease(given);
-      const held = { process: lease.id, fence: lease };
-      return database.write(releaseProcessLease, held, wait);
-    },
-    holder: (process, wait) => shownHolder(around, process, wait),
-    keep(given, options) {
-      const { ttlMs, everyMs } = checkedRhythm(options);
-      return new Keeper(clock, checkedProcessLease(given), everyMs, {
-        renew: (lease, signal) =>
-          database.write(
-            renewProcessLease,
-            { process: lease.id, fence: lease, now: byClock, ttlMs },
-            { signal },
-          ),
-        lost: ({ id }, reason) => processLeaseLost(id, reason),
-      });
-    },
-    worklist: (options) => worklist(around, options),
+    start: writes(context, startProcess, givenHeld),
+    renew: writes(context, leases.renew, givenRenew),
+    release: writes(context, leases.release, givenHeld),
+    holder: async (process, wait) =>
+      readHolder(leases, context, parseProcessId(process), onlyWait(wait)),
+    keep: (lease, options) =>
+      keepLease(
+        leases,
+        context,
+        { lease, of: givenProcessLease(lease).of },
+        givenRhythm(options),
+      ),
+    worklist: (options) => worklist(context, options),
     abandon: (process, reason, wait) =>
-      abandoned(around, process, reason, wait),
+      abandoned(context, process, reason, wait),
   };
 }
 
-async function shownHolder(
-  around: ProcessSurroundings,
-  process: string,
-  wait: WaitOptions | undefined,
-): Promise<LeaseHolder | undefined> {
-  const { database, clock } = around;
-  const input = { process: parseProcessId(process), now: clock.now() };
-  const reading = await database.read(readProcessLease, input, wait);
-  const processes = reading.isUnrecordedEnd ? [reading.key] : [];
-  const ends = await recordEnds(around, { processes, at: input.now }, wait);
-  return ends.get(reading.key) ?? reading.holder;
-}
-
-async function claimed(
-  { database, clock, entropy }: ProcessSurroundings,
-  process: string,
-  claimant: LeaseClaimant,
-  options: LeaseOptions | undefined,
-): Promise<ProcessLeaseOutcome> {
-  const request = {
-    process: parseProcessId(process),
-    owner: ownerOf(database, claimant),
-    token: newToken(entropy),
-    ttlMs: ttlOf(options),
-    now: () => clock.now(),
-  };
-  const wait = waitOf(options);
-  const first = await database.write(claimProcess, request, wait);
-  if (first.kind === "acquired") return first;
-  const death = await provenDeath(database, first.holder);
-  if (death === undefined) return first;
-  return database.write(claimProcess, { ...request, death }, wait);
+function givenRenew(
+  _: LeaseContext,
+  lease: ProcessLease,
+  options?: LeaseOptions,
+): Call<RenewLease<ProcessId>> {
+  const shown = givenProcessLease(lease);
+  const { leaseMs, wait } = givenLeaseTime(options);
+  return { input: { ...shown, leaseMs }, wait };
 }
 
 async function abandoned(
@@ -193,8 +161,8 @@ async function abandoned(
   const message = checkedReason(reason);
   const payload = { output: { kind: "abandoned", message } };
   const { holder } = await database.read(
-    readProcessLease,
-    { process: id, now: clock.now() },
+    processLeaseOperations.judge(around),
+    { of: id },
     wait,
   );
   const death = holder && (await provenDeath(database, holder));
@@ -230,8 +198,10 @@ async function worklist(
     wait,
   );
   const ended = page.items.filter((item) => item.isUnrecordedEnd);
-  const processes = ended.map(({ key }) => key);
-  await recordEnds(around, { processes, at: now }, wait);
+  const of = ended
+    .toSorted((a, b) => a.key - b.key)
+    .map(({ process }) => process.id);
+  await recordFoundEnds(processLeaseOperations, around, { of, at: now }, wait);
   const unattended = await withoutLiving(around, page.items);
   return {
     items: unattended.map(({ process, holder, hasExpired }) => ({
@@ -263,18 +233,4 @@ async function withoutLiving(
     kept.push(one);
   }
   return kept;
-}
-
-/** Nothing of it is repeated in the error. @throws HoldfastError `OPTION_INVALID`, `ID_MALFORMED` */
-function checkedProcessLease(lease: ProcessLease): ProcessLease {
-  const given: unknown = lease;
-  if (isFence(given)) {
-    parseProcessId(lease.id);
-    return lease;
-  }
-  throw new HoldfastError(
-    "OPTION_INVALID",
-    "Expected a lease as claim and renew return it, with its id, owner, incarnation, token and fence. Pass that object as it is.",
-    { option: "lease" },
-  );
 }

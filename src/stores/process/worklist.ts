@@ -6,9 +6,11 @@ import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { sift } from "../damage.ts";
 import type { Damaged } from "../damage.ts";
-import { leaseStateOf } from "../lease/lease-row.ts";
-import { readingOf } from "../lease/renew.ts";
-import type { LeaseReading } from "../lease/renew.ts";
+import {
+  leaseStateOf,
+  readingOf,
+  type LeaseReading,
+} from "../lease/lease-row.ts";
 import { summaryColumns, summaryOf } from "./process-row.ts";
 import type { SummaryRow } from "./process-row.ts";
 

@@ -1,13 +1,15 @@
 import { batchesPerClaimMax } from "../../model/queue.ts";
+import type { LeaseFence } from "../../model/lease.ts";
 import type { Boundary } from "../../model/queue.ts";
 import { newToken } from "../../model/token.ts";
 import { checkedCount, checkedText, optionsOf } from "../../model/shape.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import type { Lease } from "../lease/acquire.ts";
-import { checkedLease } from "../lease/checks.ts";
 import { endingExpired } from "../lease/expire.ts";
+import { givenLease } from "../lease/parts.ts";
 import { sessionNamed } from "../session/session-name.ts";
 import type { SessionName } from "../session/session-name.ts";
+import type { SessionRef } from "../session/session-row.ts";
 import {
   checkedBatchIds,
   checkedBoundary,
@@ -130,9 +132,12 @@ export function queueClaims(around: QueueContext): QueueClaims {
   };
 }
 
-function shownBy(given: Lease): { session: Lease["session"]; fence: Lease } {
-  const lease = checkedLease(given);
-  return { session: lease.session, fence: lease };
+function shownBy(given: Lease): {
+  readonly session: SessionRef;
+  readonly fence: LeaseFence;
+} {
+  const { of: session, fence } = givenLease(given);
+  return { session, fence };
 }
 
 async function claimReadable(

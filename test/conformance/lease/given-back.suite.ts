@@ -60,7 +60,7 @@ function keeperTests(scene: InScene): void {
         const { clock } = at;
         const other = await otherHandles(at);
         const lease = await acquired(at);
-        const keeper = at.leases.keep(lease, { ttl: 30_000 });
+        const keeper = at.leases.keep(lease, { lease: 30_000 });
         await giveBack(at, lease);
         // One gives it back as well, one lets it run out, and one has it when the keeper asks.
         await other.leases.release(await acquired(other, bob));

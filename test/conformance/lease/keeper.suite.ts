@@ -37,18 +37,18 @@ function keeperTests(scene: InScene): void {
     scene(async (at) => {
       const lease = await acquired(at);
       for (const options of [
-        { ttl: 30_000, every: 10_001 },
-        { ttl: "30s", every: "1 min" },
-        { ttl: 30_000, every: 0 },
-        { ttl: 0 },
-        { ttl: 2 },
+        { lease: 30_000, every: 10_001 },
+        { lease: "30s", every: "1 min" },
+        { lease: 30_000, every: 0 },
+        { lease: 0 },
+        { lease: 2 },
       ] as const)
         expect(() => at.leases.keep(lease, options)).toThrow(
           expect.objectContaining({ code: "OPTION_INVALID" }),
         );
       expect(at.clock.sleepers).toBe(0);
-      at.leases.keep(lease, { ttl: 30_000, every: 10_000 }).stop();
-      at.leases.keep(lease, { ttl: 3 }).stop();
+      at.leases.keep(lease, { lease: 30_000, every: 10_000 }).stop();
+      at.leases.keep(lease, { lease: 3 }).stop();
       expect(at.clock.sleepers).toBe(0);
     }),
   );
@@ -57,7 +57,7 @@ function keeperTests(scene: InScene): void {
     "renews at its interval, so that the lease outlives its first expiry",
     scene(async (at) => {
       const { leases, clock } = at;
-      const keeper = leases.keep(await acquired(at), { ttl: 30_000 });
+      const keeper = leases.keep(await acquired(at), { lease: 30_000 });
       for (const expiresAt of [41_000, 51_000, 61_000]) {
         clock.advance(10_000);
         await until(() => keeper.lease.expiresAt === expiresAt);
@@ -73,7 +73,7 @@ function keeperTests(scene: InScene): void {
     "renews a lease in time that was taken for less",
     scene(async (at) => {
       const lease = await acquired(at, ada, 90);
-      const keeper = at.leases.keep(lease, { ttl: 30_000 });
+      const keeper = at.leases.keep(lease, { lease: 30_000 });
       at.clock.advance(30);
       await until(() => keeper.lease.expiresAt !== lease.expiresAt);
       expect(keeper.lease.expiresAt).toBe(31_030);
@@ -85,7 +85,7 @@ function keeperTests(scene: InScene): void {
     "tries again when a renewal fails for another reason, and goes on as before",
     scene(async (at) => {
       const { clock, fates, leases } = at;
-      const keeper = leases.keep(await acquired(at), { ttl: 30_000 });
+      const keeper = leases.keep(await acquired(at), { lease: 30_000 });
       fates.failure = busy;
       clock.advance(10_000);
       for (const writes of [2, 3, 4]) {
@@ -103,7 +103,7 @@ function keeperTests(scene: InScene): void {
     "does nothing more once it is stopped, and leaves the lease",
     scene(async (at) => {
       const { clock, leases, fates } = at;
-      const keeper = leases.keep(await acquired(at), { ttl: 30_000 });
+      const keeper = leases.keep(await acquired(at), { lease: 30_000 });
       keeper.stop();
       const { writes } = fates;
       clock.advance(29_999);
@@ -123,7 +123,7 @@ function lossTests(scene: InScene): void {
     readonly signal: AbortSignal;
     readonly lost: () => Promise<unknown>;
   }> => {
-    const { signal } = at.leases.keep(await acquired(at), { ttl: 30_000 });
+    const { signal } = at.leases.keep(await acquired(at), { lease: 30_000 });
     const lost = async (): Promise<unknown> => {
       await until(() => signal.aborted && at.clock.sleepers === 0);
       return signal.reason;
@@ -210,7 +210,7 @@ function lossTests(scene: InScene): void {
 }
 
 function waitTests(scene: InScene, backend: Backend): void {
-  const wait = { ttl: 30_000, timeout: "1 day" } as const;
+  const wait = { lease: 30_000, timeout: "1 day" } as const;
   /** Waits for the lease that somebody else has, until the waiter sleeps. */
   const waiting = async (
     at: Scene,

@@ -78,7 +78,7 @@ function holdingTests(scene: InScene): void {
   test(
     "[A21] is busy for another incarnation of the same owner, and for another owner",
     scene(async ({ leases, database }) => {
-      await leases.acquire("s", ada, { ttl: "30s" });
+      await leases.acquire("s", ada, { lease: "30s" });
       const before = await stored(database);
       for (const claimant of [adaAgain, bob])
         expect(await leases.acquire("s", claimant)).toEqual({
@@ -114,8 +114,8 @@ function holdingTests(scene: InScene): void {
         });
       expect(await stored(database)).toEqual(before);
       clock.advance(1_000);
-      expect(await leases.renew(lease, { ttl: 10 })).toEqual(lease);
-      expect(await leases.renew(lease, { ttl: "30s" })).toEqual({
+      expect(await leases.renew(lease, { lease: 10 })).toEqual(lease);
+      expect(await leases.renew(lease, { lease: "30s" })).toEqual({
         ...lease,
         expiresAt: 32_000,
       });
@@ -274,7 +274,7 @@ function reclaimTests(scene: InScene): void {
   test(
     "is acquired like any other when it has run out or was given back",
     scene(async ({ leases, clock }) => {
-      await leases.acquire("s", { ...ada, process: stranger }, { ttl: 10 });
+      await leases.acquire("s", { ...ada, process: stranger }, { lease: 10 });
       clock.advance(10);
       expect(
         await leases.reclaim("s", bob, { fence: 1, process: stranger }),
@@ -290,7 +290,7 @@ function clockTests(scene: InScene): void {
       const lease = await acquired(at, ada, 100);
       at.clock.set(500);
       expect(await at.leases.acquire("s", bob)).toMatchObject({ kind: "busy" });
-      expect(await at.leases.renew(lease, { ttl: 100 })).toEqual(lease);
+      expect(await at.leases.renew(lease, { lease: 100 })).toEqual(lease);
       expect(await acquired(at, ada, 100)).toEqual(lease);
     }),
   );

@@ -19,7 +19,7 @@ export async function claimed(
   claimant = ada,
   id = "p",
 ): Promise<ProcessLease> {
-  const outcome = await store.claim(id, claimant, { ttl: 1_000 });
+  const outcome = await store.claim(id, claimant, { lease: 1_000 });
   if (outcome.kind === "acquired") return outcome.lease;
   throw new Error(`${outcome.holder.owner} holds it.`);
 }

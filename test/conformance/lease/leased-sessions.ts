@@ -123,9 +123,9 @@ export const bob = { owner: "bob", incarnation: "first" };
 export async function acquired(
   { leases: store }: Pick<Scene, "leases">,
   claimant: { readonly owner: string; readonly incarnation: string } = ada,
-  ttl = 30_000,
+  lease = 30_000,
 ): Promise<Lease> {
-  const outcome = await store.acquire("s", claimant, { ttl });
+  const outcome = await store.acquire("s", claimant, { lease });
   if (outcome.kind === "acquired") return outcome.lease;
   throw new Error(`${outcome.holder.owner} holds the lease.`);
 }

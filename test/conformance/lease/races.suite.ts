@@ -1,9 +1,5 @@
 import { expect, test } from "vitest";
 import type { OwnerId } from "../../../src/model/prefixed-id.ts";
-import {
-  acquireLease,
-  reclaimLease,
-} from "../../../src/stores/lease/acquire.ts";
 import type { Backend } from "../backend.ts";
 import { ada, anotherProcess, bob, inSession } from "./leased-sessions.ts";
 
@@ -36,25 +32,15 @@ export function leaseRacesSuite(backend: Backend): void {
     "[A26] of two processes that reclaim a lease at once, one gets it",
     scene(async (mine) => {
       const theirs = await anotherProcess(mine);
-      const { database } = mine;
-      const terms = {
-        session: { id: "s" as never },
-        now: () => 1_000,
-        ttlMs: 1_000,
-      };
-      await database.write(acquireLease, {
-        ...terms,
-        token: "of ada",
-        owner: { ...ada, process: died },
-      });
+      for (const { fates } of [mine, theirs]) fates.die(died);
+      await mine.leases.acquire("s", { ...ada, process: died });
       const outcomes = await Promise.all(
-        [mine, theirs].map((process, index) =>
-          process.database.write(reclaimLease, {
-            ...terms,
-            token: `of ${index}`,
-            owner: { ...bob, incarnation: `${index}`, process: null },
-            death: { process: died, fence: 1 },
-          }),
+        [mine, theirs].map(({ leases }, index) =>
+          leases.reclaim(
+            "s",
+            { ...bob, incarnation: `${index}`, process: null },
+            { process: died, fence: 1 },
+          ),
         ),
       );
       expect(outcomes.map(({ kind }) => kind).toSorted()).toEqual([

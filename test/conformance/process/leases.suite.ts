@@ -62,7 +62,7 @@ function claimTests(on: On): void {
       await registered(setting);
       const lease = await claimed(setting);
       clock.advance(900);
-      const renewed = await store.renew(lease, { ttl: 1_000 });
+      const renewed = await store.renew(lease, { lease: 1_000 });
       expect(renewed.expiresAt).toBe(1_001_900);
       clock.advance(900);
       expect(await store.claim("p", bob)).toMatchObject({ kind: "busy" });
@@ -284,9 +284,9 @@ function keeperTests(on: On): void {
     on(async (setting) => {
       await registered(setting);
       const lease = await claimed(setting);
-      expect(() => setting.store.keep(lease, { ttl: 900, every: 301 })).toThrow(
-        "three times",
-      );
+      expect(() =>
+        setting.store.keep(lease, { lease: 900, every: 301 }),
+      ).toThrow("three times");
     }),
   );
 
@@ -295,7 +295,7 @@ function keeperTests(on: On): void {
     on(async (setting) => {
       const { store, clock } = setting;
       await registered(setting);
-      const keeper = store.keep(await claimed(setting), { ttl: 900 });
+      const keeper = store.keep(await claimed(setting), { lease: 900 });
       clock.advance(300);
       while (keeper.lease.expiresAt < 1_001_200)
         await new Promise((resolve) => setImmediate(resolve));
@@ -322,8 +322,8 @@ function racingTests(on: On): void {
       await registered(mine);
       for (let round = 1; round <= 5; round += 1) {
         const outcomes = await Promise.all([
-          mine.store.claim("p", ada, { ttl: 10 }),
-          theirs.store.claim("p", bob, { ttl: 10 }),
+          mine.store.claim("p", ada, { lease: 10 }),
+          theirs.store.claim("p", bob, { lease: 10 }),
         ]);
         const won = outcomes.filter(({ kind }) => kind === "acquired");
         expect(won).toHaveLength(1);

@@ -82,7 +82,7 @@ const deeds = {
     store.setExternalRef(id, { backend: "b", id: `${n % 2}` }),
   async claim({ store, leases }, id, n) {
     const claimant = { owner: `o${n % 2}`, incarnation: "1" };
-    const outcome = await store.claim(id, claimant, { ttl: n * 10 });
+    const outcome = await store.claim(id, claimant, { lease: n * 10 });
     if (outcome.kind === "acquired") leases.set(id, outcome.lease);
   },
   async start({ store, leases }, id) {

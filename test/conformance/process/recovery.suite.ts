@@ -40,9 +40,9 @@ function worklistTests(on: On): void {
       await store.complete("done", { kind: "completed", value: 1 });
       clock.advance(1_000);
       const local = { owner: "eve", incarnation: "1" };
-      await store.claim("held", { ...local, process: null }, { ttl: 1_000 });
+      await store.claim("held", { ...local, process: null }, { lease: 1_000 });
       await store.release(await claimed(setting, bob, "unheld"));
-      await store.claim("out", local, { ttl: 1_000 });
+      await store.claim("out", local, { lease: 1_000 });
       const todo = async (
         options?: Parameters<typeof store.worklist>[0],
       ): Promise<readonly unknown[]> =>

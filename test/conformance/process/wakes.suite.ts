@@ -219,7 +219,7 @@ function dedupeTests(on: On): void {
       const held = await leases(database, { clock }).acquire(
         "s",
         { owner: "ada", incarnation: "1" },
-        { ttl: 1_000 },
+        { lease: 1_000 },
       );
       if (held.kind === "busy") throw new Error("Nobody else asks.");
       const claim = await queue.claimTurn(held.lease);

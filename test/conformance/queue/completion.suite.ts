@@ -223,7 +223,7 @@ function completionTests(scene: InScene): void {
       const work = await queue.claimTurn(lease);
       expect(await queue.claimTurn(lease)).toBeUndefined();
       clock.advance(99);
-      const renewed = await leases.renew(lease, { ttl: 100 });
+      const renewed = await leases.renew(lease, { lease: 100 });
       clock.advance(99);
       expect(await queue.claimTurn(renewed)).toBeUndefined();
       await queue.completeWithoutCommit(lease, [refOf(work)]);

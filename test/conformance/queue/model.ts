@@ -12,9 +12,9 @@ import type { Fates } from "../lease/leased-sessions.ts";
 
 /** What somebody does next. Owners have numbers; each keeps what it got, also when it has lost it. */
 export type Step =
-  | { readonly do: "acquire"; readonly who: number; readonly ttl: number }
-  | { readonly do: "reclaim"; readonly who: number; readonly ttl: number }
-  | { readonly do: "renew"; readonly who: number; readonly ttl: number }
+  | { readonly do: "acquire"; readonly who: number; readonly lease: number }
+  | { readonly do: "reclaim"; readonly who: number; readonly lease: number }
+  | { readonly do: "renew"; readonly who: number; readonly lease: number }
   | { readonly do: "release" | "crash"; readonly who: number }
   | {
       readonly do: "enqueue";
@@ -99,10 +99,10 @@ export class World {
     switch (step.do) {
       case "acquire":
       case "reclaim":
-        await this.#acquire(step.who, step.ttl, step.do === "reclaim");
+        await this.#acquire(step.who, step.lease, step.do === "reclaim");
         break;
       case "renew":
-        await this.#renew(step.who, step.ttl);
+        await this.#renew(step.who, step.lease);
         break;
       case "release":
         await this.#release(step.who);
@@ -150,7 +150,7 @@ export class World {
     await this.#nothingIsLost();
   }
 
-  async #acquire(who: number, ttl: number, reclaims: boolean): Promise<void> {
+  async #acquire(who: number, lease: number, reclaims: boolean): Promise<void> {
     const owner = this.#owner(who);
     const { process } = owner;
     const claimant = {
@@ -162,8 +162,8 @@ export class World {
     const before = this.#live();
     const isDead = before !== undefined && this.#isDead(before);
     const outcome = reclaims
-      ? await this.#leases.reclaim(this.#session, claimant, seen, { ttl })
-      : await this.#leases.acquire(this.#session, claimant, { ttl });
+      ? await this.#leases.reclaim(this.#session, claimant, seen, { lease })
+      : await this.#leases.acquire(this.#session, claimant, { lease });
     const isOwn = before?.who === who && before.lives === owner.lives;
     if (before !== undefined && !isOwn && !(reclaims && isDead)) {
       assert(outcome.kind === "busy", "A held lease was given away.");
@@ -186,12 +186,14 @@ export class World {
     this.#held = { token, who, lives, fence, process, until, heardOf };
   }
 
-  async #renew(who: number, ttl: number): Promise<void> {
+  async #renew(who: number, leaseMs: number): Promise<void> {
     const { lease } = this.#owner(who);
     if (lease === undefined) return;
     const before = this.#live();
     const isHolder = before?.token === lease.token;
-    const renewed = await attempt(this.#leases.renew(lease, { ttl }));
+    const renewed = await attempt(
+      this.#leases.renew(lease, { lease: leaseMs }),
+    );
     if (isHolder) {
       this.#owner(who).lease = renewed.value;
       this.#heard(before, renewed.value?.expiresAt ?? 0);

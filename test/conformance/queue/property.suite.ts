@@ -10,19 +10,22 @@ import { expectSound } from "../sound.ts";
 
 /** One of them more than the others, so that somebody gets something done. */
 const who = fc.constantFrom(0, 0, 0, 1, 2);
-const ttl = fc.constantFrom(0, 50, 500, 5_000);
+const lease = fc.constantFrom(0, 50, 500, 5_000);
 const one = fc.constant;
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 3,
-    arbitrary: fc.record({ do: one("acquire" as const), who, ttl }),
+    arbitrary: fc.record({ do: one("acquire" as const), who, lease }),
   },
   {
     weight: 2,
-    arbitrary: fc.record({ do: one("reclaim" as const), who, ttl }),
+    arbitrary: fc.record({ do: one("reclaim" as const), who, lease }),
   },
-  { weight: 1, arbitrary: fc.record({ do: one("renew" as const), who, ttl }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ do: one("renew" as const), who, lease }),
+  },
   {
     weight: 1,
     arbitrary: fc.record({ do: fc.constantFrom("release", "crash"), who }),
@@ -77,11 +80,11 @@ const enqueue: Step = {
 const stories: readonly (readonly Step[])[] = [
   // Overtaken after its lease ran out, and too late to complete.
   [
-    { do: "acquire", who: 0, ttl: 50 },
+    { do: "acquire", who: 0, lease: 50 },
     enqueue,
     { do: "claim", who: 0, max: 3 },
     { do: "clock", by: 60 },
-    { do: "acquire", who: 1, ttl: 500 },
+    { do: "acquire", who: 1, lease: 500 },
     { do: "claim", who: 1, max: 3 },
     { do: "complete", who: 0 },
     { do: "complete", who: 1 },
@@ -89,19 +92,19 @@ const stories: readonly (readonly Step[])[] = [
   ],
   // Dies with work in its hands; another one reclaims and does it.
   [
-    { do: "acquire", who: 0, ttl: 500 },
+    { do: "acquire", who: 0, lease: 500 },
     enqueue,
     { do: "claim", who: 0, max: 1 },
     { do: "crash", who: 0 },
-    { do: "acquire", who: 1, ttl: 500 },
-    { do: "reclaim", who: 1, ttl: 500 },
-    { do: "reclaim", who: 2, ttl: 500 },
+    { do: "acquire", who: 1, lease: 500 },
+    { do: "reclaim", who: 1, lease: 500 },
+    { do: "reclaim", who: 2, lease: 500 },
     { do: "claim", who: 1, max: 1 },
     { do: "complete", who: 1 },
   ],
   // Completes what it has given back and taken again, by the old claim.
   [
-    { do: "acquire", who: 0, ttl: 500 },
+    { do: "acquire", who: 0, lease: 500 },
     enqueue,
     { do: "claim", who: 0, max: 1 },
     { do: "abandon", who: 0 },
@@ -111,16 +114,16 @@ const stories: readonly (readonly Step[])[] = [
   ],
   // Comes back after its lease ran out: its own claim of before counts no more.
   [
-    { do: "acquire", who: 0, ttl: 50 },
+    { do: "acquire", who: 0, lease: 50 },
     enqueue,
     { do: "claim", who: 0, max: 1 },
     { do: "clock", by: 60 },
-    { do: "acquire", who: 0, ttl: 50 },
+    { do: "acquire", who: 0, lease: 50 },
     { do: "complete", who: 0 },
   ],
   // Claimed is claimed: not to be claimed again, nor cancelled.
   [
-    { do: "acquire", who: 0, ttl: 500 },
+    { do: "acquire", who: 0, lease: 500 },
     enqueue,
     { do: "claim", who: 0, max: 1 },
     { do: "claim", who: 0, max: 1 },
@@ -129,44 +132,44 @@ const stories: readonly (readonly Step[])[] = [
   ],
   // Refused because its lease has run out; a clock that is set back does not bring it back.
   [
-    { do: "acquire", who: 0, ttl: 50 },
+    { do: "acquire", who: 0, lease: 50 },
     enqueue,
     { do: "clock", by: 60 },
     { do: "claim", who: 0, max: 1 },
     { do: "clock", by: -60 },
-    { do: "acquire", who: 1, ttl: 50 },
+    { do: "acquire", who: 1, lease: 50 },
   ],
   [
-    { do: "acquire", who: 0, ttl: 50 },
+    { do: "acquire", who: 0, lease: 50 },
     enqueue,
     { do: "claim", who: 0, max: 1 },
     { do: "clock", by: 60 },
     { do: "complete", who: 0 },
     { do: "clock", by: -60 },
-    { do: "renew", who: 0, ttl: 50 },
+    { do: "renew", who: 0, lease: 50 },
   ],
   // Given back after it was found to have run out.
   [
-    { do: "acquire", who: 0, ttl: 50 },
+    { do: "acquire", who: 0, lease: 50 },
     { do: "clock", by: 60 },
-    { do: "renew", who: 0, ttl: 50 },
+    { do: "renew", who: 0, lease: 50 },
     { do: "release", who: 0 },
     { do: "release", who: 0 },
   ],
   // The clock goes back over the end of a lease.
   [
-    { do: "acquire", who: 0, ttl: 0 },
+    { do: "acquire", who: 0, lease: 0 },
     { do: "clock", by: -500 },
-    { do: "renew", who: 0, ttl: 50 },
-    { do: "acquire", who: 1, ttl: 50 },
+    { do: "renew", who: 0, lease: 50 },
+    { do: "acquire", who: 1, lease: 50 },
     { do: "clock", by: -500 },
-    { do: "acquire", who: 2, ttl: 50 },
-    { do: "renew", who: 1, ttl: 50 },
+    { do: "acquire", who: 2, lease: 50 },
+    { do: "renew", who: 1, lease: 50 },
     { do: "clock", by: 600 },
-    { do: "renew", who: 1, ttl: 50 },
+    { do: "renew", who: 1, lease: 50 },
     { do: "clock", by: -60 },
-    { do: "renew", who: 1, ttl: 50 },
-    { do: "acquire", who: 2, ttl: 50 },
+    { do: "renew", who: 1, lease: 50 },
+    { do: "acquire", who: 2, lease: 50 },
   ],
 ];
 

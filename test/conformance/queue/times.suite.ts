@@ -76,7 +76,7 @@ function lateTests(scene: InScene): void {
     scene(async (at) => {
       await acquired(at, ada, 100);
       at.clock.advance(99);
-      const asked = at.leases.acquire("s", bob, { ttl: 100 });
+      const asked = at.leases.acquire("s", bob, { lease: 100 });
       at.clock.advance(1);
       expect(await asked).toMatchObject({
         kind: "acquired",
@@ -130,16 +130,18 @@ function wrongClockTests(scene: InScene): void {
           await rejection(enqueued(at, "a", { availableAt: far })),
         ).toMatchObject({ code: "OPTION_INVALID" });
         for (const call of [
-          () => at.leases.acquire("s", ada, { ttl: far }),
-          () => at.leases.renew(lease, { ttl: far }),
-          async () => at.leases.keep(lease, { ttl: far }),
+          () => at.leases.acquire("s", ada, { lease: far }),
+          () => at.leases.renew(lease, { lease: far }),
+          async () => at.leases.keep(lease, { lease: far }),
         ])
           expect(await rejection(call())).toMatchObject({
             code: "DURATION_INVALID",
           });
       }
       expect(await stored(database)).toEqual(before);
-      expect(await at.leases.renew(lease, { ttl: 2 ** 53 - 1 })).toMatchObject({
+      expect(
+        await at.leases.renew(lease, { lease: 2 ** 53 - 1 }),
+      ).toMatchObject({
         expiresAt: 8.64e15,
       });
     }),

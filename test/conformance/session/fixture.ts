@@ -82,7 +82,7 @@ export async function holding(
   handle: SessionHandle,
   claimant: typeof alice = alice,
 ): Promise<HeldSession> {
-  const outcome = await own.acquire(handle, claimant, { ttl: "1 day" });
+  const outcome = await own.acquire(handle, claimant, { lease: "1 day" });
   if (outcome.kind !== "acquired") throw new Error("The lease is not free.");
   const fence = outcome.lease;
   return {

@@ -1,7 +1,7 @@
 import type { SessionHandle } from "../../../model/session.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import { endingExpired } from "../../lease/expire.ts";
-import { tellGivenBack } from "../../lease/given-back.ts";
+import { tellReleased } from "../../lease/keeper.ts";
 import { commitTurn } from "./commit-turn.ts";
 import type { TurnOutcome } from "./commit-turn.ts";
 import type { SessionSurroundings } from "../context.ts";
@@ -30,7 +30,7 @@ export function sessionTurns(around: SessionSurroundings): SessionTurns {
         around.database.write(commitTurn, { ...input, now }, options),
       );
       if (input.release && input.fence !== undefined)
-        tellGivenBack(around.database, input.fence);
+        tellReleased(around.database, input.fence);
       if (outcome.kind === "committed") around.committed();
       return outcome;
     },

@@ -1,0 +1,237 @@
+import { instantOf } from "../../model/clock.ts";
+import {
+  isSameLease,
+  lossOf,
+  type HeldLease,
+  type LeaseFence,
+  type LeaseHolder,
+} from "../../model/lease.ts";
+import type { WaitOptions } from "../../sql/database.ts";
+import {
+  afterwards,
+  announce,
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../sql/operation.ts";
+import { tellReleased } from "./keeper.ts";
+import type {
+  LeaseContext,
+  LeasedRoot,
+  LeaseKind,
+  LeaseOperations,
+} from "./kind.ts";
+import { readingOf, type LeaseReading } from "./lease-row.ts";
+
+/**
+ * How leases end. That one has run out is recorded before any caller learns of
+ * it: without a record a clock that is set back would let the same lease pass
+ * later, here or in another process.
+ */
+
+export type JudgedKind<Ref, Root extends LeasedRoot, L> = Pick<
+  LeaseOperations<Ref, Root, L>,
+  "kind" | "endExpired"
+>;
+
+/** A lease that holds, and the instant by which it was judged. */
+export interface Held {
+  readonly lease: HeldLease;
+  readonly at: number;
+}
+
+/**
+ * Lets only the holder of a lease pass. Its root is locked, so that the answer
+ * holds until the transaction ends. The refused call rolls back, so the end of
+ * a lease that has run out is recorded after it, in a transaction of its own.
+ *
+ * @throws HoldfastError what the kind says for a lost lease; `details.reason` says how it was lost.
+ */
+export function* assertHeld<Ref, Root extends LeasedRoot, L>(
+  { kind, endExpired }: JudgedKind<Ref, Root, L>,
+  context: LeaseContext,
+  root: Root,
+  fence: LeaseFence | undefined,
+): Tx<Held> {
+  const { database, clock } = context;
+  const state = yield* kind.rows.read(root);
+  const at = instantOf(() => clock.now());
+  const loss = lossOf(state, fence, at);
+  if (loss === undefined && state.kind === "held")
+    return { lease: state.lease, at };
+  if (loss === "expired") {
+    const judged = { of: kind.refOf(root), fence, at };
+    yield* afterwards({
+      refused: () => database.write(endExpired(context), judged),
+    });
+  }
+  throw kind.lost(root.id, loss ?? "released");
+}
+
+/** A lease as it was judged. */
+export interface JudgedLease<Ref> {
+  readonly of: Ref;
+  readonly fence: LeaseFence | undefined;
+  /** When it was found to have run out. */
+  readonly at: number;
+}
+
+/** Records that a lease had run out at an instant; false when it had not, or another holder has it. */
+export function endExpiredOf<Ref, Root extends LeasedRoot, L>(
+  kind: LeaseKind<Ref, Root, L>,
+): StoreOperation<LeaseContext, JudgedLease<Ref>, boolean> {
+  return storeOperation(`endExpired${kind.noun}`, {
+    key: (input: JudgedLease<Ref>) => kind.idOf(input.of),
+    *one(_: LeaseContext, { of, fence, at }) {
+      const root = yield* kind.lock(of);
+      const state = yield* kind.rows.read(root);
+      if (state.kind === "free" || lossOf(state, fence, at) !== "expired")
+        return false;
+      yield* recordEnd(kind, root, at);
+      return true;
+    },
+  });
+}
+
+function* recordEnd<Ref, Root extends LeasedRoot, L>(
+  { rows, topic }: LeaseKind<Ref, Root, L>,
+  root: Root,
+  at: number,
+): Tx<void> {
+  yield* rows.expire(root.key, at);
+  yield* announce(topic, root.id);
+}
+
+/** Who holds a lease, whether its end is still to be recorded, and the instant by which that was judged. */
+export function judgeOf<Ref, Root extends LeasedRoot, L>(
+  kind: LeaseKind<Ref, Root, L>,
+): StoreOperation<
+  LeaseContext,
+  { readonly of: Ref },
+  LeaseReading & { readonly at: number }
+> {
+  return storeOperation(`judge${kind.noun}`, {
+    key: ({ of }: { readonly of: Ref }) => kind.idOf(of),
+    *one({ clock }: LeaseContext, { of }) {
+      const root = yield* kind.find(of);
+      const at = clock.now();
+      return { ...readingOf(yield* kind.rows.read(root), at), at };
+    },
+  });
+}
+
+/** Leases that were found to be over, in the order of the keys of their roots. */
+export interface LeaseEnds<Ref> {
+  readonly of: readonly Ref[];
+  readonly at: number;
+}
+
+/** Judges leases again once their roots are locked, and records those that are over. Tells who holds the others, by id. */
+export function recordEndsOf<Ref, Root extends LeasedRoot, L>(
+  kind: LeaseKind<Ref, Root, L>,
+): StoreOperation<
+  LeaseContext,
+  LeaseEnds<Ref>,
+  ReadonlyMap<string, LeaseHolder | undefined>
+> {
+  return storeOperation(`record${kind.noun}Ends`, {
+    key: ({ of: [first] }: LeaseEnds<Ref>) =>
+      first === undefined ? "" : kind.idOf(first),
+    *one(_: LeaseContext, { of, at }) {
+      const holders = new Map<string, LeaseHolder | undefined>();
+      for (const ref of of) {
+        const root = yield* lockUnlessGone(kind, ref);
+        if (root === undefined) continue;
+        const reading = readingOf(yield* kind.rows.read(root), at);
+        holders.set(root.id, reading.holder);
+        if (reading.isUnrecordedEnd) yield* recordEnd(kind, root, at);
+      }
+      return holders;
+    },
+  });
+}
+
+/**
+ * Records ends that a read has found. Tells which of the leases were renewed
+ * meanwhile, and by whom; where nothing can be written, none.
+ */
+export async function recordFoundEnds<Ref, Root extends LeasedRoot, L>(
+  { recordEnds }: LeaseOperations<Ref, Root, L>,
+  context: LeaseContext,
+  ends: LeaseEnds<Ref>,
+  wait: WaitOptions,
+): Promise<ReadonlyMap<string, LeaseHolder | undefined>> {
+  if (ends.of.length === 0) return new Map();
+  return context.database
+    .write(recordEnds(context), ends, wait)
+    .catch(() => new Map<string, LeaseHolder | undefined>());
+}
+
+/** Who holds a lease. */
+export async function readHolder<Ref, Root extends LeasedRoot, L>(
+  leases: LeaseOperations<Ref, Root, L>,
+  context: LeaseContext,
+  ref: Ref,
+  wait: WaitOptions,
+): Promise<LeaseHolder | undefined> {
+  const { judge, kind } = leases;
+  const { database } = context;
+  const input = { of: ref };
+  const reading = await database.read(judge(context), input, wait);
+  if (!reading.isUnrecordedEnd) return reading.holder;
+  const ends = { of: [ref], at: reading.at };
+  const holders = await recordFoundEnds(leases, context, ends, wait);
+  return holders.get(kind.idOf(ref));
+}
+
+/** A lease as its holder shows it. */
+export interface HeldRef<Ref> {
+  readonly of: Ref;
+  readonly fence: LeaseFence;
+}
+
+/** Releases a lease; false, and no error, when it was no longer held or its root is gone. */
+export function releaseOf<Ref, Root extends LeasedRoot, L>(
+  kind: LeaseKind<Ref, Root, L>,
+): StoreOperation<LeaseContext, HeldRef<Ref>, boolean> {
+  return storeOperation(`release${kind.noun}`, {
+    key: (input: HeldRef<Ref>) => kind.idOf(input.of),
+    *one(context: LeaseContext, { of, fence }) {
+      const root = yield* lockUnlessGone(kind, of);
+      if (root === undefined) return false;
+      return yield* releaseHeld(kind, context, root, fence);
+    },
+  });
+}
+
+/** The locked root; undefined when it is no longer there. */
+function* lockUnlessGone<Ref, Root extends LeasedRoot, L>(
+  { lock, isGone }: LeaseKind<Ref, Root, L>,
+  ref: Ref,
+): Tx<Root | undefined> {
+  try {
+    return yield* lock(ref);
+  } catch (error) {
+    if (isGone(error)) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Releases a lease whose root is locked, and tells its keepers once that is
+ * durable. Silent when another holder has it by now, or none; an own one that
+ * has run out is released too.
+ */
+export function* releaseHeld<Ref, Root extends LeasedRoot, L>(
+  kind: LeaseKind<Ref, Root, L>,
+  { database }: Pick<LeaseContext, "database">,
+  root: Root,
+  fence: LeaseFence,
+): Tx<boolean> {
+  const state = yield* kind.rows.read(root);
+  if (state.kind === "free" || !isSameLease(state.lease, fence)) return false;
+  yield* kind.rows.clear(root.key);
+  yield* announce(kind.topic, root.id);
+  yield* afterwards({ durable: () => tellReleased(database, fence) });
+  return true;
+}

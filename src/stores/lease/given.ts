@@ -1,0 +1,98 @@
+import { durationMs, type Duration } from "../../model/durations.ts";
+import type { LeaseHolder, LeaseOwner } from "../../model/lease.ts";
+import { parseOwnerId, type OwnerId } from "../../model/prefixed-id.ts";
+import {
+  checkedCount,
+  checkedText,
+  draftOf,
+  givenObject,
+  optionsOf,
+} from "../../model/shape.ts";
+import { newToken } from "../../model/token.ts";
+import type { WaitOptions } from "../../sql/database.ts";
+import type { StoreContext } from "../context.ts";
+import { optionsAndWait } from "../method.ts";
+import { checkedInterval } from "../renewing.ts";
+import type { LeaseRequest } from "./acquire.ts";
+import type { SeenHolder } from "./wait.ts";
+
+/** Who asks for a lease: the host's own name, and this start of it. */
+export interface LeaseClaimant {
+  readonly owner: string;
+  readonly incarnation: string;
+  /** Whose death ends the lease; defaults to this process. `null` lets only time end it. */
+  readonly process?: OwnerId | null;
+}
+
+export interface LeaseOptions extends WaitOptions {
+  /** For how long; defaults to 30 seconds. */
+  readonly lease?: Duration;
+}
+
+export interface LeaseKeepOptions {
+  /** For how long it is extended each time; defaults to 30 seconds. */
+  readonly lease?: Duration;
+  /** How often; defaults to a third of that, and is never less often. */
+  readonly every?: Duration;
+}
+
+/** How long leases last, and how often they are renewed. */
+export interface LeaseRhythm {
+  readonly leaseMs: number;
+  readonly everyMs: number;
+}
+
+const leaseDefault: Duration = "30s";
+
+/** @throws HoldfastError `OPTION_INVALID`, `DURATION_INVALID` */
+export function givenLeaseTime(given: LeaseOptions | undefined): {
+  readonly leaseMs: number;
+  readonly wait: WaitOptions;
+} {
+  const { options, wait } = optionsAndWait(given, ["lease"]);
+  const { lease = leaseDefault } = options;
+  return { leaseMs: durationMs(lease, "lease"), wait };
+}
+
+/** @throws HoldfastError `OPTION_INVALID` when `every` is more than a third of `lease`; `DURATION_INVALID` */
+export function givenRhythm(given: LeaseKeepOptions | undefined): LeaseRhythm {
+  const { lease = leaseDefault, every } = optionsOf(given, ["lease", "every"]);
+  const leaseMs = durationMs(lease, "lease");
+  const everyMs =
+    every === undefined ? Math.floor(leaseMs / 3) : durationMs(every, "every");
+  return { leaseMs, everyMs: checkedInterval(leaseMs, everyMs) };
+}
+
+/** @throws HoldfastError `OPTION_INVALID`, `NAME_INVALID`, `ID_MALFORMED`, `DURATION_INVALID` */
+export function givenRequest(
+  { database, entropy }: Pick<StoreContext, "database" | "entropy">,
+  claimant: LeaseClaimant,
+  options: LeaseOptions | undefined,
+): { readonly request: LeaseRequest; readonly wait: WaitOptions } {
+  const owner = givenOwner(database.owner, claimant);
+  const { leaseMs, wait } = givenLeaseTime(options);
+  return { request: { owner, token: newToken(entropy), leaseMs }, wait };
+}
+
+function givenOwner(here: OwnerId, claimant: LeaseClaimant): LeaseOwner {
+  const {
+    owner,
+    incarnation,
+    process = here,
+  } = draftOf("the claimant", claimant, ["owner", "incarnation", "process"]);
+  return {
+    owner: checkedText("An owner", owner),
+    incarnation: checkedText("An incarnation", incarnation),
+    process: process === null ? null : parseOwnerId(process),
+  };
+}
+
+/** A holder that a caller saw. @throws HoldfastError `OPTION_INVALID`, `ID_MALFORMED` */
+export function givenSeen(given: SeenHolder): SeenHolder {
+  const { fence, process }: Pick<LeaseHolder, "fence" | "process"> =
+    givenObject("the observed holder", given);
+  return {
+    fence: checkedCount("The fence of the observed holder", fence),
+    process: process === null ? null : parseOwnerId(process),
+  };
+}
