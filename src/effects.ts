@@ -1,34 +1,25 @@
 export type { AwaitEnd, AwaitOutcome } from "./model/await-event.ts";
-export type { AwaitEventId, SignedEvent } from "./model/await-token.ts";
+export type { AwaitEventId } from "./model/await-token.ts";
 export type { EffectEnvelope } from "./model/effect-envelope.ts";
 export type { GroupKind } from "./model/effect-group.ts";
 export type { EffectFence, EffectHolder } from "./model/effect.ts";
-export type {
-  AwaitAnswers,
-  AwaitReply,
-} from "./stores/effect/await/answering.ts";
 export { awaitEvents } from "./stores/effect/await/await-events.ts";
 export type { AwaitEvents } from "./stores/effect/await/await-events.ts";
+export type { AwaitScope } from "./stores/effect/await/event-row.ts";
+export type { ForgetAwaitEventsReport } from "./stores/effect/await/forget.ts";
 export type {
-  Awaiting,
   OpenAwaitEventOptions,
-} from "./stores/effect/await/awaiting.ts";
-export type {
-  AwaitPlace,
-  AwaitScope,
-} from "./stores/effect/await/event-row.ts";
-export { openAwaitEvent } from "./stores/effect/await/open.ts";
-export type {
-  OpenAwaitEvent,
   OpenedAwaitEvent,
 } from "./stores/effect/await/open.ts";
 export type {
   AwaitEvent,
-  AwaitOverview,
-  ForgetAwaitEventsOptions,
   ListAwaitEventsOptions,
+} from "./stores/effect/await/read.ts";
+export type {
   RevokeAwaitEventsOptions,
-} from "./stores/effect/await/overview.ts";
+  RevokeAwaitEventsReport,
+} from "./stores/effect/await/revoke.ts";
+export type { AwaitReply } from "./stores/effect/await/settle.ts";
 export type {
   ClaimedEffect,
   ClaimEffectOptions,
@@ -58,15 +49,16 @@ export type {
   RenewEffectOptions,
 } from "./stores/effect/finish.ts";
 export type { ForgetEffectsReport } from "./stores/effect/forget.ts";
-export type { GroupMemberDraft } from "./stores/effect/groups/checks.ts";
 export { effectGroups } from "./stores/effect/groups/effect-groups.ts";
 export type {
-  EffectGroup,
   EffectGroups,
   EndedGroupMember,
   GroupAllAnswer,
   GroupMemberOutcome,
 } from "./stores/effect/groups/effect-groups.ts";
+export type { GroupMemberDraft } from "./stores/effect/groups/members.ts";
+export type { OpenedGroup } from "./stores/effect/groups/open.ts";
+export type { EffectGroup } from "./stores/effect/groups/read.ts";
 export type {
   EffectSummary,
   EffectView,

@@ -270,11 +270,10 @@ function commandCalls(database: Database): readonly Call[] {
 function awaitCalls(database: Database): readonly Call[] {
   const own = methodsOf(awaitEvents(database));
   const groups = methodsOf(effectGroups(database));
-  const slices = ["signal", "rowsPerSlice"];
+  const slices = ["signal", "rowsPerSlice", "onProgress"];
   const members: Position = ["list", [{ effect: "e" }]];
   return [
     call("open await", own.open, [scope, key, more], [...wait, "answerWithin"]),
-    call("opening", own.opening, [scope, key, more], ["answerWithin"]),
     call("wait", own.wait, [scope, key, more], wait),
     call("cancel await", own.cancel, [scope, key, more], wait),
     call("revoke await", own.revoke, [scope, key, more], wait),
@@ -289,6 +288,12 @@ function awaitCalls(database: Database): readonly Call[] {
     ),
     call("revokeAll", own.revokeAll, [owner, more], [...slices, "scope"]),
     call("forget awaits", own.forget, [scope, more], slices),
+    call(
+      "open group",
+      groups.open,
+      [scope, key, ["text", "all"], members, more],
+      wait,
+    ),
     call("race", groups.race, [scope, key, members, more], wait),
     call("all", groups.all, [scope, key, members, more], wait),
     call("drain", groups.drain, [scope, key, more], wait),

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { blobs, maintenance } from "../../src/blobs.ts";
-import { awaitEvents, effects, openAwaitEvent } from "../../src/effects.ts";
+import { awaitEvents, effects } from "../../src/effects.ts";
 import { sessions } from "../../src/sessions.ts";
 import { addNote, createNoteTable, noteHalves } from "../conformance/notes.ts";
 import { again, pastRival, withStale } from "./stale-snapshot.ts";
@@ -114,11 +114,11 @@ describe("an await-event opened with an old snapshot", () => {
     withStale(async ({ database, after }) => {
       await sessions(database).create("s");
       const store = awaitEvents(database);
-      const input = store.opening(scope, "approval");
+      const open = store.open.prepare(scope, "approval");
       expect(
         await after(
           () => store.open(scope, "approval"),
-          () => openAwaitEvent(input),
+          () => open(),
         ),
       ).toMatchObject({ runs: again, value: { existed: true } });
     }),
@@ -130,11 +130,11 @@ describe("an await-event opened with an old snapshot", () => {
       await sessions(database).create("s");
       const store = awaitEvents(database);
       await store.open(scope, "approval");
-      const input = store.opening(scope, "approval");
+      const open = store.open.prepare(scope, "approval");
       expect(
         await after(
           () => store.revoke(scope, "approval"),
-          () => openAwaitEvent(input),
+          () => open(),
         ),
       ).toMatchObject({ runs: again, code: "AWAIT_EVENT_REVOKED" });
     }),
@@ -144,11 +144,11 @@ describe("an await-event opened with an old snapshot", () => {
     "is refused when the session was deleted since",
     withStale(async ({ database, after }) => {
       await sessions(database).create("s");
-      const input = awaitEvents(database).opening(scope, "approval");
+      const open = awaitEvents(database).open.prepare(scope, "approval");
       expect(
         await after(
           () => sessions(database).delete("s"),
-          () => openAwaitEvent(input),
+          () => open(),
         ),
       ).toMatchObject({ runs: again, code: "SESSION_NOT_FOUND" });
     }),

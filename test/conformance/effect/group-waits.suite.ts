@@ -81,7 +81,7 @@ function waitTests(scene: InScene): void {
         [1, 0],
         [1, 0],
       ]);
-      expect(await events.revokeAll(session)).toBe(3);
+      expect(await events.revokeAll(session)).toEqual({ revoked: 3 });
       expect(await orders()).toEqual([
         [1, 0, 2],
         [1, 0, 2],

@@ -1,73 +1,103 @@
-import { isAwaitSecret } from "../../../model/await-token.ts";
-import { outcomeOf } from "../../../model/await-event.ts";
-import type { AwaitEnd, AwaitOutcome } from "../../../model/await-event.ts";
-import type { Clock } from "../../../model/clock.ts";
+import {
+  outcomeOf,
+  type AwaitEnd,
+  type AwaitOutcome,
+} from "../../../model/await-event.ts";
+import { awaitSecretBytes, isAwaitSecret } from "../../../model/await-token.ts";
+import { corruptRow } from "../../../model/corrupt-row.ts";
 import type { Encoded } from "../../../model/encoded.ts";
-import type { Entropy } from "../../../model/entropy.ts";
+import { hexOf } from "../../../model/hex.ts";
 import {
   isStoredError,
   restoredFailure,
 } from "../../../model/restored-error.ts";
-import { corruptRow } from "../../../model/corrupt-row.ts";
-import { valueCodec } from "../../../model/value-codec.ts";
 import type { ValueCodec } from "../../../model/value-codec.ts";
 import type { Database } from "../../../sql/database.ts";
-import type { StoreEnvironment } from "../../execution/context.ts";
+import { row, run, type Tx } from "../../../sql/operation.ts";
+import { sql } from "../../../sql/statement.ts";
+import {
+  storeCodec,
+  storeContext,
+  type StoreContext,
+  type StoreOptions,
+} from "../../context.ts";
 import { readValue } from "../../session/sifted.ts";
-import { awaitEventTable } from "./event-row.ts";
-import type { AwaitRecord } from "./event-row.ts";
+import { checkedEffect, type EffectScope } from "../scope.ts";
+import {
+  awaitEventTable,
+  type AwaitPlace,
+  type AwaitRecord,
+} from "./event-row.ts";
 
-export interface AwaitSurroundings {
-  readonly database: Database;
-  readonly clock: Clock;
-  readonly entropy: Entropy;
-  readonly codec: ValueCodec;
-  /** The same for what is the store's own: no limit is meant for that. */
+/** What operations on await-events and groups are given besides their input. */
+export interface AwaitContext extends StoreContext {
+  /** For what is the store's own: no limit is meant for that. */
   readonly ownCodec: ValueCodec;
 }
 
-export function awaitSurroundings(
+export function awaitContext(
   database: Database,
-  given: StoreEnvironment,
-): AwaitSurroundings {
-  const coding = {
-    sha256Hex: database.sha256Hex,
-    ...(given.payload && { payload: given.payload }),
-  };
-  return {
+  options: StoreOptions | undefined,
+): AwaitContext {
+  const context = storeContext(database, options);
+  const { payload } = options ?? {};
+  const ownCodec = storeCodec(
     database,
-    clock: given.clock ?? database.clock,
-    entropy: given.entropy ?? database.entropy,
-    codec: valueCodec({
-      ...coding,
-      ...(given.valueLimits && { limits: given.valueLimits }),
-    }),
-    ownCodec: valueCodec(coding),
-  };
-}
-
-/** The secret that signs tokens, as bytes in hexadecimal. @throws HoldfastError `CORRUPT_ROW` */
-export function readSecret(codec: ValueCodec, stored: Encoded): string {
-  const secret = readValue("holdfast_await_secret", 1, () =>
-    codec.decode(stored),
+    payload === undefined ? {} : { payload },
   );
-  if (isAwaitSecret(secret)) return secret;
-  throw corruptRow("holdfast_await_secret", 1, "holds no secret");
+  return { ...context, ownCodec };
 }
 
-/** What came of an await-event; undefined while it is open, and when it was revoked. @throws HoldfastError `CORRUPT_ROW` */
+/** A place as a caller names it: like an effect. @throws HoldfastError `EFFECT_SCOPE_INVALID`, `EFFECT_INVALID`, `ID_MALFORMED` */
+export function placeIn(scope: EffectScope, key: string): AwaitPlace {
+  const { scope: ref, replayKey } = checkedEffect(scope, key);
+  return { scope: ref, key: replayKey };
+}
+
+const secretTable = "holdfast_await_secret";
+
+/** What signs the tokens of this database, as bytes in hexadecimal; undefined as long as none was given out. @throws HoldfastError `CORRUPT_ROW` */
+export function* signingSecret({
+  ownCodec,
+}: AwaitContext): Tx<string | undefined> {
+  const found = yield* row<{ readonly secret: Encoded }>(sql`
+    SELECT secret FROM holdfast_await_secret WHERE id = 1`);
+  if (found === undefined) return undefined;
+  const secret = readValue(secretTable, 1, () => ownCodec.decode(found.secret));
+  if (isAwaitSecret(secret)) return secret;
+  throw corruptRow(secretTable, 1, "holds no secret");
+}
+
+/** The same, made when there is none yet. Of several transactions that make it at once one wins. */
+export function* madeSecret(context: AwaitContext): Tx<string> {
+  const found = yield* signingSecret(context);
+  if (found !== undefined) return found;
+  const { entropy, ownCodec } = context;
+  const candidate = hexOf(entropy.bytes(awaitSecretBytes));
+  const stored = ownCodec.encode(candidate) as Encoded;
+  yield* run(sql`
+    INSERT INTO holdfast_await_secret (id, secret) VALUES (1, ${stored}) ON CONFLICT (id) DO NOTHING`);
+  return (yield* signingSecret(context)) ?? candidate;
+}
+
+/** The outcome of an await-event; undefined while it is open, and when it was revoked. @throws HoldfastError `CORRUPT_ROW` */
 export function readOutcome(
-  codec: ValueCodec,
+  context: Pick<AwaitContext, "decode">,
   { id, state, payload }: Pick<AwaitRecord, "id" | "state" | "payload">,
 ): AwaitOutcome<unknown, Error> | undefined {
   return state === "open"
     ? undefined
-    : readEnd(codec, { table: awaitEventTable, row: id, end: state, payload });
+    : readEnd(context, {
+        table: awaitEventTable,
+        row: id,
+        end: state,
+        payload,
+      });
 }
 
 /** The same of whatever ends so: an effect returns or throws. @throws HoldfastError `CORRUPT_ROW` */
 export function readEnd(
-  codec: ValueCodec,
+  { decode }: Pick<AwaitContext, "decode">,
   ended: {
     readonly table: string;
     readonly row: string;
@@ -75,15 +105,15 @@ export function readEnd(
     readonly payload: Encoded | null;
   },
 ): AwaitOutcome<unknown, Error> | undefined {
-  const { table, row, end, payload } = ended;
+  const { table, row: key, end, payload } = ended;
   const value = (): unknown =>
-    readValue(table, row, () => codec.decode(payload ?? ""));
+    readValue(table, key, () => decode(payload ?? ("" as Encoded)));
   return outcomeOf(end, {
     value,
     error() {
       const stored = value();
       if (isStoredError(stored)) return restoredFailure(stored);
-      throw corruptRow(table, row, "holds no error");
+      throw corruptRow(table, key, "holds no error");
     },
   });
 }

@@ -1,18 +1,23 @@
-import { isAwaitState, isOverdue } from "../../../model/await-event.ts";
-import { instantOf } from "../../../model/clock.ts";
-import type { Now } from "../../../model/clock.ts";
-import type { AwaitState } from "../../../model/await-event.ts";
+import {
+  isAwaitState,
+  isOverdue,
+  type AwaitState,
+} from "../../../model/await-event.ts";
+import { instantOf, type Clock } from "../../../model/clock.ts";
 import type { AwaitEventId } from "../../../model/await-token.ts";
 import type { Encoded } from "../../../model/encoded.ts";
 import { corruptRow } from "../../../model/corrupt-row.ts";
+import { HoldfastError, type ErrorDetails } from "../../../model/errors.ts";
+import { excerpt } from "../../../model/excerpt.ts";
 import { lockRow, textsOf } from "../../../sql/dialect.ts";
-import { row, rows, run } from "../../../sql/operation.ts";
-import type { Tx } from "../../../sql/operation.ts";
-import { sql } from "../../../sql/statement.ts";
-import type { Statement } from "../../../sql/statement.ts";
-import type { EffectScopeRef } from "../scope.ts";
+import { row, rows, run, type Tx } from "../../../sql/operation.ts";
+import { sql, type Statement } from "../../../sql/statement.ts";
 import { undamaged } from "../../damage.ts";
 import type { OwnedRows } from "../../removal.ts";
+import type { EffectScopeRef } from "../scope.ts";
+
+/** What waiters listen for: the await-event named by the key has ended. */
+export const awaitEventEnded = "await-event.ended";
 
 export const awaitEventTable = "holdfast_await_event";
 
@@ -78,15 +83,10 @@ export function recordOf(found: EventRow): AwaitRecord {
   };
 }
 
-/** Where an await-event is, for who is inside. */
+/** Where an await-event is, as callers from inside name it. */
 export interface AwaitPlace {
   readonly scope: EffectScopeRef;
   readonly key: string;
-}
-
-/** The aggregate that operations on an await-event name: what belongs together. */
-export function aggregateOf({ scope }: Pick<AwaitPlace, "scope">): string {
-  return scope.session?.id ?? scope.id;
 }
 
 function whichEvent(session: number, { scope, key }: AwaitPlace): Statement {
@@ -123,7 +123,7 @@ export function* addressOf(
 
 /**
  * An await-event, locked until the transaction ends, and those of `others`
- * whose time is over at the instant at which it is: who ends one must not
+ * whose time is over at the instant at which it is: the end of one must not
  * overtake them, so all that may time out are locked with it, in the order of
  * their keys; their session is held before. What cannot be read among the
  * others is left alone.
@@ -131,9 +131,9 @@ export function* addressOf(
  * @throws HoldfastError `CORRUPT_ROW`
  */
 export function* lockedEvents(
+  { clock }: { readonly clock: Clock },
   { session, scope, key }: AwaitAddress,
   others: readonly string[],
-  tell: Now,
 ): Tx<{
   readonly now: number;
   readonly event: AwaitRecord | undefined;
@@ -145,7 +145,7 @@ export function* lockedEvents(
       AND name IN ${textsOf([key, ...others])}
       AND (name = ${key} OR (state = 'open' AND due_at IS NOT NULL))
     ORDER BY key ${lockRow}`);
-  const now = instantOf(tell);
+  const now = instantOf(() => clock.now());
   const own = found.find(({ name }) => name === key);
   const overdue = found.flatMap((other) => {
     const read = other === own ? undefined : undamaged(() => recordOf(other));
@@ -164,3 +164,30 @@ export const awaitsOwned: readonly OwnedRows[] = [
           SELECT key FROM holdfast_await_event WHERE session = ${session} ORDER BY key LIMIT ${rowsMax})`),
   },
 ];
+
+/** For callers from inside, who may know what there is. */
+export function awaitEventNotFound(place: AwaitPlace): HoldfastError {
+  return new HoldfastError(
+    "AWAIT_EVENT_NOT_FOUND",
+    `There is no ${awaitTitle(place)}. Open it before it is awaited or ended.`,
+    namesOf(place),
+  );
+}
+
+export function awaitEventRevoked(place: AwaitPlace): HoldfastError {
+  return new HoldfastError(
+    "AWAIT_EVENT_REVOKED",
+    `The ${awaitTitle(place)} was revoked: nobody can answer it any more. ` +
+      "Stop waiting for it; open one under another key if the answer is still wanted.",
+    namesOf(place),
+  );
+}
+
+/** Such as `await-event "approval" of turn "t7"`. */
+export function awaitTitle({ scope, key }: AwaitPlace): string {
+  return `await-event ${excerpt(key)} of ${scope.kind} ${excerpt(scope.id)}`;
+}
+
+function namesOf({ scope, key }: AwaitPlace): ErrorDetails {
+  return { scopeKind: scope.kind, scope: scope.id, key };
+}

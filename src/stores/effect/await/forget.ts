@@ -1,33 +1,68 @@
-import { integersOf, lockRow } from "../../../sql/dialect.ts";
-import { announce, rows, run, plainOperation } from "../../../sql/operation.ts";
-import type { Operation } from "../../../sql/operation.ts";
-import { sql } from "../../../sql/statement.ts";
-import { forgetGroups } from "../groups/forget.ts";
-import type { EffectScopeRef } from "../scope.ts";
 import type { AwaitEventId } from "../../../model/await-token.ts";
-import { aggregateOf } from "./event-row.ts";
-import { sharedKeyOf } from "./session-key.ts";
-import { awaitEventEnded } from "./topics.ts";
+import { integersOf, lockRow } from "../../../sql/dialect.ts";
+import {
+  announce,
+  rows,
+  run,
+  storeOperation,
+  type StoreOperation,
+} from "../../../sql/operation.ts";
+import { sql } from "../../../sql/statement.ts";
+import { sweep, sweepOptions, type SweepOptions } from "../../removal.ts";
+import { forgetGroups } from "../groups/group-row.ts";
+import {
+  aggregateOf,
+  checkedScope,
+  keptSessionOf,
+  type EffectScope,
+  type EffectScopeRef,
+} from "../scope.ts";
+import type { AwaitContext } from "./context.ts";
+import { awaitEventEnded } from "./event-row.ts";
 
-export interface ForgetAwaits {
+/** What was forgotten of a scope. */
+export interface ForgetAwaitEventsReport {
+  /** Of await-events, groups and their members. */
+  readonly rows: number;
+}
+
+/** Forgets the await-events and groups of a scope, a slice per transaction. @throws HoldfastError `EFFECT_SCOPE_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`, `ABORTED` */
+export async function forgetInSlices(
+  context: AwaitContext,
+  given: EffectScope,
+  sweeping: SweepOptions<ForgetAwaitEventsReport> | undefined,
+): Promise<ForgetAwaitEventsReport> {
+  const options = sweepOptions(sweeping);
+  const { rowsPerSlice: rowsMax, signal } = options;
+  const scope = checkedScope(given);
+  return sweep(context, options, async () => {
+    const removed = await context.database.write(
+      forgetAwaits(context),
+      { scope, rowsMax },
+      { signal },
+    );
+    return { report: { rows: removed }, isDone: removed < rowsMax };
+  });
+}
+
+interface ForgetAwaits {
   readonly scope: EffectScopeRef;
   readonly rowsMax: number;
 }
 
 /**
- * Removes at most so many rows of the groups and await-events of a scope;
- * fewer means that none is left. Whoever waits learns that they are gone, and
- * tokens answer nothing from then on.
+ * Removes rows of the groups and await-events of a scope up to a limit, and
+ * tells how many; fewer means that none is left. Waiting callers learn that
+ * they are gone, and tokens answer nothing from then on.
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
-export const forgetAwaits: Operation<ForgetAwaits, number> = plainOperation(
-  "forgetAwaits",
-  {
+const forgetAwaits: StoreOperation<AwaitContext, ForgetAwaits, number> =
+  storeOperation("forgetAwaits", {
     key: (input: ForgetAwaits) => aggregateOf(input),
-    *one({ scope, rowsMax }) {
-      const session = yield* sharedKeyOf(scope);
-      // Await-events are locked before groups, whoever does it.
+    *one(_: AwaitContext, { scope, rowsMax }) {
+      const session = yield* keptSessionOf(scope);
+      // Await-events are locked before groups, in every transaction.
       const found = yield* rows<{
         readonly key: number;
         readonly id: AwaitEventId;
@@ -43,5 +78,4 @@ export const forgetAwaits: Operation<ForgetAwaits, number> = plainOperation(
       for (const { id } of events) yield* announce(awaitEventEnded, id);
       return removed + events.length;
     },
-  },
-);
+  });

@@ -1,89 +1,192 @@
-import { rows, plainOperation } from "../../../sql/operation.ts";
-import type { Operation } from "../../../sql/operation.ts";
-import { sql } from "../../../sql/statement.ts";
-import { sift } from "../../damage.ts";
-import type { Sifted } from "../../damage.ts";
-import { pageCharactersMax } from "../../execution/lock/history.ts";
-import { ReadBudget, readWithin } from "../../read-budget.ts";
-import { livingKeyOf } from "./session-key.ts";
+import type { AwaitEnd, AwaitOutcome } from "../../../model/await-event.ts";
+import type { AwaitEventId } from "../../../model/await-token.ts";
+import { HoldfastError } from "../../../model/errors.ts";
+import {
+  rows,
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../../sql/operation.ts";
+import { sql, type Statement } from "../../../sql/statement.ts";
+import {
+  list,
+  pageOf,
+  slicedByBytes,
+  type List,
+  type PageOptions,
+  type Place,
+  type Slice,
+  type SliceBounds,
+} from "../../list.ts";
+import type { SessionName } from "../../session/session-name.ts";
 import type { SessionRef } from "../../session/session-row.ts";
 import {
   aggregateOf,
+  checkedScope,
+  livingSessionOf,
+  sessionOrNone,
+} from "../scope.ts";
+import { readOutcome, type AwaitContext } from "./context.ts";
+import {
   awaitEventTable,
   eventAt,
   eventColumns,
   recordOf,
+  type AwaitPlace,
+  type AwaitRecord,
+  type AwaitScope,
+  type EventRow,
 } from "./event-row.ts";
-import type {
-  AwaitPlace,
-  AwaitRecord,
-  AwaitScope,
-  EventRow,
-} from "./event-row.ts";
+
+/** What may be known of an await-event: all but its token. */
+export interface AwaitEvent {
+  readonly id: AwaitEventId;
+  readonly scope: AwaitScope;
+  readonly key: string;
+  readonly state: "open" | AwaitEnd;
+  readonly openedAt: number;
+  readonly dueAt: number | null;
+  readonly settledAt: number | null;
+  /** When its token ended to count; null while it does. */
+  readonly revokedAt: number | null;
+  /** Undefined while it is open, and when it was revoked. */
+  readonly outcome: AwaitOutcome<unknown, Error> | undefined;
+}
+
+/** @throws HoldfastError `CORRUPT_ROW` */
+export function eventView(
+  context: AwaitContext,
+  event: AwaitRecord,
+): AwaitEvent {
+  const { id, scope, key, state, openedAt, dueAt, settledAt, revokedAt } =
+    event;
+  return {
+    id,
+    scope,
+    key,
+    state,
+    openedAt,
+    dueAt,
+    settledAt,
+    revokedAt,
+    outcome: readOutcome(context, event),
+  };
+}
 
 /**
  * An await-event as it is stored.
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` or `CORRUPT_ROW`.
  */
-export const readAwaitEvent: Operation<AwaitPlace, AwaitRecord | undefined> =
-  plainOperation("readAwaitEvent", {
-    key: (input: AwaitPlace) => aggregateOf(input),
-    *one(input) {
-      return yield* eventAt(yield* livingKeyOf(input.scope), input);
-    },
-  });
+export const readAwaitEvent: StoreOperation<
+  AwaitContext,
+  AwaitPlace,
+  AwaitRecord | undefined
+> = storeOperation("readAwaitEvent", {
+  key: (input: AwaitPlace) => aggregateOf(input),
+  *one(_: AwaitContext, input) {
+    return yield* eventAt(yield* livingSessionOf(input.scope), input);
+  },
+});
 
-export interface ListAwaitEvents {
-  /** Undefined for those whose scopes belong to none. */
-  readonly session: SessionRef | undefined;
-  /** Only those of this scope. */
-  readonly scope: AwaitScope | undefined;
-  readonly state: "all" | "open";
-  /** The `next` of the page before; 0 for the first page. */
-  readonly after: number;
-  readonly limit: number;
+export interface ListAwaitEventsOptions extends PageOptions {
+  /** Only those of this kind and id. */
+  readonly scope?: AwaitScope;
+  /** `open` leaves out what has ended; defaults to `all`. One that is over and was not asked about since is still open here. */
+  readonly state?: "all" | "open";
 }
 
-/** A page of await-events or groups as they are stored. */
-export interface StoredPage<E> extends Sifted<E> {
-  /** Where to go on, when there are more. */
-  readonly next: number | undefined;
+interface AwaitFilter {
+  /** Undefined for those whose scopes belong to none. */
+  readonly session: SessionRef | undefined;
+  readonly scope: AwaitScope | undefined;
+  readonly state: "all" | "open";
 }
 
 /**
- * A page of a session's await-events in the order in which they were opened,
- * as they are recorded.
+ * A session's await-events in the order in which they were opened, as they are
+ * recorded.
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
-export const listAwaitEvents: Operation<
-  ListAwaitEvents,
-  StoredPage<AwaitRecord>
-> = plainOperation("listAwaitEvents", {
-  key: (input: ListAwaitEvents) => input.session?.id ?? "",
-  *one({ scope, state, after, limit, ...given }) {
-    const session = yield* livingKeyOf(given);
-    const own = sql`session = ${session}`;
-    const scoped =
-      scope === undefined
-        ? own
-        : sql`${own} AND scope_kind = ${scope.kind} AND scope = ${scope.id}`;
-    const wanted = state === "all" ? scoped : sql`${scoped} AND state = 'open'`;
-    const { rows: found, isAll } = yield* readWithin(
-      new ReadBudget(pageCharactersMax),
-      limit + 1,
-      function* (last: EventRow | undefined, count) {
-        return yield* rows<EventRow>(sql`
-          SELECT ${eventColumns} FROM holdfast_await_event
-          WHERE ${wanted} AND key > ${last?.key ?? after} ORDER BY key LIMIT ${count}`);
-      },
-      ({ payload }) => payload?.length ?? 0,
-    );
-    const page = found.slice(0, limit);
+export const awaitList: List<
+  AwaitContext,
+  [session: SessionName | null, options?: ListAwaitEventsOptions],
+  AwaitEvent
+> = list("listAwaitEvents", {
+  table: awaitEventTable,
+  given(
+    _: AwaitContext,
+    session: SessionName | null,
+    options?: ListAwaitEventsOptions,
+  ) {
+    const { filter, page } = pageOf(options, ["scope", "state"]);
     return {
-      ...sift(awaitEventTable, page, ({ id }) => id, recordOf),
-      next: !isAll || found.length > limit ? page.at(-1)?.key : undefined,
+      filter: {
+        session: sessionOrNone(session),
+        scope: scopeFilter(filter.scope),
+        state: checkedState(filter.state),
+      },
+      page,
     };
   },
+  slice: awaitSlice,
+  keyOf: ({ id }: EventRow) => id,
+  itemOf: (context, found) => eventView(context, recordOf(found)),
 });
+
+function* awaitSlice(
+  _: AwaitContext,
+  filter: AwaitFilter,
+  bounds: SliceBounds,
+): Tx<Slice<EventRow>> {
+  const session = yield* livingSessionOf(filter);
+  const next = (after: Place | undefined, count: number): Statement => sql`
+    FROM holdfast_await_event
+    WHERE session = ${session}${inScope(filter.scope)} AND key > ${Number(after?.[0] ?? 0)}
+      ${filter.state === "all" ? sql`` : sql`AND state = 'open'`}
+    ORDER BY key LIMIT ${count}`;
+  return yield* slicedByBytes(
+    bounds,
+    ({ key }: EventRow) => [key],
+    function* (after, count) {
+      const found = yield* rows<{ readonly bytes: number }>(sql`
+        SELECT COALESCE(octet_length(payload), 0) AS bytes ${next(after, count)}`);
+      return found.map(({ bytes }) => bytes);
+    },
+    function* (after, count) {
+      return yield* rows<EventRow>(
+        sql`SELECT ${eventColumns} ${next(after, count)}`,
+      );
+    },
+  );
+}
+
+/** Of await-events of one scope, if only those are meant. */
+export function inScope(scope: AwaitScope | undefined): Statement {
+  return scope === undefined
+    ? sql``
+    : sql` AND scope_kind = ${scope.kind} AND scope = ${scope.id}`;
+}
+
+/** @throws HoldfastError `EFFECT_SCOPE_INVALID` */
+export function scopeFilter(
+  scope: AwaitScope | undefined,
+): AwaitScope | undefined {
+  if (scope === undefined) return undefined;
+  const { kind, id } = checkedScope(scope);
+  return { kind, id };
+}
+
+const states = ["all", "open"] as const;
+
+function checkedState(
+  state: (typeof states)[number] = "all",
+): (typeof states)[number] {
+  if (states.includes(state)) return state;
+  throw new HoldfastError(
+    "OPTION_INVALID",
+    `Option state is one of ${states.join(", ")}; got something else.`,
+    { option: "state" },
+  );
+}

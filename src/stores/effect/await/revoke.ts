@@ -1,57 +1,101 @@
 import { instantOf } from "../../../model/clock.ts";
-import type { Now } from "../../../model/clock.ts";
 import { lockRow } from "../../../sql/dialect.ts";
-import { rows, plainOperation } from "../../../sql/operation.ts";
-import type { Operation } from "../../../sql/operation.ts";
+import {
+  rows,
+  storeOperation,
+  type StoreOperation,
+} from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
-import { placeInGroups } from "../groups/place.ts";
 import { undamaged } from "../../damage.ts";
-import { sharedKeyOf } from "./session-key.ts";
+import { sweep, sweepOptions, type SweepOptions } from "../../removal.ts";
+import type { SessionName } from "../../session/session-name.ts";
 import type { SessionRef } from "../../session/session-row.ts";
-import { eventColumns, recordOf } from "./event-row.ts";
-import type { AwaitScope, EventRow } from "./event-row.ts";
-import { settledAlone } from "./settle.ts";
+import { placeInGroups } from "../groups/place.ts";
+import { keptSessionOf, sessionOrNone } from "../scope.ts";
+import type { AwaitContext } from "./context.ts";
+import {
+  eventColumns,
+  recordOf,
+  type AwaitScope,
+  type EventRow,
+} from "./event-row.ts";
+import { inScope, scopeFilter } from "./read.ts";
+import { settleAlone } from "./settle.ts";
 
-export interface RevokeSlice {
+/** What was revoked. */
+export interface RevokeAwaitEventsReport {
+  /** How many tokens ended to count. */
+  readonly revoked: number;
+}
+
+export interface RevokeAwaitEventsOptions extends SweepOptions<RevokeAwaitEventsReport> {
+  /** Only those of this kind and id. */
+  readonly scope?: AwaitScope;
+}
+
+/** Revokes the await-events of a session, a slice per transaction. @throws HoldfastError `EFFECT_SCOPE_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`, `ABORTED` */
+export async function revokeInSlices(
+  context: AwaitContext,
+  session: SessionName | null,
+  given: RevokeAwaitEventsOptions | undefined,
+): Promise<RevokeAwaitEventsReport> {
+  const options = sweepOptions(given, ["scope"]);
+  const { rowsPerSlice: rowsMax, signal } = options;
+  const input = {
+    session: sessionOrNone(session),
+    scope: scopeFilter(options.scope),
+    rowsMax,
+  };
+  let after = 0;
+  return sweep(context, options, async () => {
+    const { revoked, next } = await context.database.write(
+      revokeAwaitSlice(context),
+      { ...input, after },
+      { signal },
+    );
+    after = next ?? after;
+    return { report: { revoked }, isDone: next === undefined };
+  });
+}
+
+interface RevokeSlice {
   readonly session: SessionRef | undefined;
   readonly scope: AwaitScope | undefined;
   readonly after: number;
   readonly rowsMax: number;
-  readonly now: Now;
 }
 
-export interface RevokedSlice {
-  readonly revoked: number;
+interface RevokedSlice extends RevokeAwaitEventsReport {
   /** Where to go on, when there may be more. */
   readonly next: number | undefined;
 }
 
 /**
  * Revokes a slice of the await-events of a session, or of one scope in it.
- * One that cannot be read is passed over: nobody can answer it either.
+ * One that cannot be read is passed over: it cannot be answered either.
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
-export const revokeAwaitSlice: Operation<RevokeSlice, RevokedSlice> =
-  plainOperation("revokeAwaitSlice", {
-    key: (input: RevokeSlice) => input.session?.id ?? "",
-    *one({ scope, after, rowsMax, now: tell, ...given }) {
-      const session = yield* sharedKeyOf(given);
-      const own = sql`session = ${session} AND key > ${after} AND revoked_at IS NULL`;
-      const wanted =
-        scope === undefined
-          ? own
-          : sql`${own} AND scope_kind = ${scope.kind} AND scope = ${scope.id}`;
-      const found = yield* rows<EventRow>(sql`
-        SELECT ${eventColumns} FROM holdfast_await_event WHERE ${wanted} ORDER BY key LIMIT ${rowsMax} ${lockRow}`);
-      const events = found.flatMap(
-        (stored) => undamaged(() => recordOf(stored)) ?? [],
-      );
-      const now = instantOf(tell);
-      for (const event of events)
-        yield* settledAlone(event, { kind: "revoked" }, now);
-      yield* placeInGroups(events);
-      const next = found.length < rowsMax ? undefined : found.at(-1)?.key;
-      return { revoked: events.length, next };
-    },
-  });
+const revokeAwaitSlice: StoreOperation<
+  AwaitContext,
+  RevokeSlice,
+  RevokedSlice
+> = storeOperation("revokeAwaitSlice", {
+  key: (input: RevokeSlice) => input.session?.id ?? "",
+  *one({ clock }: AwaitContext, { scope, after, rowsMax, ...filter }) {
+    const session = yield* keptSessionOf(filter);
+    const found = yield* rows<EventRow>(sql`
+      SELECT ${eventColumns} FROM holdfast_await_event
+      WHERE session = ${session} AND key > ${after} AND revoked_at IS NULL${inScope(scope)}
+      ORDER BY key LIMIT ${rowsMax} ${lockRow}`);
+    const events = found.flatMap(
+      (stored) => undamaged(() => recordOf(stored)) ?? [],
+    );
+    const now = instantOf(() => clock.now());
+    for (const event of events)
+      yield* settleAlone(event, { kind: "revoked" }, now);
+    yield* placeInGroups(events);
+    const next = found.length < rowsMax ? undefined : found.at(-1)?.key;
+    return { revoked: events.length, next };
+  },
+});

@@ -1,18 +1,30 @@
-import { isOverdue } from "../../../model/await-event.ts";
-import type { Clock } from "../../../model/clock.ts";
-import { optionsOf } from "../../../model/shape.ts";
-import type { Database, WaitOptions } from "../../../sql/database.ts";
+import { isOverdue, type AwaitOutcome } from "../../../model/await-event.ts";
+import type { WaitOptions } from "../../../sql/database.ts";
+import { onlyWait } from "../../method.ts";
 import { waitUntil } from "../../wait.ts";
-import { givenWait, waitNames } from "../../given.ts";
-import { awaitEventNotFound, awaitEventRevoked, awaitTitle } from "./errors.ts";
-import type { AwaitPlace, AwaitRecord } from "./event-row.ts";
-import { readAwaitEvent } from "./read.ts";
+import type { EffectScope } from "../scope.ts";
+import { placeIn, readOutcome, type AwaitContext } from "./context.ts";
+import {
+  awaitEventEnded,
+  awaitEventNotFound,
+  awaitEventRevoked,
+  awaitTitle,
+  type AwaitPlace,
+  type AwaitRecord,
+} from "./event-row.ts";
+import { eventView, readAwaitEvent, type AwaitEvent } from "./read.ts";
 import { endAwaitEvent } from "./settle.ts";
-import { awaitEventEnded } from "./topics.ts";
 
-interface Around {
-  readonly database: Database;
-  readonly clock: Clock;
+/** See `AwaitEvents.get`. */
+export async function getEvent(
+  context: AwaitContext,
+  scope: EffectScope,
+  key: string,
+  wait?: WaitOptions,
+): Promise<AwaitEvent | undefined> {
+  const place = placeIn(scope, key);
+  const event = await currentEvent(context, place, onlyWait(wait));
+  return event && eventView(context, event);
 }
 
 /**
@@ -22,44 +34,58 @@ interface Around {
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` or `CORRUPT_ROW`.
  */
-export async function currentEvent(
-  { database, clock }: Around,
+async function currentEvent(
+  context: AwaitContext,
   place: AwaitPlace,
-  options?: WaitOptions,
+  wait?: WaitOptions,
 ): Promise<AwaitRecord | undefined> {
-  const found = await database.read(readAwaitEvent, place, options);
+  const { database, clock } = context;
+  const found = await database.read(readAwaitEvent(context), place, wait);
   if (found === undefined || !isOverdue(found, clock.now())) return found;
-  const now = (): number => clock.now();
-  const input = { ...place, end: "timedOut", now } as const;
-  const { event } = await database.write(endAwaitEvent, input, options);
-  return event;
+  const input = { ...place, end: "timedOut" } as const;
+  const ended = await database.write(endAwaitEvent(context), input, wait);
+  return ended.event;
+}
+
+/** See `AwaitEvents.wait`. */
+export async function waitForOutcome(
+  context: AwaitContext,
+  scope: EffectScope,
+  key: string,
+  wait?: WaitOptions,
+): Promise<AwaitOutcome<unknown, Error>> {
+  const place = placeIn(scope, key);
+  const event = await waitForEvent(context, place, onlyWait(wait));
+  const outcome = readOutcome(context, event);
+  if (outcome !== undefined) return outcome;
+  throw awaitEventRevoked(place);
 }
 
 /**
- * Resolves with an await-event once it has ended, by whomever: answered or
- * cancelled in this process or another, or timed out at its instant.
+ * Resolves with an await-event once it has ended: answered or cancelled in
+ * this process or another, or timed out at its instant.
  *
  * @throws HoldfastError `AWAIT_EVENT_NOT_FOUND`, `AWAIT_EVENT_REVOKED`,
  *   `SESSION_NOT_FOUND`, `SESSION_DELETED`, and those of `waitUntil`.
  */
-export async function waitForEvent(
-  around: Around,
+async function waitForEvent(
+  context: AwaitContext,
   place: AwaitPlace,
-  options?: WaitOptions,
+  wait: WaitOptions,
 ): Promise<AwaitRecord> {
   const session = place.scope.session?.id;
   // Found by the first look. Should the session be created again, its own is another one.
   let id: string | undefined;
   return waitUntil<AwaitRecord>(
-    around.database,
+    context.database,
     {
       what: awaitTitle(place),
-      clock: around.clock,
+      clock: context.clock,
       isRelevant: ({ operation, key }) =>
         (operation === awaitEventEnded && (id ?? key) === key) ||
         (operation === "deleteSession" && key === session),
       async look() {
-        const event = await currentEvent(around, place);
+        const event = await currentEvent(context, place);
         if (event === undefined || (id ?? event.id) !== event.id)
           throw awaitEventNotFound(place);
         id = event.id;
@@ -69,6 +95,6 @@ export async function waitForEvent(
           : { isThere: true, value: event };
       },
     },
-    givenWait(optionsOf(options, waitNames)),
+    wait,
   );
 }

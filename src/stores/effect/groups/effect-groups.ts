@@ -1,29 +1,29 @@
 import type { AwaitOutcome } from "../../../model/await-event.ts";
-import { decideGroup } from "../../../model/effect-group.ts";
-import type { GroupKind } from "../../../model/effect-group.ts";
 import { corruptRow } from "../../../model/corrupt-row.ts";
-import { optionsOf } from "../../../model/shape.ts";
-import { awaitSurroundings, readEnd } from "../await/context.ts";
-import type { AwaitSurroundings } from "../await/context.ts";
-import { placeIn } from "../await/place.ts";
-import { sessionOrNone } from "../scope.ts";
+import { decideGroup, type GroupKind } from "../../../model/effect-group.ts";
 import type { Database, WaitOptions } from "../../../sql/database.ts";
-import type { EffectScope } from "../scope.ts";
-import type { StoreEnvironment } from "../../execution/context.ts";
-import { keyPlace, nextCursor } from "../../cursor.ts";
+import type { StoreOptions } from "../../context.ts";
+import { lists, type Page, type PageOptions } from "../../list.ts";
+import { onlyWait, writes, type Method } from "../../method.ts";
 import type { SessionName } from "../../session/session-name.ts";
-import { givenDatabase } from "../../given.ts";
-import { checkedLimit, pageNames } from "../../paging.ts";
-import type { Page, PageOptions } from "../../list.ts";
-import { checkedMembers, draftOf } from "./checks.ts";
-import type { GroupMemberDraft } from "./checks.ts";
-import { groupTable } from "./group-row.ts";
-import type { GroupRecord } from "./group-row.ts";
-import { listGroups } from "./read.ts";
-import type { GroupStanding } from "./read.ts";
+import {
+  awaitContext,
+  placeIn,
+  readEnd,
+  type AwaitContext,
+} from "../await/context.ts";
+import type { EffectScope } from "../scope.ts";
+import { groupTable, type GroupRecord } from "./group-row.ts";
+import {
+  checkedMembers,
+  memberDraft,
+  type GroupMemberDraft,
+} from "./members.ts";
+import { givenOpen, openGroup, type OpenedGroup } from "./open.ts";
+import { groupList, type EffectGroup, type GroupStanding } from "./read.ts";
 import { waitForGroup } from "./wait.ts";
 
-/** What came of a member: what an effect returned or threw, or how an await-event ended. */
+/** The outcome of a member: what an effect returned or threw, or how an await-event ended. */
 export type GroupMemberOutcome =
   AwaitOutcome<unknown, Error> | { readonly kind: "revoked" };
 
@@ -36,7 +36,7 @@ export interface EndedGroupMember {
 }
 
 export type GroupAllAnswer =
-  /** What each has come to, as they were named, and the order in which they ended. */
+  /** The value of each, as they were named, and the order in which they ended. */
   | {
       readonly kind: "all";
       readonly values: readonly unknown[];
@@ -45,19 +45,24 @@ export type GroupAllAnswer =
   /** The first that did not succeed. */
   | ({ readonly kind: "failed" } & EndedGroupMember);
 
-/** What may be known of a group. */
-export interface EffectGroup {
-  readonly scope: { readonly kind: string; readonly id: string };
-  readonly key: string;
-  readonly kind: GroupKind;
-  readonly openedAt: number;
-  readonly members: readonly GroupMemberDraft[];
-  /** The members that are recorded to have ended, in that order. */
-  readonly order: readonly number[];
-}
-
 /** Waiting for several effects and await-events of one scope, with an answer that stays. */
 export interface EffectGroups {
+  /**
+   * Records what a group waits for, without waiting: `race` and `all` do that
+   * by themselves. Prepared, it opens a group in the transaction that opens
+   * its await-events.
+   * @throws HoldfastError `GROUP_INVALID`, `GROUP_CONFLICT`, `AWAIT_EVENT_NOT_FOUND`, `EFFECT_SCOPE_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
+   */
+  readonly open: Method<
+    [
+      scope: EffectScope,
+      key: string,
+      kind: GroupKind,
+      members: readonly GroupMemberDraft[],
+      wait?: WaitOptions,
+    ],
+    OpenedGroup
+  >;
   /**
    * The member that ended first, whether it succeeded or not. Recorded with
    * the order of all others: a replay gets the same one, whatever is faster
@@ -84,11 +89,15 @@ export interface EffectGroups {
     key: string,
     wait?: WaitOptions,
   ): Promise<readonly EndedGroupMember[]>;
-  /** A page of those of a session (null: of scopes that belong to none), in the order in which they were opened. What cannot be read is named. @throws HoldfastError `CURSOR_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED` */
-  list(
-    session: SessionName | null,
-    options?: PageOptions,
-  ): Promise<Page<EffectGroup>>;
+  /**
+   * Those of a session (null: of scopes that belong to none), in the order in
+   * which they were opened.
+   * @throws HoldfastError `CURSOR_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
+   */
+  readonly list: Method<
+    [session: SessionName | null, options?: PageOptions],
+    Page<EffectGroup>
+  >;
 }
 
 /**
@@ -97,63 +106,48 @@ export interface EffectGroups {
  */
 export function effectGroups(
   database: Database,
-  environment?: StoreEnvironment,
+  options?: StoreOptions,
 ): EffectGroups {
-  const around = awaitSurroundings(
-    givenDatabase(database),
-    optionsOf(environment),
-  );
+  const context = awaitContext(database, options);
   return {
+    open: writes(context, openGroup, givenOpen),
     async race(scope, key, drafts, wait) {
-      const members = checkedMembers(drafts);
-      const described = { kind: "race", members } as const;
-      const answer = (group: GroupStanding): EndedGroupMember | undefined => {
-        const decision = decisionOf(group);
-        return decision.kind === "one"
-          ? endedMember(around, group, decision.ordinal)
-          : undefined;
-      };
-      const place = placeIn(scope, key);
-      return waitForGroup(around, place, { described, answer }, wait);
+      const terms = { kind: "race", members: checkedMembers(drafts) } as const;
+      const answer = (group: GroupStanding): EndedGroupMember | undefined =>
+        raceAnswer(context, group);
+      const awaited = { terms, answer };
+      return waitForGroup(
+        context,
+        placeIn(scope, key),
+        awaited,
+        onlyWait(wait),
+      );
     },
     async all(scope, key, drafts, wait) {
-      const members = checkedMembers(drafts);
-      const described = { kind: "all", members } as const;
+      const terms = { kind: "all", members: checkedMembers(drafts) } as const;
       const answer = (group: GroupStanding): GroupAllAnswer | undefined =>
-        allAnswer(around, group);
-      const place = placeIn(scope, key);
-      return waitForGroup(around, place, { described, answer }, wait);
+        allAnswer(context, group);
+      const awaited = { terms, answer };
+      return waitForGroup(
+        context,
+        placeIn(scope, key),
+        awaited,
+        onlyWait(wait),
+      );
     },
     async drain(scope, key, wait) {
-      const described = undefined;
       const answer = (
         group: GroupStanding,
-      ): readonly EndedGroupMember[] | undefined =>
-        group.placed.length === group.members.length
-          ? orderOf(group).map((one) => endedMember(around, group, one))
-          : undefined;
-      const place = placeIn(scope, key);
-      return waitForGroup(around, place, { described, answer }, wait);
+      ): readonly EndedGroupMember[] | undefined => drained(context, group);
+      const awaited = { terms: undefined, answer };
+      return waitForGroup(
+        context,
+        placeIn(scope, key),
+        awaited,
+        onlyWait(wait),
+      );
     },
-    async list(given, options) {
-      const known = optionsOf(options, pageNames);
-      const { after, limit, signal, timeout } = known;
-      const session = sessionOrNone(given);
-      const owner = `groups:${JSON.stringify(session?.id ?? null)}`;
-      const input = {
-        session,
-        after: after === undefined ? 0 : keyPlace(owner, after),
-        limit: checkedLimit(limit),
-      };
-      const wait = { signal, timeout };
-      const page = await database.read(listGroups, input, wait);
-      const { items, damaged, next } = page;
-      return {
-        items: items.map(viewOf),
-        damaged,
-        next: nextCursor(owner, next),
-      };
-    },
+    list: lists(context, groupList),
   };
 }
 
@@ -169,33 +163,52 @@ function orderOf({ placed }: GroupRecord): readonly number[] {
   return placed.map(({ ordinal }) => ordinal);
 }
 
+function raceAnswer(
+  context: AwaitContext,
+  group: GroupStanding,
+): EndedGroupMember | undefined {
+  const decision = decisionOf(group);
+  return decision.kind === "one"
+    ? endedMember(context, group, decision.ordinal)
+    : undefined;
+}
+
 function allAnswer(
-  around: AwaitSurroundings,
+  context: AwaitContext,
   group: GroupStanding,
 ): GroupAllAnswer | undefined {
   const decision = decisionOf(group);
   if (decision.kind === "undecided") return undefined;
   if (decision.kind === "one")
-    return { kind: "failed", ...endedMember(around, group, decision.ordinal) };
+    return { kind: "failed", ...endedMember(context, group, decision.ordinal) };
   const values = group.members.map((_, ordinal) => {
-    const { outcome } = endedMember(around, group, ordinal);
+    const { outcome } = endedMember(context, group, ordinal);
     if (outcome.kind === "resolved") return outcome.value;
     throw contradicted(group);
   });
   return { kind: "all", values, order: orderOf(group) };
 }
 
+function drained(
+  context: AwaitContext,
+  group: GroupStanding,
+): readonly EndedGroupMember[] | undefined {
+  return group.placed.length === group.members.length
+    ? orderOf(group).map((ordinal) => endedMember(context, group, ordinal))
+    : undefined;
+}
+
 /** @throws HoldfastError `CORRUPT_ROW` when its record is gone that the group's follows from */
 function endedMember(
-  { codec }: AwaitSurroundings,
+  context: AwaitContext,
   group: GroupStanding,
   ordinal: number,
 ): EndedGroupMember {
   const [member, standing] = [group.members[ordinal], group.standings[ordinal]];
   if (member === undefined || standing?.kind !== "ended")
     throw contradicted(group);
-  const outcome = readEnd(codec, standing) ?? { kind: "revoked" };
-  return { ordinal, member: draftOf(member), outcome };
+  const outcome = readEnd(context, standing) ?? { kind: "revoked" };
+  return { ordinal, member: memberDraft(member), outcome };
 }
 
 function contradicted({ rowKey }: GroupRecord): Error {
@@ -204,10 +217,4 @@ function contradicted({ rowKey }: GroupRecord): Error {
     rowKey,
     "records the end of a member that has not ended",
   );
-}
-
-function viewOf(group: GroupRecord): EffectGroup {
-  const { scope, key, kind, openedAt, members } = group;
-  const order = orderOf(group);
-  return { scope, key, kind, openedAt, members: members.map(draftOf), order };
 }

@@ -1,16 +1,21 @@
-import type {
-  GroupKind,
-  GroupMember,
-  MemberPlace,
-} from "../../../model/effect-group.ts";
 import { corruptRow } from "../../../model/corrupt-row.ts";
+import {
+  groupDifference,
+  type GroupKind,
+  type GroupMember,
+  type MemberPlace,
+} from "../../../model/effect-group.ts";
+import { HoldfastError } from "../../../model/errors.ts";
+import { excerpt } from "../../../model/excerpt.ts";
 import { lockRow } from "../../../sql/dialect.ts";
-import { row, rows, run } from "../../../sql/operation.ts";
-import type { Tx } from "../../../sql/operation.ts";
-import { sql } from "../../../sql/statement.ts";
-import type { Statement } from "../../../sql/statement.ts";
+import { announce, row, rows, run, type Tx } from "../../../sql/operation.ts";
+import { sql, type Statement } from "../../../sql/statement.ts";
 import type { OwnedRows } from "../../removal.ts";
 import type { AwaitPlace } from "../await/event-row.ts";
+import type { EffectScopeRef } from "../scope.ts";
+
+/** What waiters listen for: members of the group whose row has this key were given their places. */
+export const groupChanged = "effect-group.changed";
 
 export const groupTable = "holdfast_effect_group";
 const memberTable = "holdfast_effect_group_member";
@@ -136,8 +141,8 @@ export const groupsOwned: readonly OwnedRows[] = [
   },
 ];
 
-/** Removes at most so many rows of groups `g` with their members; fewer means that none is left. */
-export function* removeGroups(which: Statement, rowsMax: number): Tx<number> {
+/** Removes rows of groups `g` with their members up to a limit; fewer means that none is left. */
+function* removeGroups(which: Statement, rowsMax: number): Tx<number> {
   const members = yield* run(sql`
     DELETE FROM holdfast_effect_group_member WHERE (effect_group, ordinal) IN (
       SELECT m.effect_group, m.ordinal FROM holdfast_effect_group g
@@ -151,4 +156,56 @@ export function* removeGroups(which: Statement, rowsMax: number): Tx<number> {
       DELETE FROM holdfast_effect_group WHERE key IN (
         SELECT g.key FROM holdfast_effect_group g WHERE ${which} ORDER BY g.key LIMIT ${rowsMax - members})`))
   );
+}
+
+/** Removes rows of the groups of a scope up to a limit, and tells waiting callers; fewer means that none is left. */
+export function* forgetGroups(
+  sessionKey: number,
+  { kind, id }: Pick<EffectScopeRef, "kind" | "id">,
+  rowsMax: number,
+): Tx<number> {
+  const which = sql`g.session = ${sessionKey} AND g.scope_kind = ${kind} AND g.scope = ${id}`;
+  const found = yield* rows<{ readonly key: number }>(sql`
+    SELECT g.key FROM holdfast_effect_group g WHERE ${which} ORDER BY g.key LIMIT ${rowsMax} ${lockRow}`);
+  for (const { key } of found) yield* announce(groupChanged, String(key));
+  return yield* removeGroups(which, rowsMax);
+}
+
+/** What a group is: the same whenever its scope is run. */
+export interface GroupTerms {
+  readonly kind: GroupKind;
+  readonly members: readonly GroupMember[];
+}
+
+/** Lets only the same group pass. @throws HoldfastError `GROUP_CONFLICT` */
+export function assertSameGroup(
+  place: GroupPlace,
+  given: GroupTerms,
+  recorded: GroupTerms,
+): void {
+  const path = groupDifference(recorded, given);
+  if (path === undefined) return;
+  throw new HoldfastError(
+    "GROUP_CONFLICT",
+    `The ${groupTitle(place)} was recorded before and differs at ${path}; nothing was changed. ` +
+      "Wait for the same members in the same order whenever the scope is run again, or use another key.",
+    { ...namesOf(place), path },
+  );
+}
+
+export function groupNotFound(place: GroupPlace): HoldfastError {
+  return new HoldfastError(
+    "GROUP_NOT_FOUND",
+    `There is no ${groupTitle(place)}. Wait for it with race or all first.`,
+    namesOf(place),
+  );
+}
+
+/** Such as `group "first" of turn "t7"`. */
+export function groupTitle({ scope, key }: GroupPlace): string {
+  return `group ${excerpt(key)} of ${scope.kind} ${excerpt(scope.id)}`;
+}
+
+function namesOf({ scope, key }: GroupPlace): Readonly<Record<string, string>> {
+  return { scopeKind: scope.kind, scope: scope.id, key };
 }

@@ -1,67 +1,103 @@
 import { isOverdue } from "../../../model/await-event.ts";
 import { instantOf } from "../../../model/clock.ts";
-import type { Now } from "../../../model/clock.ts";
-import { attemptsOf } from "../../../model/effect-group.ts";
-import type { GroupKind, GroupMember } from "../../../model/effect-group.ts";
-import { row, run, plainOperation } from "../../../sql/operation.ts";
-import type { Operation, Tx } from "../../../sql/operation.ts";
+import {
+  attemptsOf,
+  groupInvalid,
+  type GroupKind,
+} from "../../../model/effect-group.ts";
+import type { WaitOptions } from "../../../sql/database.ts";
+import {
+  row,
+  run,
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
-import { awaitEventNotFound } from "../await/errors.ts";
-import { aggregateOf, eventAt, lockedEvents } from "../await/event-row.ts";
+import { onlyWait, type Call } from "../../method.ts";
+import { placeIn, type AwaitContext } from "../await/context.ts";
+import {
+  awaitEventNotFound,
+  eventAt,
+  lockedEvents,
+} from "../await/event-row.ts";
 import { timeOut } from "../await/settle.ts";
-import { sharedKeyOf } from "../await/session-key.ts";
-import { assertSameGroup, groupNotFound } from "./errors.ts";
-import { groupRowAt, withMembers } from "./group-row.ts";
-import type { GroupPlace } from "./group-row.ts";
+import { aggregateOf, keptSessionOf, type EffectScope } from "../scope.ts";
+import {
+  assertSameGroup,
+  groupNotFound,
+  groupRowAt,
+  withMembers,
+  type GroupPlace,
+  type GroupTerms,
+} from "./group-row.ts";
+import { checkedMembers, type GroupMemberDraft } from "./members.ts";
 import { placeInGroups, placeMembers } from "./place.ts";
 
-export interface OpenGroup extends GroupPlace {
-  readonly kind: GroupKind;
-  readonly members: readonly GroupMember[];
-  readonly now: Now;
+/** A group that can be waited for. */
+export interface OpenedGroup {
+  /** True when the same group was opened before. */
+  readonly existed: boolean;
+}
+
+export interface OpenGroup extends GroupPlace, GroupTerms {}
+
+/** @throws HoldfastError `GROUP_INVALID`, `EFFECT_SCOPE_INVALID`, `EFFECT_INVALID`, `ID_MALFORMED`, `OPTION_INVALID` */
+export function givenOpen(
+  _: AwaitContext,
+  scope: EffectScope,
+  key: string,
+  kind: GroupKind,
+  members: readonly GroupMemberDraft[],
+  wait?: WaitOptions,
+): Call<OpenGroup> {
+  if (kind !== "race" && kind !== "all")
+    throw groupInvalid("kind", "is neither race nor all");
+  const terms = { kind, members: checkedMembers(members) };
+  return { input: { ...placeIn(scope, key), ...terms }, wait: onlyWait(wait) };
 }
 
 /**
- * Records what a group waits for, and which of its members have ended by now;
- * false when the same group was opened before. Await-events must be open, so
- * that whoever waits knows when they time out; effects may come later.
+ * Records what a group waits for, and which of its members have ended by now.
+ * Await-events must be open, so that a wait knows when they time out; effects
+ * may come later.
  *
  * @throws HoldfastError `GROUP_CONFLICT`, `AWAIT_EVENT_NOT_FOUND`,
  *   `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
-export const openGroup: Operation<OpenGroup, boolean> = plainOperation(
-  "openGroup",
-  {
+export const openGroup: StoreOperation<AwaitContext, OpenGroup, OpenedGroup> =
+  storeOperation("openGroup", {
     key: (input: OpenGroup) => aggregateOf(input),
-    *one(input) {
-      const { scope, key, kind, members, now } = input;
-      const session = yield* sharedKeyOf(scope);
+    *one(context: AwaitContext, input) {
+      const { scope, key, kind, members } = input;
+      const session = yield* keptSessionOf(scope);
+      const openedAt = instantOf(() => context.clock.now());
       const inserted = yield* row<{ readonly key: number }>(sql`
-      INSERT INTO holdfast_effect_group (session, scope_kind, scope, name, kind, opened_at)
-      VALUES (${session}, ${scope.kind}, ${scope.id}, ${key}, ${kind}, ${instantOf(now)})
-      ON CONFLICT (session, scope_kind, scope, name) DO NOTHING RETURNING key`);
+        INSERT INTO holdfast_effect_group (session, scope_kind, scope, name, kind, opened_at)
+        VALUES (${session}, ${scope.kind}, ${scope.id}, ${key}, ${kind}, ${openedAt})
+        ON CONFLICT (session, scope_kind, scope, name) DO NOTHING RETURNING key`);
       if (inserted === undefined) {
         const found = yield* groupRowAt(session, input);
         if (found === undefined) throw groupNotFound(input);
         assertSameGroup(input, input, yield* withMembers(found));
-        return false;
+        return { existed: true };
       }
-      yield* timeOutMembers(session, input);
+      yield* timeOutMembers(context, session, input);
       for (const [ordinal, member] of members.entries()) {
         yield* run(sql`
-        INSERT INTO holdfast_effect_group_member (effect_group, ordinal, kind, name, attempts)
-        VALUES (${inserted.key}, ${ordinal}, ${member.kind}, ${member.key}, ${attemptsOf(member)})`);
+          INSERT INTO holdfast_effect_group_member (effect_group, ordinal, kind, name, attempts)
+          VALUES (${inserted.key}, ${ordinal}, ${member.kind}, ${member.key}, ${attemptsOf(member)})`);
       }
       yield* placeMembers(session, inserted.key);
-      return true;
+      return { existed: false };
     },
-  },
-);
+  });
 
-/** Nobody may have noticed yet that the time of some is over. @throws HoldfastError `AWAIT_EVENT_NOT_FOUND` */
+/** That the time of some is over may not have been noticed yet. @throws HoldfastError `AWAIT_EVENT_NOT_FOUND` */
 function* timeOutMembers(
+  context: AwaitContext,
   session: number,
-  { scope, members, now: tell }: OpenGroup,
+  { scope, members }: OpenGroup,
 ): Tx<void> {
   const keys = members.flatMap(({ kind, key }) =>
     kind === "awaitEvent" ? key : [],
@@ -72,7 +108,8 @@ function* timeOutMembers(
   const [first, ...others] = keys;
   if (first === undefined) return;
   const address = { session, scope, key: first };
-  const { now, event, overdue } = yield* lockedEvents(address, others, tell);
+  const locked = yield* lockedEvents(context, address, others);
+  const { now, event, overdue } = locked;
   const own = event !== undefined && isOverdue(event, now) ? [event] : [];
   const over = [...own, ...overdue];
   yield* timeOut(over);

@@ -1,21 +1,29 @@
-import { nextPlaces } from "../../../model/effect-group.ts";
-import type { MemberEnd } from "../../../model/effect-group.ts";
-import { announce, rows, run, plainOperation } from "../../../sql/operation.ts";
-import type { Operation, Tx } from "../../../sql/operation.ts";
-import { sql } from "../../../sql/statement.ts";
-import type { Statement } from "../../../sql/statement.ts";
-import { aggregateOf } from "../await/event-row.ts";
-import type { AwaitAddress } from "../await/event-row.ts";
-import { sharedKeyOf } from "../await/session-key.ts";
+import { nextPlaces, type MemberEnd } from "../../../model/effect-group.ts";
+import {
+  announce,
+  rows,
+  run,
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../../sql/operation.ts";
+import { sql, type Statement } from "../../../sql/statement.ts";
 import { isDamage } from "../../damage.ts";
-import { groupRowAt, lockedGroup, withMembers } from "./group-row.ts";
-import type { GroupPlace } from "./group-row.ts";
+import type { AwaitContext } from "../await/context.ts";
+import type { AwaitAddress } from "../await/event-row.ts";
+import { aggregateOf, keptSessionOf } from "../scope.ts";
+import {
+  groupChanged,
+  groupRowAt,
+  lockedGroup,
+  withMembers,
+  type GroupPlace,
+} from "./group-row.ts";
 import { endOf, standingOf } from "./members.ts";
-import { groupChanged } from "./topics.ts";
 
 /**
  * Gives the members of a group that have ended since their places, all that
- * there are: so the order is that of their ends, whoever noticed first. A
+ * there are: so the order is that of their ends, whichever was noticed first. A
  * place is given once and never changed.
  */
 export function* placeMembers(session: number, group: number): Tx<number> {
@@ -42,7 +50,7 @@ export function* placeMembers(session: number, group: number): Tx<number> {
 /**
  * The same for all groups that wait for await-events of one session, in the
  * transaction in which those end. A damaged group does not keep them from
- * ending: whoever waits for the group is told.
+ * ending: a caller that waits for the group is told.
  */
 export function* placeInGroups(events: readonly AwaitAddress[]): Tx<void> {
   const [first] = events;
@@ -83,19 +91,17 @@ function* placeUnlessDamaged(session: number, group: number): Tx<void> {
 
 /**
  * Records the order in which members of a group have ended so far; tells how
- * many were new. Who waits does this before it answers, so that whoever asks
- * again gets the same answer.
+ * many were new. A wait does this before it answers, so that every later call
+ * gets the same answer.
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` or `CORRUPT_ROW`.
  */
-export const settleGroup: Operation<GroupPlace, number> = plainOperation(
-  "settleGroup",
-  {
+export const settleGroup: StoreOperation<AwaitContext, GroupPlace, number> =
+  storeOperation("settleGroup", {
     key: (input: GroupPlace) => aggregateOf(input),
-    *one(input) {
-      const session = yield* sharedKeyOf(input.scope);
+    *one(_: AwaitContext, input) {
+      const session = yield* keptSessionOf(input.scope);
       const found = yield* groupRowAt(session, input);
       return found === undefined ? 0 : yield* placeMembers(session, found.key);
     },
-  },
-);
+  });

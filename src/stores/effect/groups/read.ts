@@ -1,21 +1,45 @@
-import { rows, plainOperation } from "../../../sql/operation.ts";
-import type { Operation, Tx } from "../../../sql/operation.ts";
-import { sql } from "../../../sql/statement.ts";
-import { aggregateOf } from "../await/event-row.ts";
-import type { StoredPage } from "../await/read.ts";
-import { isDamage } from "../../damage.ts";
-import type { Damaged } from "../../damage.ts";
-import { livingKeyOf } from "../await/session-key.ts";
+import type { GroupKind } from "../../../model/effect-group.ts";
+import { integersOf } from "../../../sql/dialect.ts";
+import {
+  rows,
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../../sql/operation.ts";
+import { sql, type Statement } from "../../../sql/statement.ts";
+import {
+  list,
+  pageOf,
+  slicedByBytes,
+  type List,
+  type PageOptions,
+  type Place,
+  type Slice,
+  type SliceBounds,
+} from "../../list.ts";
+import type { SessionName } from "../../session/session-name.ts";
 import type { SessionRef } from "../../session/session-row.ts";
+import { groupedBy } from "../../table-check.ts";
+import type { AwaitContext } from "../await/context.ts";
+import { aggregateOf, livingSessionOf, sessionOrNone } from "../scope.ts";
 import {
   groupColumns,
+  groupOf,
   groupRowAt,
   groupTable,
+  memberColumns,
   withMembers,
+  type GroupPlace,
+  type GroupRecord,
+  type GroupRow,
+  type MemberRow,
 } from "./group-row.ts";
-import type { GroupPlace, GroupRecord, GroupRow } from "./group-row.ts";
-import { standingOf } from "./members.ts";
-import type { MemberStanding } from "./members.ts";
+import {
+  memberDraft,
+  standingOf,
+  type GroupMemberDraft,
+  type MemberStanding,
+} from "./members.ts";
 
 /** A group, and where each of its members stands: an effect that has its place by the attempt that gave it. */
 export interface GroupStanding extends GroupRecord {
@@ -27,67 +51,117 @@ export interface GroupStanding extends GroupRecord {
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` or `CORRUPT_ROW`.
  */
-export const readGroup: Operation<GroupPlace, GroupStanding | undefined> =
-  plainOperation("readGroup", {
-    key: (input: GroupPlace) => aggregateOf(input),
-    *one(input) {
-      const session = yield* livingKeyOf(input.scope);
-      const found = yield* groupRowAt(session, input);
-      if (found === undefined) return undefined;
-      const group = yield* withMembers(found);
-      const standings: MemberStanding[] = [];
-      for (const [ordinal, member] of group.members.entries()) {
-        const ended = group.placed.find((place) => place.ordinal === ordinal);
-        const attempt = ended?.attempt ?? null;
-        standings.push(
-          yield* standingOf(session, input.scope, member, attempt),
-        );
-      }
-      return { ...group, standings };
-    },
-  });
-
-export interface ListGroups {
-  /** Undefined for those whose scopes belong to none. */
-  readonly session: SessionRef | undefined;
-  readonly after: number;
-  readonly limit: number;
-}
-
-/**
- * A page of a session's groups in the order in which they were opened.
- *
- * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
- */
-export const listGroups: Operation<
-  ListGroups,
-  StoredPage<GroupRecord>
-> = plainOperation("listGroups", {
-  key: (input: ListGroups) => input.session?.id ?? "",
-  *one({ after, limit, ...given }) {
-    const session = yield* livingKeyOf(given);
-    const found = yield* rows<GroupRow>(sql`
-      SELECT ${groupColumns} FROM holdfast_effect_group
-      WHERE session = ${session} AND key > ${after} ORDER BY key LIMIT ${limit + 1}`);
-    const page = found.slice(0, limit);
-    const items: GroupRecord[] = [];
-    const damaged: Damaged[] = [];
-    for (const group of page) {
-      const read = yield* unlessDamaged(group);
-      if (read === undefined)
-        damaged.push({ table: groupTable, key: String(group.key) });
-      else items.push(read);
+export const readGroup: StoreOperation<
+  AwaitContext,
+  GroupPlace,
+  GroupStanding | undefined
+> = storeOperation("readGroup", {
+  key: (input: GroupPlace) => aggregateOf(input),
+  *one(_: AwaitContext, input) {
+    const session = yield* livingSessionOf(input.scope);
+    const found = yield* groupRowAt(session, input);
+    if (found === undefined) return undefined;
+    const group = yield* withMembers(found);
+    const standings: MemberStanding[] = [];
+    for (const [ordinal, member] of group.members.entries()) {
+      const ended = group.placed.find((place) => place.ordinal === ordinal);
+      const attempt = ended?.attempt ?? null;
+      standings.push(yield* standingOf(session, input.scope, member, attempt));
     }
-    const next = found.length > limit ? page.at(-1)?.key : undefined;
-    return { items, damaged, next };
+    return { ...group, standings };
   },
 });
 
-function* unlessDamaged(group: GroupRow): Tx<GroupRecord | undefined> {
-  try {
-    return yield* withMembers(group);
-  } catch (error) {
-    if (!isDamage(error)) throw error;
-    return undefined;
-  }
+/** What may be known of a group. */
+export interface EffectGroup {
+  readonly scope: { readonly kind: string; readonly id: string };
+  readonly key: string;
+  readonly kind: GroupKind;
+  readonly openedAt: number;
+  readonly members: readonly GroupMemberDraft[];
+  /** The members that are recorded to have ended, in that order. */
+  readonly order: readonly number[];
+}
+
+function groupView(group: GroupRecord): EffectGroup {
+  const { scope, key, kind, openedAt, members, placed } = group;
+  return {
+    scope,
+    key,
+    kind,
+    openedAt,
+    members: members.map(memberDraft),
+    order: placed.map(({ ordinal }) => ordinal),
+  };
+}
+
+interface GroupFilter {
+  /** Undefined for those whose scopes belong to none. */
+  readonly session: SessionRef | undefined;
+}
+
+interface FoundGroup {
+  readonly row: GroupRow;
+  readonly members: readonly MemberRow[];
+}
+
+/**
+ * A session's groups in the order in which they were opened.
+ *
+ * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
+ */
+export const groupList: List<
+  AwaitContext,
+  [session: SessionName | null, options?: PageOptions],
+  EffectGroup
+> = list("listGroups", {
+  table: groupTable,
+  given(_: AwaitContext, session: SessionName | null, options?: PageOptions) {
+    const filter = { session: sessionOrNone(session) };
+    return { filter, page: pageOf(options, []).page };
+  },
+  slice: groupSlice,
+  keyOf: ({ row }: FoundGroup) => String(row.key),
+  itemOf: (_, { row, members }) => groupView(groupOf(row, members)),
+});
+
+function* groupSlice(
+  _: AwaitContext,
+  filter: GroupFilter,
+  bounds: SliceBounds,
+): Tx<Slice<FoundGroup>> {
+  const session = yield* livingSessionOf(filter);
+  const next = (after: Place | undefined, count: number): Statement => sql`
+    FROM holdfast_effect_group g
+    WHERE session = ${session} AND key > ${Number(after?.[0] ?? 0)} ORDER BY key LIMIT ${count}`;
+  const slice = yield* slicedByBytes(
+    bounds,
+    ({ key }: GroupRow) => [key],
+    function* (after, count) {
+      const found = yield* rows<{ readonly bytes: number }>(sql`
+        SELECT (SELECT COALESCE(SUM(octet_length(m.name)), 0) FROM holdfast_effect_group_member m
+          WHERE m.effect_group = g.key) AS bytes ${next(after, count)}`);
+      return found.map(({ bytes }) => bytes);
+    },
+    function* (after, count) {
+      return yield* rows<GroupRow>(
+        sql`SELECT ${groupColumns} ${next(after, count)}`,
+      );
+    },
+  );
+  const membersOf = yield* membersIn(slice.rows);
+  return {
+    next: slice.next,
+    rows: slice.rows.map((row) => ({ row, members: membersOf(row.key) })),
+  };
+}
+
+function* membersIn(
+  groups: readonly GroupRow[],
+): Tx<(group: number) => readonly MemberRow[]> {
+  if (groups.length === 0) return () => [];
+  const found = yield* rows<MemberRow>(sql`
+    SELECT ${memberColumns} FROM holdfast_effect_group_member
+    WHERE effect_group IN ${integersOf(groups.map(({ key }) => key))} ORDER BY effect_group, ordinal`);
+  return groupedBy(found, (each) => each.effect_group);
 }

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { awaitEvents } from "../../../../src/stores/effect/await/await-events.ts";
-import { openAwaitEvent } from "../../../../src/stores/effect/await/open.ts";
-import type { AwaitReply } from "../../../../src/stores/effect/await/answering.ts";
+import type { AwaitReply } from "../../../../src/stores/effect/await/settle.ts";
 import { inAwaitScene, storedAwaits } from "./fixture.ts";
 import type { AwaitScene, InScene } from "./fixture.ts";
 import { rejection } from "../../backend.ts";
@@ -81,10 +80,10 @@ function identityTests(scene: InScene): void {
   test(
     "is opened in a transaction of one's own together with all else, or not at all",
     scene(async ({ database, events, scope }) => {
-      const input = events.opening(scope, "k", { answerWithin: 5 });
+      const prepared = events.open.prepare(scope, "k", { answerWithin: 5 });
       const open = (fails: boolean): Promise<string> =>
         database.write("mine", function* () {
-          const opened = yield* openAwaitEvent(input);
+          const opened = yield* prepared();
           if (fails) throw new Error("no");
           return opened.token;
         });
@@ -350,7 +349,7 @@ function revokeTests(scene: InScene): void {
       const ofScope = { kind: "turn", id: "t1" };
       expect(
         await events.revokeAll(session, { scope: ofScope, rowsPerSlice: 2 }),
-      ).toBe(4);
+      ).toEqual({ revoked: 4 });
       for (const token of tokens)
         expect(await rejection(events.resolve(token, 1))).toMatchObject({
           code: "AWAIT_TOKEN_INVALID",
@@ -358,8 +357,8 @@ function revokeTests(scene: InScene): void {
       // Its time was over before.
       expect(await events.wait(scope, "over")).toEqual({ kind: "timedOut" });
       expect(await events.resolve(kept.token, 1)).toEqual({ kind: "accepted" });
-      expect(await events.revokeAll(session)).toBe(1);
-      expect(await events.revokeAll(session)).toBe(0);
+      expect(await events.revokeAll(session)).toEqual({ revoked: 1 });
+      expect(await events.revokeAll(session)).toEqual({ revoked: 0 });
       expect(await events.wait(other, "a")).toMatchObject({ value: 1 });
     }),
   );

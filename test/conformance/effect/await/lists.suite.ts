@@ -163,7 +163,7 @@ function damageTests(scene: InScene): void {
       });
       expect(await storedAwaits(database)).toEqual(before);
       // Those whose value alone is damaged are revoked too.
-      expect(await events.revokeAll(session)).toBe(3);
+      expect(await events.revokeAll(session)).toEqual({ revoked: 3 });
       expect(await rejection(events.resolve(well, 1))).toMatchObject({
         code: "AWAIT_TOKEN_INVALID",
       });
@@ -248,12 +248,14 @@ function deletionTests(scene: InScene): void {
         rejection(groups.drain(scope, "g", { timeout: "1 day" })),
       ];
       while (clock.sleepers < 2) await new Promise(setImmediate);
-      expect(await events.forget(scope, { rowsPerSlice: 4 })).toBe(6);
+      expect(await events.forget(scope, { rowsPerSlice: 4 })).toEqual({
+        rows: 6,
+      });
       expect(await Promise.all(waits)).toMatchObject([
         { code: "AWAIT_EVENT_NOT_FOUND" },
         { code: "GROUP_NOT_FOUND" },
       ]);
-      expect(await events.forget(scope)).toBe(0);
+      expect(await events.forget(scope)).toEqual({ rows: 0 });
       expect(await storedAwaits(database)).toHaveLength(kept);
       const next = await events.open(scope, "a");
       expect(next.existed).toBe(false);

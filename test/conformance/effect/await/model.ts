@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { manualClock } from "../../../../src/model/clock.ts";
-import type { AwaitReply } from "../../../../src/stores/effect/await/answering.ts";
+import type { AwaitReply } from "../../../../src/stores/effect/await/settle.ts";
 import { awaitEvents } from "../../../../src/stores/effect/await/await-events.ts";
 import type { Database } from "../../../../src/sql/database.ts";
 import { effectGroups } from "../../../../src/stores/effect/groups/effect-groups.ts";
-import type { GroupMemberDraft } from "../../../../src/stores/effect/groups/checks.ts";
+import type { GroupMemberDraft } from "../../../../src/stores/effect/groups/members.ts";
 import type { EndedGroupMember } from "../../../../src/stores/effect/groups/effect-groups.ts";
 import { effects } from "../../../../src/stores/effect/effects.ts";
 import type { EffectScope } from "../../../../src/stores/effect/scope.ts";
