@@ -40,7 +40,7 @@ export { executionCodec } from "./stores/execution/context.ts";
 export type { Finished, StoreEnvironment } from "./stores/execution/context.ts";
 export type {
   CancellingExecution,
-  CancellingPage,
+  CancellingOptions,
 } from "./stores/execution/control/cancelling.ts";
 export type {
   ExecutionControls,
@@ -88,7 +88,6 @@ export type {
   FunctionLimits,
   LimitedFunction,
 } from "./stores/execution/lock/places.ts";
-export type { ExecutionWaits } from "./stores/execution/lock/waiting.ts";
 export { appendEvents } from "./stores/execution/log/append.ts";
 export type {
   AppendEvents,
@@ -105,8 +104,9 @@ export type {
 } from "./stores/execution/log/create.ts";
 export type { CreateOptions } from "./stores/execution/log/new-execution.ts";
 export type {
-  BacktraceRange,
-  ReadBacktrace,
+  BacktraceDraft,
+  BacktraceView,
+  WhichBacktrace,
 } from "./stores/execution/read/backtraces.ts";
 export type {
   CountOptions,
@@ -114,47 +114,27 @@ export type {
   ExecutionCount,
   ExecutionCounts,
 } from "./stores/execution/read/counts.ts";
-export type { ExecutionFilter } from "./stores/execution/read/list-filter.ts";
 export type {
-  ExecutionPage,
-  ListExecutions,
-} from "./stores/execution/read/list.ts";
-export type { LogLevel } from "./stores/execution/read/logs.ts";
-export type {
-  ExecutionNotes,
-  LogEntry,
-  LogLineView,
-  LogPageView,
-} from "./stores/execution/read/noting.ts";
-export type {
-  EventPage,
-  ListEvents,
   ListedEvent,
-} from "./stores/execution/read/read-events.ts";
+  ListEventsOptions,
+} from "./stores/execution/read/events.ts";
 export type {
-  ListLogs,
+  ListExecutionsOptions,
+  ListPlace,
+} from "./stores/execution/read/list-filter.ts";
+export type {
+  ListLogsOptions,
+  LogEntry,
+  LogLevel,
   LogLine,
-  LogPage,
-} from "./stores/execution/read/read-logs.ts";
-export type {
-  ListResponses,
-  ResponsePage,
-} from "./stores/execution/read/read-responses.ts";
-export type { ExecutionDetails } from "./stores/execution/read/read.ts";
-export type {
-  EventPageView,
-  ExecutionReads,
-  ExecutionView,
-  ResponsePageView,
-} from "./stores/execution/read/reading.ts";
+} from "./stores/execution/read/logs.ts";
+export type { ExecutionView } from "./stores/execution/read/read.ts";
+export type { ListResponsesOptions } from "./stores/execution/read/responses.ts";
 export type { ExecutionSummary } from "./stores/execution/read/summary.ts";
-export type { TreePage } from "./stores/execution/read/tree.ts";
 export type {
-  ExecutionRetention,
-  RetentionOptions,
   RetentionPolicy,
   RetentionReport,
-} from "./stores/execution/retaining.ts";
+} from "./stores/execution/retention.ts";
 export { answerDelay } from "./stores/execution/timers/delays.ts";
 export type {
   AnswerDelay,

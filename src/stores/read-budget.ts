@@ -1,5 +1,8 @@
 import type { Tx } from "../sql/operation.ts";
 
+/** Text that one page reads. */
+export const pageCharactersMax: number = 1024 * 1024;
+
 /** What a row costs besides its text: a hundred thousand short ones are too much as well. */
 const rowCost = 100;
 /** The first rows of a page tell how large they are, and so how many more may be read at once. */

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import { manualClock } from "../../src/model/clock.ts";
-import { parseExecutionId } from "../../src/model/execution-id.ts";
 import { row } from "../../src/sql/operation.ts";
 import type { Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
@@ -9,7 +8,6 @@ import { createExecution } from "../../src/stores/execution/log/create.ts";
 import { surroundings } from "../../src/stores/execution/context.ts";
 import { executions } from "../../src/stores/execution/executions.ts";
 import type { Executions } from "../../src/stores/execution/executions.ts";
-import { appendLogs } from "../../src/stores/execution/read/logs.ts";
 import { newExecution } from "../../src/stores/execution/log/new-execution.ts";
 import { Barrier } from "./barrier.ts";
 import { until, withPlace } from "./place.ts";
@@ -152,13 +150,13 @@ describe("retention beside other writers", () => {
       await store.create({ id: "a.n:x_1", function: "g" });
       await store.finish("a.n:x_1", 1, ok);
       await store.finish("a", 1, ok);
+      const lastWords = store.log.prepare("a.n:x_1", [
+        { level: "info", message: "last words" },
+      ]);
       const logging = database.write(
         "log and stop",
         function* () {
-          yield* appendLogs({
-            id: parseExecutionId("a.n:x_1"),
-            lines: [{ at: 1, level: "info", message: "last words" }],
-          });
+          yield* lastWords();
           yield* barrier.stop();
         },
         { isolation: "readCommitted" },

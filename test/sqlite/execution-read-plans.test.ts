@@ -1,32 +1,14 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { loadDriver } from "../../src/backends/sqlite/drivers.ts";
 import type { RawConnection } from "../../src/backends/sqlite/drivers.ts";
-import { parseExecutionId } from "../../src/model/execution-id.ts";
-import { parseJoinSetId } from "../../src/model/join-set-id.ts";
-import { Request } from "../../src/sql/operation.ts";
-import type { Operation } from "../../src/sql/operation.ts";
+import { manualClock } from "../../src/model/clock.ts";
+import type { Database } from "../../src/sql/database.ts";
+import type { Operation, Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Parameter, Statement } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/sql/database.ts";
-import { readBacktrace } from "../../src/stores/execution/read/backtraces.ts";
-import { countExecutions } from "../../src/stores/execution/read/counts.ts";
-import type { ExecutionFilter } from "../../src/stores/execution/read/list-filter.ts";
-import { listExecutions } from "../../src/stores/execution/read/list.ts";
-import type { ExecutionPage } from "../../src/stores/execution/read/list.ts";
-import { appendLogs } from "../../src/stores/execution/read/logs.ts";
-import {
-  listEvents,
-  readEvent,
-  readLastEvent,
-} from "../../src/stores/execution/read/read-events.ts";
-import { listLogs } from "../../src/stores/execution/read/read-logs.ts";
-import { listResponses } from "../../src/stores/execution/read/read-responses.ts";
-import {
-  readCreated,
-  readExecution,
-  readResult,
-} from "../../src/stores/execution/read/read.ts";
-import { readTree } from "../../src/stores/execution/read/tree.ts";
+import { executions } from "../../src/stores/execution/executions.ts";
+import type { Executions } from "../../src/stores/execution/executions.ts";
+import type { ListExecutionsOptions } from "../../src/stores/execution/read/list-filter.ts";
 import {
   append,
   create,
@@ -42,8 +24,8 @@ import { Folder, driverName } from "./place.ts";
  * that is frequent enough to be asked along the way has plans of its own.
  */
 
-const root = parseExecutionId("root");
-const child = parseExecutionId("root.n:a_1");
+const root = "root";
+const child = "root.n:a_1";
 const order = "holdfast_execution_";
 
 interface Plan {
@@ -51,23 +33,24 @@ interface Plan {
   readonly steps: readonly string[];
 }
 
-/** Drives the body of a read by hand, and notes the plan of each of its statements. */
-function plansOf<I, O>(
+/** Drives a prepared read by hand, and notes the plan of each of its statements. */
+function plansOf<O>(
   connection: RawConnection,
-  read: Operation<I, O>,
-  input: I,
+  read: Tx<O>,
 ): { readonly plans: readonly Plan[]; readonly answer: O } {
   const plans: Plan[] = [];
-  const body = read.one(input);
-  let step = body.next();
+  let step = read.next();
   while (step.done !== true) {
     const { statement, want } = step.value;
-    if (statement === undefined) throw new Error("Not a statement");
+    if (statement === undefined) {
+      step = read.next();
+      continue;
+    }
     plans.push(planOf(connection, statement));
     const found = connection
       .prepare(statement.template.sqlite)
       .all(...bound(statement.parameters));
-    step = body.next(want === "row" ? found[0] : found);
+    step = read.next(want === "row" ? found[0] : found);
   }
   return { plans, answer: step.value };
 }
@@ -100,8 +83,10 @@ function scans({ text, steps }: Plan): readonly string[] {
 describe("the plans of reads", () => {
   const folder = new Folder();
   let connection: RawConnection;
+  let log: Executions;
   beforeAll(async () => {
     const database = await folder.open();
+    log = executions(database, { clock: manualClock(10) });
     await create(database, "root", { tags: ["rare"] });
     await create(database, "root.n:a_1");
     await append(database, "root", 1, 1, patched("p"));
@@ -112,10 +97,8 @@ describe("the plans of reads", () => {
         newExecution(`run-${n}`, { at: n, function: "bulk", tags: ["all"] }),
       ),
     );
-    await database.write(appendLogs, {
-      id: child,
-      lines: [{ at: 1, level: "info", message: "m" }],
-    });
+    await log.log(child, [{ level: "info", message: "m" }]);
+    await log.addBacktraces(root, [{ from: 0, to: 2, stack: "s" }]);
     connection = loadDriver(driverName).open(folder.file(), {
       readOnly: true,
     });
@@ -140,31 +123,29 @@ describe("the plans of reads", () => {
   });
 
   test("of single reads and of the parts of one execution never scan", () => {
+    const limit = 1;
+    const after = String(
+      plansOf(connection, log.tree.prepare(root, { limit })()).answer.next,
+    );
     const plans = [
-      plansOf(connection, readExecution, root),
-      plansOf(connection, readCreated, root),
-      plansOf(connection, readResult, child),
-      plansOf(connection, readLastEvent, root),
-      plansOf(connection, readEvent, { id: root, version: 1 }),
-      plansOf(connection, listEvents, { id: root, limit: 9 }),
-      plansOf(connection, listEvents, {
-        id: root,
-        limit: 9,
+      log.get.prepare(root),
+      log.created.prepare(root),
+      log.result.prepare(child),
+      log.lastEvent.prepare(root),
+      log.event.prepare(root, 1),
+      log.events.prepare(root),
+      log.events.prepare(root, {
         newestFirst: true,
         backtraces: true,
         kinds: ["created"],
       }),
-      plansOf(connection, listResponses, { id: root, limit: 9 }),
-      plansOf(connection, listResponses, { id: root, limit: 9, after: 0 }),
-      plansOf(connection, listLogs, { id: root, limit: 9 }),
-      plansOf(connection, listLogs, {
-        id: root,
-        limit: 9,
-        includeDerived: true,
-      }),
-      plansOf(connection, readTree, { id: root, limit: 1 }),
-      plansOf(connection, readTree, { id: root, limit: 1, after: child }),
-    ].flatMap(({ plans: of }) => of);
+      log.responses.prepare(root),
+      log.responses.prepare(root, { backward: true }),
+      log.logs.prepare(child),
+      log.logs.prepare(root, { includeDerived: true }),
+      log.tree.prepare(root, { limit }),
+      log.tree.prepare(root, { limit, after }),
+    ].flatMap((read) => plansOf<unknown>(connection, read()).plans);
     expect(plans.length).toBeGreaterThan(20);
     expectNoScan(plans);
     expect(
@@ -175,28 +156,30 @@ describe("the plans of reads", () => {
   });
 
   test("of responses of one set go by number, not by set", () => {
-    const { plans } = plansOf(connection, listResponses, {
-      id: root,
-      limit: 9,
-      joinSet: parseJoinSetId("n:a"),
-    });
+    const read = log.responses.prepare(root, { joinSet: "n:a" });
+    const { plans } = plansOf(connection, read());
     expectNoScan(plans);
-    expect(plans.at(-1)?.steps[0]).toContain(`${order}response_seq`);
+    expect(plans).toHaveLength(3);
+    for (const { steps } of plans.slice(1))
+      expect(steps[0]).toContain(`${order}response_seq`);
   });
 
   test("of counts go from key to key", async () => {
     const plans: Plan[] = [];
     const database = {
+      clock: manualClock(0),
+      entropy: { bytes: (count: number) => new Uint8Array(count) },
+      sha256Hex: () => "",
+      pause: () => Promise.resolve(),
+      write: () => Promise.reject(new Error("Nothing is written")),
       read(read: Operation<unknown, unknown>, input: unknown) {
-        const { plans: of, answer } = plansOf(connection, read, input);
+        const { plans: of, answer } = plansOf(connection, read(input));
         plans.push(...of);
         return Promise.resolve(answer);
       },
     } as unknown as Database;
-    const { counts } = await countExecutions(database, {
-      now: 0,
-      sliceRows: 1_000,
-      pause: () => Promise.resolve(),
+    const { counts } = await executions(database).count({
+      rowsPerSlice: 1_000,
     });
     expect(counts.map(({ count }) => count)).toEqual([1, 2_000, 1, 1]);
     expect(plans).toHaveLength(4);
@@ -208,29 +191,28 @@ describe("the plans of reads", () => {
 
   test("of backtraces go by their key", () => {
     for (const which of ["first", "last", { version: 1 }] as const) {
-      const body = readBacktrace.one({ id: root, which });
-      body.next();
-      const { value } = body.next({ key: 1 });
-      if (!(value instanceof Request) || value.statement === undefined)
-        throw new Error("Not a statement");
-      expect(planOf(connection, value.statement).steps).toEqual([
+      const { plans } = plansOf(
+        connection,
+        log.backtrace.prepare(root, which)(),
+      );
+      expect(plans[1]?.steps).toEqual([
         expect.stringMatching(/^SEARCH r USING PRIMARY KEY \(execution=\?/),
         "SEARCH b USING PRIMARY KEY (hash=?)",
       ]);
     }
   });
 
-  test.each<[string, ExecutionFilter]>([
+  test.each<[string, ListExecutionsOptions]>([
     ["created", {}],
     ["created", { status: "finished" }],
     ["created", { createdFrom: 3, createdTo: 9 }],
     ["created", { tag: "all" }],
     ["created", { idPrefix: "run-" }],
     ["created", { functionPrefix: "bu" }],
-    ["function", { function: "bulk" as never }],
-    ["function", { function: "bulk" as never, status: "pending" }],
-    ["function", { function: "bulk" as never, tag: "all" }],
-    ["function", { function: "bulk" as never, topLevelOnly: true }],
+    ["function", { function: "bulk" }],
+    ["function", { function: "bulk", status: "pending" }],
+    ["function", { function: "bulk", tag: "all" }],
+    ["function", { function: "bulk", topLevelOnly: true }],
     ["top", { topLevelOnly: true }],
     ["open", { hideFinished: true }],
     ["open", { status: "blocked" }],
@@ -238,17 +220,18 @@ describe("the plans of reads", () => {
     ["result", { status: "timedOut" }],
     ["parent", { parent: root }],
   ])("of a list walk along the %s index for %j", (index, filter) => {
-    const list = (cursor?: string) =>
-      plansOf(connection, listExecutions, {
-        filter,
-        limit: 1,
-        cursor,
-        now: 10,
-      });
-    const first = list();
-    const { older, newer }: ExecutionPage = first.answer;
-    for (const cursor of [undefined, older, newer]) {
-      const { plans } = list(cursor);
+    const list = (options: ListExecutionsOptions) =>
+      plansOf(
+        connection,
+        log.list.prepare({ ...filter, limit: 1, ...options })(),
+      );
+    const { next, items } = list({}).answer;
+    for (const options of [
+      {},
+      ...(next === undefined ? [] : [{ after: next }]),
+      ...items.map((newerThan) => ({ newerThan })),
+    ]) {
+      const { plans } = list(options);
       expectNoScan(plans);
       const page = plans.find(({ text }) => text.includes("AS near"));
       expect(page?.steps.join("\n")).toMatch(
@@ -257,17 +240,16 @@ describe("the plans of reads", () => {
     }
   });
 
-  test.each<[string, ExecutionFilter]>([
+  test.each<[string, ListExecutionsOptions]>([
     [`COVERING INDEX ${order}id`, { idPrefix: "root" }],
     ["PRIMARY KEY", { tag: "rare" }],
     [`INDEX ${order}expiry`, { status: "locked" }],
     [`INDEX ${order}function`, { functionPrefix: "orders" }],
   ])("of a list begin with the few rows by %s for %j", (index, filter) => {
-    const { plans } = plansOf(connection, listExecutions, {
-      filter,
-      limit: 1,
-      now: 10,
-    });
+    const { plans } = plansOf(
+      connection,
+      log.list.prepare({ ...filter, limit: 1 })(),
+    );
     expectNoScan(plans);
     const page = plans.at(-1)?.steps ?? [];
     expect(page.join("\n")).toContain(index);

@@ -25,6 +25,9 @@ export interface EventRow {
 
 export const eventColumns: Statement = sql`version, at, responses, kind, call, seen, body, payload`;
 
+/** How large that of an event is which users fill. Of bare columns, since a database then need not read them. */
+export const eventBytes: Statement = sql`octet_length(body) + COALESCE(octet_length(payload), 0)`;
+
 /** The columns that an event fills by itself. */
 export interface EventColumns {
   readonly kind: string;

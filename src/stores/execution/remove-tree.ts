@@ -1,9 +1,15 @@
 import type { ExecutionId } from "../../model/execution-id.ts";
 import { lockRow, textsOf } from "../../sql/dialect.ts";
-import { row, rows, run, plainOperation } from "../../sql/operation.ts";
-import type { Operation, Tx } from "../../sql/operation.ts";
-import { sql } from "../../sql/statement.ts";
-import type { Statement } from "../../sql/statement.ts";
+import {
+  row,
+  rows,
+  run,
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../sql/operation.ts";
+import { sql, type Statement } from "../../sql/statement.ts";
+import type { ExecutionContext } from "./context.ts";
 import { idsBelow } from "./read/tree.ts";
 
 export interface RemoveTreeSlice {
@@ -32,29 +38,32 @@ export interface RemovedSlice {
  * Nothing can join a tree in which all has finished, since a child is created
  * under the lock of a parent that has not: so one look is enough.
  */
-export const removeTreeSlice: Operation<RemoveTreeSlice, RemovedSlice> =
-  plainOperation("removeTreeSlice", {
-    key: (input: RemoveTreeSlice) => input.id,
-    *one({ id, at, rowsMax }) {
-      const root = yield* row<{
-        readonly key: number;
-        readonly state: string;
-        readonly removing_at: number | null;
-        readonly process: number | null;
-      }>(sql`
+export const removeTreeSlice: StoreOperation<
+  ExecutionContext,
+  RemoveTreeSlice,
+  RemovedSlice
+> = storeOperation("removeTreeSlice", {
+  key: (input: RemoveTreeSlice) => input.id,
+  *one(_: ExecutionContext, { id, at, rowsMax }) {
+    const root = yield* row<{
+      readonly key: number;
+      readonly state: string;
+      readonly removing_at: number | null;
+      readonly process: number | null;
+    }>(sql`
         SELECT key, state, removing_at, process FROM holdfast_execution WHERE id = ${id} ${lockRow}`);
-      if (root === undefined) return { rows: 0, left: "gone" };
-      if (root.removing_at === null) {
-        if (root.state !== "finished" || (yield* hasOpenDescendant(id)))
-          return { rows: 0, left: "unfinished" };
-        if (root.process !== null || (yield* hasProcessBelow(id)))
-          return { rows: 0, left: "unfinished" };
-        yield* run(sql`
+    if (root === undefined) return { rows: 0, left: "gone" };
+    if (root.removing_at === null) {
+      if (root.state !== "finished" || (yield* hasOpenDescendant(id)))
+        return { rows: 0, left: "unfinished" };
+      if (root.process !== null || (yield* hasProcessBelow(id)))
+        return { rows: 0, left: "unfinished" };
+      yield* run(sql`
           UPDATE holdfast_execution SET removing_at = ${at} WHERE key = ${root.key}`);
-      }
-      return yield* removeRows(id, root.key, rowsMax);
-    },
-  });
+    }
+    return yield* removeRows(id, root.key, rowsMax);
+  },
+});
 
 function* hasOpenDescendant(id: ExecutionId): Tx<boolean> {
   const [low, high] = idsBelow(id);

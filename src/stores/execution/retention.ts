@@ -1,50 +1,212 @@
+import { durationMs, type Duration } from "../../model/durations.ts";
+import { HoldfastError } from "../../model/errors.ts";
 import type { ExecutionId } from "../../model/execution-id.ts";
-import type { FunctionName } from "../../model/function-name.ts";
-import { row, rows, plainOperation } from "../../sql/operation.ts";
-import type { Operation } from "../../sql/operation.ts";
+import {
+  parseFunctionName,
+  type FunctionName,
+} from "../../model/function-name.ts";
+import { checkedCount, draftOf } from "../../model/shape.ts";
+import {
+  row,
+  rows,
+  storeOperation,
+  type StoreOperation,
+} from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
+import { sweep, sweepOptions, type SweepOptions } from "../removal.ts";
+import type { ExecutionContext } from "./context.ts";
+import { removeTreeSlice } from "./remove-tree.ts";
+
+/** Which finished runs are no longer kept: too old, or not among the newest; either is enough. */
+export interface RetentionPolicy {
+  /** Defaults to all functions. */
+  readonly function?: string;
+  readonly olderThan?: Duration;
+  /** Kept per function. */
+  readonly keepNewest?: number;
+}
+
+export interface RetentionReport {
+  /** Runs removed with everything under them. */
+  readonly trees: number;
+  readonly rows: number;
+  /** Runs left because something under them has not finished, or because their process was not pruned. */
+  readonly skipped: number;
+}
+
+/**
+ * Removes finished runs with all below them, slice by slice: first those whose
+ * removal was begun before and not ended, then those that the policy names.
+ *
+ * @throws HoldfastError `OPTION_INVALID`, `DURATION_INVALID`, `NAME_INVALID`, `ABORTED`
+ */
+export async function removeFinished(
+  context: ExecutionContext,
+  policy: RetentionPolicy,
+  options?: SweepOptions<RetentionReport>,
+): Promise<RetentionReport> {
+  const checked = checkedPolicy(policy);
+  const sweeping = sweepOptions(options);
+  const { rowsPerSlice: rowsMax, signal } = sweeping;
+  const trees = treesToRemove(context, checked);
+  let tree = await trees.next();
+  return sweep(context, sweeping, async () => {
+    if (tree.done === true) return { report: nothing, isDone: true };
+    const { rows: removed, left } = await context.database.write(
+      removeTreeSlice(context),
+      { id: tree.value, at: context.clock.now(), rowsMax },
+      { signal },
+    );
+    if (left !== "more") tree = await trees.next();
+    const report = {
+      trees: left === "gone" && removed > 0 ? 1 : 0,
+      rows: removed,
+      skipped: left === "unfinished" ? 1 : 0,
+    };
+    return { report, isDone: tree.done === true };
+  });
+}
+
+const nothing: RetentionReport = { trees: 0, rows: 0, skipped: 0 };
+
+interface CheckedPolicy {
+  readonly function: FunctionName | undefined;
+  readonly olderThanMs: number | undefined;
+  readonly keepNewest: number | undefined;
+}
+
+function checkedPolicy(given: RetentionPolicy): CheckedPolicy {
+  const {
+    function: name,
+    olderThan,
+    keepNewest,
+  } = draftOf("a retention policy", given, [
+    "function",
+    "olderThan",
+    "keepNewest",
+  ]);
+  if (olderThan === undefined && keepNewest === undefined)
+    throw new HoldfastError(
+      "OPTION_INVALID",
+      "A retention policy says what to remove: give olderThan, keepNewest or both.",
+    );
+  return {
+    function: name === undefined ? undefined : parseFunctionName(name),
+    olderThanMs:
+      olderThan === undefined ? undefined : durationMs(olderThan, "olderThan"),
+    keepNewest:
+      keepNewest === undefined
+        ? undefined
+        : checkedCount("keepNewest", keepNewest, { min: 0, max: 1_000_000 }),
+  };
+}
+
+/** The trees that a policy removes, looked up as they are needed. */
+async function* treesToRemove(
+  context: ExecutionContext,
+  policy: CheckedPolicy,
+): AsyncGenerator<ExecutionId, void> {
+  yield* interruptedTrees(context);
+  if (policy.function !== undefined) {
+    yield* treesOf(context, policy, policy.function);
+    return;
+  }
+  for (let after = ""; ;) {
+    const name = await context.database.read(nextFinishedFunction(context), {
+      after,
+    });
+    if (name === undefined) return;
+    yield* treesOf(context, policy, name);
+    after = name;
+  }
+}
+
+/** What was begun, by a call or a process that came to an early end. */
+async function* interruptedTrees(
+  context: ExecutionContext,
+): AsyncGenerator<ExecutionId, void> {
+  for (let after = ""; ;) {
+    const id = await context.database.read(nextBeingRemoved(context), {
+      after,
+    });
+    if (id === undefined) return;
+    yield id;
+    after = id;
+  }
+}
+
+const treesPerRead = 100;
+
+async function* treesOf(
+  context: ExecutionContext,
+  { olderThanMs, keepNewest }: CheckedPolicy,
+  name: FunctionName,
+): AsyncGenerator<ExecutionId, void> {
+  const { database, clock } = context;
+  const byAge =
+    olderThanMs === undefined
+      ? undefined
+      : placeBefore(Math.max(0, clock.now() - olderThanMs));
+  const byCount =
+    keepNewest === undefined
+      ? undefined
+      : await beyondNewest(context, name, keepNewest);
+  const upTo = laterOf(byAge, byCount);
+  if (upTo === undefined) return;
+  for (let after: TreePlace | null = null; ;) {
+    const found: readonly FinishedTree[] = await database.read(
+      finishedTrees(context),
+      { function: name, after, upTo, limit: treesPerRead },
+    );
+    for (const { id } of found) yield id;
+    after = found.at(-1) ?? null;
+    if (after === null) return;
+  }
+}
+
+/** So many are passed over in one read: skipping 300 thousand at once took 100 ms. */
+const placesPerStep = 2_000;
+
+/** The newest place that is not among the newest so many. What finishes meanwhile is kept besides. */
+async function beyondNewest(
+  context: ExecutionContext,
+  name: FunctionName,
+  keepNewest: number,
+): Promise<TreePlace | undefined> {
+  const { database } = context;
+  let before: TreePlace | null = null;
+  for (let left = keepNewest + 1; left > 0; left -= placesPerStep) {
+    const place: TreePlace | undefined = await database.read(
+      placeBack(context),
+      { function: name, before, places: Math.min(left, placesPerStep) },
+    );
+    if (place === undefined) return undefined;
+    before = place;
+    // A read that need not wait for a flush comes back before the event loop does.
+    await database.pause();
+  }
+  return before ?? undefined;
+}
 
 /** A finished top-level execution in the order in which they finished. */
-export interface TreePlace {
+interface TreePlace {
   readonly finishedAt: number;
   readonly id: string;
 }
 
-export interface TreesBetween {
-  readonly function: FunctionName;
-  /** Excluded; null for the oldest. */
-  readonly after: TreePlace | null;
-  /** Included. */
-  readonly upTo: TreePlace;
-  readonly limit: number;
+interface FinishedTree extends TreePlace {
+  readonly id: ExecutionId;
 }
-
-/** Finished trees between two places, oldest first. */
-export const finishedTrees: Operation<
-  TreesBetween,
-  readonly (TreePlace & { readonly id: ExecutionId })[]
-> = plainOperation("finishedTrees", {
-  key: (input: TreesBetween) => input.function,
-  *one({ function: name, after, upTo, limit }) {
-    const { finishedAt, id } = after ?? { finishedAt: -1, id: "" };
-    const found = yield* rows<{ finished_at: number; id: ExecutionId }>(sql`
-      SELECT finished_at, id FROM holdfast_execution
-      WHERE function = ${name} AND state = 'finished' AND parent IS NULL
-        AND (finished_at, id) > (${finishedAt}, ${id}) AND (finished_at, id) <= (${upTo.finishedAt}, ${upTo.id})
-      ORDER BY finished_at, id LIMIT ${limit}`);
-    return found.map((tree) => ({ finishedAt: tree.finished_at, id: tree.id }));
-  },
-});
 
 /** Sorts after every id: no id begins with it. */
 const afterAllIds = "\u{10ffff}";
 
 /** The last place before an instant. */
-export function placeBefore(instant: number): TreePlace {
+function placeBefore(instant: number): TreePlace {
   return { finishedAt: instant - 1, id: afterAllIds };
 }
 
-export function laterOf(
+function laterOf(
   a: TreePlace | undefined,
   b: TreePlace | undefined,
 ): TreePlace | undefined {
@@ -55,6 +217,33 @@ export function laterOf(
   return isLater ? a : b;
 }
 
+interface TreesBetween {
+  readonly function: FunctionName;
+  /** Excluded; null for the oldest. */
+  readonly after: TreePlace | null;
+  /** Included. */
+  readonly upTo: TreePlace;
+  readonly limit: number;
+}
+
+/** Finished trees between two places, oldest first. */
+const finishedTrees: StoreOperation<
+  ExecutionContext,
+  TreesBetween,
+  readonly FinishedTree[]
+> = storeOperation("finishedTrees", {
+  key: (input: TreesBetween) => input.function,
+  *one(_: ExecutionContext, { function: name, after, upTo, limit }) {
+    const { finishedAt, id } = after ?? { finishedAt: -1, id: "" };
+    const found = yield* rows<{ finished_at: number; id: ExecutionId }>(sql`
+      SELECT finished_at, id FROM holdfast_execution
+      WHERE function = ${name} AND state = 'finished' AND parent IS NULL
+        AND (finished_at, id) > (${finishedAt}, ${id}) AND (finished_at, id) <= (${upTo.finishedAt}, ${upTo.id})
+      ORDER BY finished_at, id LIMIT ${limit}`);
+    return found.map((tree) => ({ finishedAt: tree.finished_at, id: tree.id }));
+  },
+});
+
 interface StepBack {
   readonly function: FunctionName;
   /** Excluded; null for the newest. */
@@ -63,34 +252,39 @@ interface StepBack {
   readonly places: number;
 }
 
-/** So many are passed over in one read: skipping 300 thousand at once took 100 ms. */
-export const placesPerStep = 2_000;
-
 /** The place so many before another, or undefined when there are fewer. */
-export const placeBack: Operation<StepBack, TreePlace | undefined> =
-  plainOperation("placeBack", {
-    key: (input: StepBack) => input.function,
-    *one({ function: name, before, places }) {
-      const { finishedAt, id } = before ?? {
-        finishedAt: Number.MAX_SAFE_INTEGER,
-        id: afterAllIds,
-      };
-      const found = yield* row<{ finished_at: number; id: string }>(sql`
+const placeBack: StoreOperation<
+  ExecutionContext,
+  StepBack,
+  TreePlace | undefined
+> = storeOperation("placeBack", {
+  key: (input: StepBack) => input.function,
+  *one(_: ExecutionContext, { function: name, before, places }) {
+    const { finishedAt, id } = before ?? {
+      finishedAt: Number.MAX_SAFE_INTEGER,
+      id: afterAllIds,
+    };
+    const found = yield* row<{ finished_at: number; id: string }>(sql`
         SELECT finished_at, id FROM holdfast_execution
         WHERE function = ${name} AND state = 'finished' AND parent IS NULL
           AND (finished_at, id) < (${finishedAt}, ${id})
         ORDER BY finished_at DESC, id DESC LIMIT 1 OFFSET ${places - 1}`);
-      return found && { finishedAt: found.finished_at, id: found.id };
-    },
-  });
+    return found && { finishedAt: found.finished_at, id: found.id };
+  },
+});
+
+interface AfterText {
+  readonly after: string;
+}
 
 /** The functions that have finished top-level executions, one after the other. */
-export const nextFinishedFunction: Operation<
-  { readonly after: string },
+const nextFinishedFunction: StoreOperation<
+  ExecutionContext,
+  AfterText,
   FunctionName | undefined
-> = plainOperation("nextFinishedFunction", {
-  key: (input: { readonly after: string }) => input.after,
-  *one({ after }) {
+> = storeOperation("nextFinishedFunction", {
+  key: (input: AfterText) => input.after,
+  *one(_: ExecutionContext, { after }) {
     const found = yield* row<{ readonly function: FunctionName }>(sql`
       SELECT function FROM holdfast_execution
       WHERE function > ${after} AND state = 'finished' AND parent IS NULL ORDER BY function LIMIT 1`);
@@ -99,12 +293,13 @@ export const nextFinishedFunction: Operation<
 });
 
 /** Trees whose removal was begun and not ended, one after the other. */
-export const nextBeingRemoved: Operation<
-  { readonly after: string },
+const nextBeingRemoved: StoreOperation<
+  ExecutionContext,
+  AfterText,
   ExecutionId | undefined
-> = plainOperation("nextBeingRemoved", {
-  key: (input: { readonly after: string }) => input.after,
-  *one({ after }) {
+> = storeOperation("nextBeingRemoved", {
+  key: (input: AfterText) => input.after,
+  *one(_: ExecutionContext, { after }) {
     const found = yield* row<{ readonly id: ExecutionId }>(sql`
       SELECT id FROM holdfast_execution
       WHERE removing_at IS NOT NULL AND id > ${after} ORDER BY id LIMIT 1`);

@@ -6,9 +6,8 @@ import type { ProcessRecord } from "../../model/process.ts";
 import { row, rows, plainOperation } from "../../sql/operation.ts";
 import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import { readResult } from "../execution/read/read.ts";
-import { pageCharactersMax } from "../execution/lock/history.ts";
-import { ReadBudget, readWithin } from "../read-budget.ts";
+import { finishedResult } from "../execution/standing-row.ts";
+import { ReadBudget, pageCharactersMax, readWithin } from "../read-budget.ts";
 import { sift } from "../damage.ts";
 import type { Damaged } from "../damage.ts";
 import { eventColumns, eventOf } from "./event-row.ts";
@@ -183,7 +182,7 @@ export const readEnd: Operation<
     const event = eventOf({ ...found, id });
     if (event.executionVersion === null || root.execution_id === null)
       return { event, result: null };
-    const ended = yield* readResult(root.execution_id);
+    const ended = yield* finishedResult(root.execution_id);
     return { event, result: ended?.result ?? null };
   },
 });

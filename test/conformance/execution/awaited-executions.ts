@@ -48,7 +48,7 @@ export async function create(
 export async function finish(
   database: Database,
   id: string,
-  result = '"done"',
+  value: unknown = "done",
 ): Promise<void> {
   await database.write(appendEvents, {
     id: executionId(id),
@@ -59,7 +59,7 @@ export async function finish(
         kind: "finished",
         resultKind: "completed",
         resultHash: "hash of result",
-        result: result as Encoded,
+        result: JSON.stringify({ kind: "completed", value }) as Encoded,
       },
     ],
   });

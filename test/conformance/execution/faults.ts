@@ -4,7 +4,7 @@ import { foldExecution } from "../../../src/model/execution-fold.ts";
 import type { PendingState } from "../../../src/model/execution-state.ts";
 import { splitToParts } from "../../../src/model/execution-id.ts";
 import { eventOf } from "../../../src/stores/execution/event-row.ts";
-import { responseOf } from "../../../src/stores/execution/lock/history.ts";
+import { responseOf } from "../../../src/stores/execution/response-row.ts";
 import { stateOf } from "../../../src/stores/execution/state-row.ts";
 import type { Tables } from "./tables.ts";
 

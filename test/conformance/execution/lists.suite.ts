@@ -1,45 +1,73 @@
 import { describe, expect, test } from "vitest";
+import { manualClock } from "../../../src/model/clock.ts";
 import { run } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { Database } from "../../../src/sql/database.ts";
-import type { ExecutionFilter } from "../../../src/stores/execution/read/list-filter.ts";
-import { listExecutions } from "../../../src/stores/execution/read/list.ts";
-import type { ExecutionPage } from "../../../src/stores/execution/read/list.ts";
+import { executions } from "../../../src/stores/execution/executions.ts";
+import type { ListExecutionsOptions } from "../../../src/stores/execution/read/list-filter.ts";
+import type { ExecutionSummary } from "../../../src/stores/execution/read/summary.ts";
+import type { Page } from "../../../src/stores/list.ts";
 import { rejection, withDatabase } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { create, createMany, finish, id, newExecution } from "./records.ts";
 import { standingExecutions } from "./standing-executions.ts";
 
-const now = 100;
+const clock = manualClock(100);
 
-const ids = (page: ExecutionPage): string[] =>
+const ids = (page: Page<ExecutionSummary>): string[] =>
   page.items.map((item) => item.id);
 
 function list(
   database: Database,
-  filter: ExecutionFilter = {},
+  filter: ListExecutionsOptions = {},
   limit = 1_000,
-  cursor?: string,
-): Promise<ExecutionPage> {
-  return database.read(listExecutions, { filter, limit, cursor, now });
+  after?: string,
+): Promise<Page<ExecutionSummary>> {
+  return executions(database, { clock }).list({
+    ...filter,
+    limit,
+    ...(after !== undefined && { after }),
+  });
 }
 
-/** All pages in one direction, from the newest or from a cursor. */
+/** All pages, from the newest or from what is newer than a place. */
 async function pages(
   database: Database,
-  direction: "older" | "newer",
-  filter: ExecutionFilter,
+  filter: ListExecutionsOptions,
   limit: number,
-  cursor?: string,
-): Promise<ExecutionPage[]> {
-  const all: ExecutionPage[] = [];
-  let page = await list(database, filter, limit, cursor);
-  all.push(page);
-  while (page.hasMore) {
-    page = await list(database, filter, limit, page[direction]);
+): Promise<Page<ExecutionSummary>[]> {
+  const all: Page<ExecutionSummary>[] = [];
+  let after: string | undefined;
+  do {
+    const page = await list(database, filter, limit, after);
     all.push(page);
-  }
+    after = page.next;
+  } while (after !== undefined);
   return all;
+}
+
+/** All pages of what is newer than the oldest of all, with that itself: newest first, though the pages go up. */
+async function upwards(
+  database: Database,
+  filter: ListExecutionsOptions,
+  limit: number,
+  oldest: ExecutionSummary,
+): Promise<readonly string[]> {
+  const up = await pages(database, { ...filter, newerThan: oldest }, limit);
+  return [...up.toReversed().flatMap(ids), oldest.id];
+}
+
+/** The text of a cursor that no list gave out. */
+function forged(fields: readonly unknown[]): string {
+  return Buffer.from(JSON.stringify(fields)).toString("base64url");
+}
+
+function changed(
+  cursor: string | undefined,
+  change: (fields: readonly unknown[]) => readonly unknown[],
+): string {
+  const text = Buffer.from(cursor ?? "", "base64url").toString();
+  return forged(change(JSON.parse(text) as readonly unknown[]));
 }
 
 export function executionListsSuite(backend: Backend): void {
@@ -60,17 +88,14 @@ export function executionListsSuite(backend: Backend): void {
         );
         const newestFirst = names.toReversed();
         for (const limit of [1, 4, 7, 13, 30, 100]) {
-          const down = await pages(database, "older", {}, limit);
+          const down = await pages(database, {}, limit);
           expect(down.flatMap(ids)).toEqual(newestFirst);
           expect(down).toHaveLength(Math.ceil(30 / limit));
-          expect(down.at(-1)?.older).toBeUndefined();
-
-          const last = down.at(-1);
-          const up = await pages(database, "newer", {}, limit, last?.newer);
-          // Each page is newest first, and the pages go up.
-          expect(
-            [...up.toReversed(), last].flatMap((page) => page && ids(page)),
-          ).toEqual(newestFirst);
+          const oldest = down.at(-1)?.items.at(-1);
+          if (oldest === undefined) throw new Error("Nothing was listed");
+          expect(await upwards(database, {}, limit, oldest)).toEqual(
+            newestFirst,
+          );
         }
       }),
     );
@@ -87,31 +112,33 @@ export function executionListsSuite(backend: Backend): void {
         const first = await list(database, {}, 2);
         expect(ids(first)).toEqual(["c", "b"]);
         await create(database, "d", { at: 2 });
-        expect(ids(await list(database, {}, 2, first.older))).toEqual(["a"]);
-        const newer = await list(database, {}, 2, first.newer);
+        expect(ids(await list(database, {}, 2, first.next))).toEqual(["a"]);
+        const newerThan = (page: Page<ExecutionSummary>) => ({
+          newerThan: page.items[0] as ExecutionSummary,
+        });
+        const newer = await list(database, newerThan(first), 2);
         expect(ids(newer)).toEqual(["d"]);
-        expect(newer.hasMore).toBe(false);
-        const later = await list(database, {}, 2, newer.newer);
+        expect(newer.next).toBeUndefined();
+        const later = await list(database, newerThan(newer), 2);
         expect(ids(later)).toEqual([]);
         await create(database, "e", { at: 3 });
-        expect(ids(await list(database, {}, 2, later.newer))).toEqual(["e"]);
-        // The way back from a page without rows begins with what was there.
-        expect(ids(await list(database, {}, 2, later.older))).toEqual([
+        expect(ids(await list(database, newerThan(newer), 2))).toEqual(["e"]);
+        // What is newer than an execution that is gone is known all the same.
+        const gone = { createdAt: 2, id: "cc" };
+        expect(ids(await list(database, { newerThan: gone }, 2))).toEqual([
+          "e",
           "d",
-          "c",
         ]);
       }),
     );
 
     test(
-      "[E87] a list without rows has no cursors",
+      "[E87] a list without rows has no cursor",
       onDatabase(async (database) => {
         expect(await list(database)).toEqual({
           items: [],
           damaged: [],
-          hasMore: false,
-          older: undefined,
-          newer: undefined,
+          next: undefined,
         });
       }),
     );
@@ -120,7 +147,7 @@ export function executionListsSuite(backend: Backend): void {
       "[E87] filters are answered alone and together, page by page",
       onDatabase(async (database) => {
         await standingExecutions(database);
-        const cases: readonly (readonly [ExecutionFilter, string])[] = [
+        const cases: readonly (readonly [ListExecutionsOptions, string])[] = [
           [{}, "k j i h g f e d c.n:x_1.n:y_1 c.n:x_1 c b a"],
           [{ status: "pending" }, "c.n:x_1.n:y_1 c.n:x_1 a"],
           [{ status: "scheduled" }, "b"],
@@ -134,7 +161,7 @@ export function executionListsSuite(backend: Backend): void {
           [{ status: "failed" }, "i"],
           [{ status: "cancelled" }, "j"],
           [{ status: "timedOut" }, "k"],
-          [{ function: "mail/send" as never }, "k c.n:x_1.n:y_1 c.n:x_1"],
+          [{ function: "mail/send" }, "k c.n:x_1.n:y_1 c.n:x_1"],
           [{ functionPrefix: "orders/" }, "j i h g f e d c b a"],
           [{ functionPrefix: "orders/r" }, "c"],
           [
@@ -155,32 +182,24 @@ export function executionListsSuite(backend: Backend): void {
           [{ hideFinished: true, status: "finished" }, ""],
           [{ topLevelOnly: true, parent: id("c") }, ""],
           [{ topLevelOnly: true, hideFinished: true }, "g f e d c b a"],
-          [{ function: "mail/send" as never, topLevelOnly: true }, "k"],
-          [{ function: "mail/send" as never, functionPrefix: "orders" }, ""],
+          [{ function: "mail/send", topLevelOnly: true }, "k"],
+          [{ function: "mail/send", functionPrefix: "orders" }, ""],
           [{ tag: "red", status: "completed" }, "h"],
           [{ tag: "red", idPrefix: "a", functionPrefix: "orders/" }, "a"],
-          [{ status: "locked", function: "mail/send" as never }, ""],
+          [{ status: "locked", function: "mail/send" }, ""],
           [{ status: "finished", createdFrom: 85 }, "k j i"],
         ];
         for (const [filter, expected] of cases)
           for (const limit of [1, 3, 100]) {
-            const down = await pages(database, "older", filter, limit);
+            const down = await pages(database, filter, limit);
             expect([filter, down.flatMap(ids).join(" ")]).toEqual([
               filter,
               expected,
             ]);
-            const last = down.at(-1);
-            if (last?.newer === undefined) continue;
-            const up = await pages(
-              database,
-              "newer",
-              filter,
-              limit,
-              last.newer,
-            );
-            expect([...up.toReversed(), last].flatMap(ids).join(" ")).toBe(
-              expected,
-            );
+            const oldest = down.flatMap(({ items }) => items).at(-1);
+            if (oldest === undefined) continue;
+            const up = await upwards(database, filter, limit, oldest);
+            expect(up.join(" ")).toBe(expected);
           }
       }),
     );
@@ -200,23 +219,28 @@ export function executionListsSuite(backend: Backend): void {
         );
         await finish(database, "run-50", 9_000, { kind: "timedOut" });
         const failed = {
-          function: "bulk" as never,
+          function: "bulk",
           status: "timedOut",
         } as const;
         const first = await list(database, failed);
-        expect(first).toMatchObject({ items: [], hasMore: true });
-        expect(ids(await list(database, failed, 10, first.older))).toEqual([
-          "run-50",
-        ]);
+        expect(first).toMatchObject({ items: [], next: expect.any(String) });
+        const second = await list(database, failed, 10, first.next);
+        expect(ids(second)).toEqual(["run-50"]);
         // Filters that leave too many rows are asked along the way.
         for (const filter of [
           { tag: "all", status: "finished" },
           { idPrefix: "run-", status: "finished" },
           { functionPrefix: "b", status: "finished" },
         ] as const) {
-          const all = await pages(database, "older", filter, 10);
+          const all = await pages(database, filter, 10);
           expect(all.map(ids)).toEqual([[], ["run-50"]]);
-          const up = await pages(database, "newer", filter, 10, all[1]?.newer);
+          const [oldest] = second.items;
+          if (oldest === undefined) throw new Error("Nothing was listed");
+          const up = await pages(
+            database,
+            { ...filter, newerThan: oldest },
+            10,
+          );
           expect(up.map(ids)).toEqual([[], []]);
         }
         // An index of its own, or few rows, need no second page.
@@ -234,29 +258,31 @@ export function executionListsSuite(backend: Backend): void {
       onDatabase(async (database) => {
         await create(database, "a", { at: 1 });
         await create(database, "b", { at: 2 });
-        const { older } = await list(database, { topLevelOnly: true }, 1);
+        const { next } = await list(database, { topLevelOnly: true }, 1);
+        const all = await list(database, {}, 1);
         const refused = async (text: string | undefined, filter = {}) =>
           (await rejection(list(database, filter, 1, text))) as unknown;
-        // [2,"older",2,"b",0,"[]"] and ["x"], as base64url.
         for (const [text, reason] of [
           ["", "malformed"],
           ["garbage!", "malformed"],
-          ["WyJ4Il0", "format"],
-          ["WzIsIm9sZGVyIiwyLCJiIiwwLCJbXSJd", "format"],
-          ["WzEsIm9sZGVyIiwiMiIsImIiLDAsIltdIl0", "malformed"],
-          [older, "filter"],
+          [forged(["x"]), "malformed"],
+          [changed(all.next, (fields) => [2, ...fields.slice(1)]), "malformed"],
+          [changed(all.next, ([a, b, , d]) => [a, b, "2", d]), "malformed"],
+          [changed(all.next, ([a, b, c]) => [a, b, c, 7]), "malformed"],
+          [changed(all.next, ([a, b]) => [a, b]), "malformed"],
+          [next, "filter"],
         ] as const)
-          expect(await refused(text)).toMatchObject({
-            code: "CURSOR_INVALID",
-            details: { reason },
-          });
+          expect([text, await refused(text)]).toMatchObject([
+            text,
+            { code: "CURSOR_INVALID", details: { reason } },
+          ]);
         expect(
           ids(
             await list(
               database,
-              { hideFinished: false, topLevelOnly: true, tag: undefined },
+              { topLevelOnly: true, hideFinished: false },
               1,
-              older,
+              next,
             ),
           ),
         ).toEqual(["a"]);
@@ -272,6 +298,10 @@ export function executionListsSuite(backend: Backend): void {
           [{ status: "toString" as never }, 1],
           [{ createdFrom: Number.NaN }, 1],
           [{ createdTo: -1 }, 1],
+          [{ newerThan: { createdAt: 1, id: "\0" } }, 1],
+          [{ newerThan: "a" as never }, 1],
+          [{ topLevelOnly: "yes" as never }, 1],
+          [{ staus: "failed" } as never, 1],
         ] as const)
           expect(await rejection(list(database, filter, limit))).toMatchObject({
             code: "OPTION_INVALID",
@@ -287,7 +317,7 @@ export function executionListsSuite(backend: Backend): void {
         await database.write("damage", () =>
           run(sql`UPDATE holdfast_execution SET due_at = NULL WHERE id = 'b'`),
         );
-        const all = await pages(database, "older", {}, 1);
+        const all = await pages(database, {}, 1);
         expect(all.map(ids)).toEqual([["c"], [], ["a"]]);
         expect(all.flatMap(({ damaged }) => damaged)).toEqual([
           { table: "holdfast_execution", key: "b" },

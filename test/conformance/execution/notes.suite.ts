@@ -2,30 +2,24 @@ import { describe, expect, test } from "vitest";
 import { rows } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { Database } from "../../../src/sql/database.ts";
-import {
-  appendBacktraces,
-  readBacktrace,
+import { manualClock } from "../../../src/model/clock.ts";
+import { executions } from "../../../src/stores/execution/executions.ts";
+import type {
+  BacktraceDraft,
+  WhichBacktrace,
 } from "../../../src/stores/execution/read/backtraces.ts";
 import type {
-  BacktraceRange,
-  ReadBacktrace,
-} from "../../../src/stores/execution/read/backtraces.ts";
-import { appendLogs } from "../../../src/stores/execution/read/logs.ts";
-import type {
+  ListLogsOptions,
+  LogEntry,
   LogLevel,
-  NewLogLine,
-} from "../../../src/stores/execution/read/logs.ts";
-import { listEvents } from "../../../src/stores/execution/read/read-events.ts";
-import { listLogs } from "../../../src/stores/execution/read/read-logs.ts";
-import type {
   LogLine,
-  LogPage,
-} from "../../../src/stores/execution/read/read-logs.ts";
+} from "../../../src/stores/execution/read/logs.ts";
+import type { Page } from "../../../src/stores/list.ts";
 import { rejection, withDatabase } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import { append, codec, create, id, patched, run } from "./records.ts";
+import { append, create, patched, run } from "./records.ts";
 
-const messages = (page: LogPage): string[] =>
+const messages = (page: Page<LogLine>): string[] =>
   page.items.map(({ message }) => message);
 
 const told = ({ execution, message }: LogLine): string =>
@@ -36,15 +30,20 @@ function say(
   name: string,
   ...lines: readonly string[]
 ): Promise<void> {
-  return database.write(appendLogs, {
-    id: id(name),
-    lines: lines.map((message): NewLogLine => ({
-      at: 5,
-      level: "info",
-      message,
-    })),
-  });
+  return executions(database).log(
+    name,
+    lines.map((message): LogEntry => ({ level: "info", message })),
+  );
 }
+
+/** The page after another one of the same list. */
+const following = (
+  database: Database,
+  name: string,
+  { next }: Page<LogLine>,
+  options: ListLogsOptions,
+): Promise<Page<LogLine>> =>
+  executions(database).logs(name, { ...options, after: String(next) });
 
 export function executionNotesSuite(backend: Backend): void {
   const onDatabase = (body: (database: Database) => Promise<void>) => () =>
@@ -56,24 +55,15 @@ export function executionNotesSuite(backend: Backend): void {
       onDatabase(async (database) => {
         await create(database, "a");
         await create(database, "b");
-        await database.write(appendLogs, {
-          id: id("a"),
-          lines: [
-            {
-              at: 7,
-              level: "warn",
-              message: "näive 🪢",
-              run,
-              payload: codec.value({ n: 1 }),
-            },
-            { at: 6, level: "trace", message: "" },
-          ],
-        });
+        const clock = manualClock(7);
+        const { log, logs } = executions(database, { clock });
+        await log("a", [
+          { level: "warn", message: "näive 🪢", run, data: { n: 1 } },
+          { level: "trace", message: "" },
+        ]);
         await say(database, "b", "of another");
         await say(database, "a", "third");
-        const list = (limit: number, after?: number) =>
-          database.read(listLogs, { id: id("a"), limit, after });
-        const first = await list(2);
+        const first = await logs("a", { limit: 2 });
         const [one, two] = first.items;
         expect(one).toEqual({
           key: one?.key,
@@ -82,14 +72,14 @@ export function executionNotesSuite(backend: Backend): void {
           run: "Run_01HF7YAT00ABCDEFGHJKMNPQRS",
           level: "warn",
           message: "näive 🪢",
-          payload: one?.payload,
+          data: { n: 1 },
         });
-        expect(one?.payload && codec.readValue(one.payload)).toEqual({ n: 1 });
-        expect(two).toMatchObject({ at: 6, run: null, payload: null });
-        expect(first.next).toBe(two?.key);
-        const second = await list(2, first.next);
+        expect(two).toMatchObject({ at: 7, run: null, data: undefined });
+        const second = await following(database, "a", first, { limit: 2 });
         expect(messages(second)).toEqual(["third"]);
         expect(second.next).toBeUndefined();
+        const from = Number(two?.key) + 1;
+        expect(await logs("a", { from })).toEqual(second);
       }),
     );
 
@@ -103,20 +93,15 @@ export function executionNotesSuite(backend: Backend): void {
         await say(database, "a", "2", "3");
         await say(database, "a/1", "other");
         await say(database, "a.n:x_1.n:y_1", "4");
-        const list = (name: string, limit: number, after?: number) =>
-          database.read(listLogs, {
-            id: id(name),
-            limit,
-            after,
-            includeDerived: true,
-          });
-        const first = await list("a", 3);
+        const { logs } = executions(database);
+        const options = { limit: 3, includeDerived: true };
+        const first = await logs("a", options);
         expect(first.items.map(told)).toEqual(["a.n:x_1 1", "a 2", "a 3"]);
-        const second = await list("a", 3, first.next);
+        const second = await following(database, "a", first, options);
         expect(messages(second)).toEqual(["4"]);
         expect(second.next).toBeUndefined();
-        expect(messages(await list("a.n:x_1", 10))).toEqual(["1", "4"]);
-        expect(await list("nobody", 10)).toEqual({
+        expect(messages(await logs("a.n:x_1", options))).toEqual(["1", "4"]);
+        expect(await logs("nobody", options)).toEqual({
           items: [],
           damaged: [],
           next: undefined,
@@ -138,18 +123,34 @@ export function executionNotesSuite(backend: Backend): void {
         await say(database, "a", "first");
         await noises(14);
         await say(database, "a.n:x_1", "last");
-        const list = (after?: number) =>
-          database.read(listLogs, {
-            id: id("a"),
-            limit: 10,
-            after,
-            includeDerived: true,
-          });
-        const first = await list();
+        const options = { includeDerived: true };
+        const first = await executions(database).logs("a", options);
         expect(messages(first)).toEqual(["first"]);
-        const second = await list(first.next);
+        const second = await following(database, "a", first, options);
         expect(messages(second)).toEqual(["last"]);
         expect(second.next).toBeUndefined();
+      }),
+    );
+
+    test(
+      "end a page where they are too large together, of one execution and of a tree",
+      onDatabase(async (database) => {
+        await create(database, "a");
+        for (const letter of ["a", "b", "c"])
+          await executions(database).log("a", [
+            { level: "info", message: letter, data: letter.repeat(600_000) },
+          ]);
+        for (const includeDerived of [false, true]) {
+          const options = { includeDerived };
+          const pages: string[][] = [];
+          let page = await executions(database).logs("a", options);
+          pages.push(messages(page));
+          while (page.next !== undefined) {
+            page = await following(database, "a", page, options);
+            pages.push(messages(page));
+          }
+          expect(pages).toEqual([["a"], ["b"], ["c"]]);
+        }
       }),
     );
 
@@ -157,13 +158,10 @@ export function executionNotesSuite(backend: Backend): void {
       "are refused for an unknown execution, or when they are not lines; nothing is kept then",
       onDatabase(async (database) => {
         await create(database, "a");
-        const line = { at: 1, level: "info", message: "m" } as const;
+        const line = { level: "info", message: "m" } as const;
         const refused = (name: string, ...lines: readonly object[]) =>
           rejection(
-            database.write(appendLogs, {
-              id: id(name),
-              lines: lines as readonly (typeof line)[],
-            }),
+            executions(database).log(name, lines as readonly (typeof line)[]),
           );
         expect(await refused("nobody", line)).toMatchObject({
           code: "EXECUTION_NOT_FOUND",
@@ -185,7 +183,7 @@ export function executionNotesSuite(backend: Backend): void {
           code: "VALUE_TOO_LARGE",
           details: { size: 65_538, limit: 65_536 },
         });
-        const list = () => database.read(listLogs, { id: id("a"), limit: 9 });
+        const list = () => executions(database).logs("a");
         expect(await list()).toEqual({
           items: [],
           damaged: [],
@@ -198,45 +196,47 @@ export function executionNotesSuite(backend: Backend): void {
   });
 
   describe("backtraces", () => {
-    const range = (from: number, to: number, hash: string): BacktraceRange => ({
+    const range = (
+      from: number,
+      to: number,
+      stack: string,
+    ): BacktraceDraft => ({
       from,
       to,
-      hash,
-      stack: `at ${hash}`,
+      stack,
     });
-    const read = (
+    const read = (database: Database, which: WhichBacktrace, name = "a") =>
+      executions(database).backtrace(name, which);
+    const add = (
       database: Database,
-      which: ReadBacktrace["which"],
-      name = "a",
-    ) => database.read(readBacktrace, { id: id(name), which });
+      name: string,
+      ...ranges: readonly BacktraceDraft[]
+    ) => executions(database).addBacktraces(name, ranges);
 
     test(
       "[E88] the first, the last and the one of a version are found; a range begins with its first version and ends before its last",
       onDatabase(async (database) => {
         await create(database, "a");
-        await database.write(appendBacktraces, {
-          id: id("a"),
-          ranges: [range(4, 6, "h2"), range(1, 3, "h1")],
-        });
+        await add(database, "a", range(4, 6, "h2"), range(1, 3, "h1"));
         expect(await read(database, "first")).toEqual({
           from: 1,
           to: 3,
-          hash: "h1",
-          stack: "at h1",
+          hash: database.sha256Hex("h1"),
+          stack: "h1",
         });
         expect(await read(database, "last")).toEqual({
           from: 4,
           to: 6,
-          hash: "h2",
-          stack: "at h2",
+          hash: database.sha256Hex("h2"),
+          stack: "h2",
         });
-        for (const [version, hash] of [
+        for (const [version, stack] of [
           [1, "h1"],
           [2, "h1"],
           [4, "h2"],
           [5, "h2"],
         ] as const)
-          expect(await read(database, { version })).toMatchObject({ hash });
+          expect(await read(database, { version })).toMatchObject({ stack });
         for (const version of [0, 3, 6])
           expect(await rejection(read(database, { version }))).toMatchObject({
             code: "BACKTRACE_NOT_FOUND",
@@ -257,12 +257,7 @@ export function executionNotesSuite(backend: Backend): void {
           await rejection(read(database, "first", "nobody")),
         ).toMatchObject({ code: "EXECUTION_NOT_FOUND" });
         expect(
-          await rejection(
-            database.write(appendBacktraces, {
-              id: id("nobody"),
-              ranges: [range(0, 1, "h")],
-            }),
-          ),
+          await rejection(add(database, "nobody", range(0, 1, "h"))),
         ).toMatchObject({ code: "EXECUTION_NOT_FOUND" });
       }),
     );
@@ -272,27 +267,23 @@ export function executionNotesSuite(backend: Backend): void {
       onDatabase(async (database) => {
         await create(database, "a");
         await append(database, "a", 1, 5, ...["p", "q", "r", "s"].map(patched));
-        await database.write(appendBacktraces, {
-          id: id("a"),
-          ranges: [range(1, 4, "outer"), range(2, 3, "inner")],
-        });
+        await add(database, "a", range(1, 4, "outer"), range(2, 3, "inner"));
         const list = async (backtraces: boolean) => {
-          const { items } = await database.read(listEvents, {
-            id: id("a"),
-            limit: 10,
+          const { items } = await executions(database).events("a", {
             backtraces,
           });
           return items.map(({ version, backtrace }) => [version, backtrace]);
         };
+        const hash = (stack: string) => database.sha256Hex(stack);
         expect(await list(true)).toEqual([
           [0, undefined],
-          [1, "outer"],
-          [2, "inner"],
-          [3, "outer"],
+          [1, hash("outer")],
+          [2, hash("inner")],
+          [3, hash("outer")],
           [4, undefined],
         ]);
         expect(
-          (await list(false)).every(([, hash]) => hash === undefined),
+          (await list(false)).every(([, found]) => found === undefined),
         ).toBe(true);
       }),
     );
@@ -302,24 +293,12 @@ export function executionNotesSuite(backend: Backend): void {
       onDatabase(async (database) => {
         await create(database, "a");
         await create(database, "b");
-        await database.write(appendBacktraces, {
-          id: id("a"),
-          ranges: [range(0, 1, "same"), range(1, 2, "same")],
-        });
-        await database.write(appendBacktraces, {
-          id: id("b"),
-          ranges: [range(0, 9, "same")],
-        });
+        await add(database, "a", range(0, 1, "same"), range(1, 2, "same"));
+        await add(database, "b", range(0, 9, "same"));
         // The same again is the call repeated.
-        await database.write(appendBacktraces, {
-          id: id("b"),
-          ranges: [range(0, 9, "same")],
-        });
+        await add(database, "b", range(0, 9, "same"));
         const error = await rejection(
-          database.write(appendBacktraces, {
-            id: id("a"),
-            ranges: [range(7, 8, "new"), range(1, 5, "other")],
-          }),
+          add(database, "a", range(7, 8, "new"), range(1, 5, "other")),
         );
         expect(error).toMatchObject({
           code: "BACKTRACE_EXISTS",
@@ -328,7 +307,9 @@ export function executionNotesSuite(backend: Backend): void {
         const stacks = await database.read("stacks", () =>
           rows(sql`SELECT hash, stack FROM holdfast_execution_stack`),
         );
-        expect(stacks).toEqual([{ hash: "same", stack: "at same" }]);
+        expect(stacks).toEqual([
+          { hash: database.sha256Hex("same"), stack: "same" },
+        ]);
         expect(await read(database, "last")).toMatchObject({ from: 1 });
       }),
     );
@@ -337,10 +318,8 @@ export function executionNotesSuite(backend: Backend): void {
       "a range is not empty, and a stack has at most 64 KiB",
       onDatabase(async (database) => {
         await create(database, "a");
-        const refused = (given: BacktraceRange) =>
-          rejection(
-            database.write(appendBacktraces, { id: id("a"), ranges: [given] }),
-          );
+        const refused = (given: BacktraceDraft) =>
+          rejection(add(database, "a", given));
         for (const given of [range(2, 2, "h"), range(-1, 2, "h")])
           expect(await refused(given)).toMatchObject({
             code: "OPTION_INVALID",

@@ -2,22 +2,20 @@ import { describe, expect, test } from "vitest";
 import { run } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { Database } from "../../../src/sql/database.ts";
-import { countExecutions } from "../../../src/stores/execution/read/counts.ts";
+import { manualClock } from "../../../src/model/clock.ts";
+import { executions } from "../../../src/stores/execution/executions.ts";
 import type {
   CountProgress,
   ExecutionCount,
 } from "../../../src/stores/execution/read/counts.ts";
-import { readTree } from "../../../src/stores/execution/read/tree.ts";
-import type { TreePage } from "../../../src/stores/execution/read/tree.ts";
+import type { PageOptions } from "../../../src/stores/list.ts";
 import { rejection, withDatabase } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import { create, id } from "./records.ts";
+import { create } from "./records.ts";
 import { standingExecutions } from "./standing-executions.ts";
 
 const told = (of: ExecutionCount): string =>
   `${of.function} ${of.status} ${of.count}`;
-
-const noPause = (): Promise<void> => Promise.resolve();
 
 export function executionOverviewsSuite(backend: Backend): void {
   const onDatabase = (body: (database: Database) => Promise<void>) => () =>
@@ -40,12 +38,11 @@ export function executionOverviewsSuite(backend: Backend): void {
         for (const name of [...others, ...names]) await create(database, name);
         for (const limit of [1, 2, 5, 100]) {
           const found: string[] = [];
-          let after: TreePage["next"];
+          let after: string | undefined;
           do {
-            const page: TreePage = await database.read(readTree, {
-              id: id("order"),
+            const page = await executions(database).tree("order", {
               limit,
-              after,
+              ...(after !== undefined && { after }),
             });
             expect(page.items.length).toBeLessThanOrEqual(limit);
             found.push(...page.items.map((item) => item.id));
@@ -53,10 +50,7 @@ export function executionOverviewsSuite(backend: Backend): void {
           } while (after !== undefined);
           expect(found).toEqual(names);
         }
-        const below = await database.read(readTree, {
-          id: id("order.n:a_1"),
-          limit: 10,
-        });
+        const below = await executions(database).tree("order.n:a_1");
         expect(below.items.map((item) => [item.id, item.parent])).toEqual([
           ["order.n:a_1", "order"],
           ["order.n:a_1.o:1_1", "order.n:a_1"],
@@ -68,22 +62,19 @@ export function executionOverviewsSuite(backend: Backend): void {
       "of an unknown execution cannot be read, nor from a place outside it",
       onDatabase(async (database) => {
         await create(database, "order-1");
-        const read = (name: string, after?: string, limit = 1) =>
-          rejection(
-            database.read(readTree, {
-              id: id(name),
-              limit,
-              after: after === undefined ? undefined : id(after),
-            }),
-          );
+        await create(database, "order-1.n:a_1");
+        const { tree } = executions(database);
+        const { next: after } = await tree("order-1", { limit: 1 });
+        const read = (name: string, options: PageOptions = {}) =>
+          rejection(tree(name, options));
         expect(await read("order")).toMatchObject({
           code: "EXECUTION_NOT_FOUND",
         });
-        expect(await read("order", "order-1")).toMatchObject({
+        expect(await read("order", { after: String(after) })).toMatchObject({
           code: "CURSOR_INVALID",
-          details: { reason: "tree" },
+          details: { reason: "filter" },
         });
-        expect(await read("order-1", undefined, 0)).toMatchObject({
+        expect(await read("order-1", { limit: 0 })).toMatchObject({
           code: "OPTION_INVALID",
         });
       }),
@@ -96,14 +87,15 @@ export function executionOverviewsSuite(backend: Backend): void {
       onDatabase(async (database) => {
         await standingExecutions(database);
         const seen: CountProgress[] = [];
+        const log = executions(database, { clock: manualClock(100) });
         let pauses = 0;
-        const { counts, unreadable } = await countExecutions(database, {
-          now: 100,
-          sliceRows: 5,
-          pause: () => {
-            pauses += 1;
-            return Promise.resolve();
-          },
+        const pause = database.pause.bind(database);
+        database.pause = () => {
+          pauses += 1;
+          return pause();
+        };
+        const { counts, unreadable } = await log.count({
+          rowsPerSlice: 5,
           onProgress: (progress) => void seen.push(progress),
         });
         expect(counts.map(told)).toEqual([
@@ -130,8 +122,7 @@ export function executionOverviewsSuite(backend: Backend): void {
     test(
       "of nothing is nothing, and a row without a status is told",
       onDatabase(async (database) => {
-        const count = () =>
-          countExecutions(database, { now: 0, pause: noPause });
+        const count = () => executions(database).count();
         expect(await count()).toEqual({ counts: [], unreadable: 0 });
         await create(database, "a");
         await create(database, "b");
@@ -151,11 +142,9 @@ export function executionOverviewsSuite(backend: Backend): void {
         await standingExecutions(database);
         const abort = new AbortController();
         const error = await rejection(
-          countExecutions(database, {
-            now: 0,
-            sliceRows: 1,
+          executions(database).count({
+            rowsPerSlice: 1,
             signal: abort.signal,
-            pause: noPause,
             onProgress: ({ counted }) => {
               if (counted === 3) abort.abort();
             },

@@ -1,22 +1,16 @@
 import { describe, expect, test } from "vitest";
+import type { ExecutionEvent } from "../../../src/model/execution-event.ts";
 import { parseJoinSetId } from "../../../src/model/join-set-id.ts";
 import { run as runStatement } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { Database } from "../../../src/sql/database.ts";
-import {
-  listEvents,
-  readEvent,
-  readLastEvent,
-} from "../../../src/stores/execution/read/read-events.ts";
+import { executions } from "../../../src/stores/execution/executions.ts";
 import type {
-  EventPage,
   ListedEvent,
-} from "../../../src/stores/execution/read/read-events.ts";
-import {
-  readCreated,
-  readExecution,
-  readResult,
-} from "../../../src/stores/execution/read/read.ts";
+  ListEventsOptions,
+} from "../../../src/stores/execution/read/events.ts";
+import { finishedResult } from "../../../src/stores/execution/standing-row.ts";
+import type { Page } from "../../../src/stores/list.ts";
 import { rejection, withDatabase } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import {
@@ -29,8 +23,22 @@ import {
   patched,
 } from "./records.ts";
 
-const versions = (page: EventPage): number[] =>
-  page.items.map((event: ListedEvent) => event.version);
+const versions = (page: Page<ListedEvent>): number[] =>
+  page.items.map((event) => event.version);
+
+const list = (
+  database: Database,
+  options?: ListEventsOptions,
+): Promise<Page<ListedEvent>> =>
+  executions(database).events("order-1", options);
+
+/** The page after another one of the same list. */
+const following = (
+  database: Database,
+  { next }: Page<ListedEvent>,
+  options?: ListEventsOptions,
+): Promise<Page<ListedEvent>> =>
+  list(database, { ...options, after: String(next) });
 
 export function executionReadsSuite(backend: Backend): void {
   const onDatabase = (body: (database: Database) => Promise<void>) => () =>
@@ -52,10 +60,7 @@ export function executionReadsSuite(backend: Backend): void {
           runStatement(sql`
             UPDATE holdfast_execution SET progress = ${codec.value("half")} WHERE id = ${"order-1"}`),
         );
-        const { progress, ...found } = await database.read(
-          readExecution,
-          id("order-1"),
-        );
+        const found = await executions(database).get("order-1");
         expect(found).toEqual({
           id: "order-1",
           parent: null,
@@ -68,6 +73,7 @@ export function executionReadsSuite(backend: Backend): void {
           concurrencyKey: "customer-7",
           deadlineAt: 9_000,
           tags: ["blue", "red"],
+          progress: "half",
           state: {
             role: "workflow",
             version: 0,
@@ -88,7 +94,6 @@ export function executionReadsSuite(backend: Backend): void {
             responses: 0,
           },
         });
-        expect(progress && codec.readValue(progress)).toBe("half");
       }),
     );
 
@@ -105,25 +110,26 @@ export function executionReadsSuite(backend: Backend): void {
           20,
           codec.finished({ kind: "timedOut" }),
         );
-        expect(
-          await database.read(readExecution, id("order-1.n:pay_1")),
-        ).toMatchObject({
-          parent: "order-1",
-          nextVersion: 2,
-          tags: [],
-          progress: null,
-          state: {
-            version: 2,
-            pending: {
-              kind: "finished",
-              finishedAt: 20,
-              resultKind: "timedOut",
+        expect(await executions(database).get("order-1.n:pay_1")).toMatchObject(
+          {
+            parent: "order-1",
+            nextVersion: 2,
+            tags: [],
+            progress: null,
+            state: {
+              version: 2,
+              pending: {
+                kind: "finished",
+                finishedAt: 20,
+                resultKind: "timedOut",
+              },
             },
           },
-        });
-        expect(await database.read(readExecution, id("order-1"))).toMatchObject(
-          { nextVersion: 1, state: { responses: 1 } },
         );
+        expect(await executions(database).get("order-1")).toMatchObject({
+          nextVersion: 1,
+          state: { responses: 1 },
+        });
       }),
     );
 
@@ -136,13 +142,12 @@ export function executionReadsSuite(backend: Backend): void {
           metadata: { trace: "t1" },
         });
         await append(database, "order-1", 1, 8, patched("p"));
-        const { at, created } = await database.read(readCreated, id("order-1"));
-        expect(at).toBe(7);
-        expect(created).toMatchObject({
+        expect(await executions(database).created("order-1")).toMatchObject({
           function: "orders/fulfil",
           metadata: { trace: "t1" },
+          input: { sku: "a" },
         });
-        expect(codec.readValue(created.input)).toEqual({ sku: "a" });
+        expect((await executions(database).event("order-1", 0)).at).toBe(7);
       }),
     );
 
@@ -150,20 +155,22 @@ export function executionReadsSuite(backend: Backend): void {
       "a result is there once it has finished",
       onDatabase(async (database) => {
         await create(database, "order-1");
-        expect(await database.read(readResult, id("order-1"))).toBeUndefined();
+        const { result } = executions(database);
+        expect(await result("order-1")).toBeUndefined();
         await finish(database, "order-1", 30, {
           kind: "cancelled",
           reason: "no stock",
         });
-        const found = await database.read(readResult, id("order-1"));
-        expect(found).toMatchObject({
+        expect(await result("order-1")).toEqual({
+          kind: "cancelled",
+          reason: "no stock",
+        });
+        expect(
+          await database.read("ended", () => finishedResult(id("order-1"))),
+        ).toMatchObject({
           version: 1,
           finishedAt: 30,
           resultKind: "cancelled",
-        });
-        expect(found && codec.readResult(found.result)).toEqual({
-          kind: "cancelled",
-          reason: "no stock",
         });
       }),
     );
@@ -171,13 +178,13 @@ export function executionReadsSuite(backend: Backend): void {
     test(
       "of an unknown one there is nothing to read",
       onDatabase(async (database) => {
-        const unknown = id("order-1");
+        const log = executions(database);
         for (const read of [
-          () => database.read(readExecution, unknown),
-          () => database.read(readCreated, unknown),
-          () => database.read(readResult, unknown),
-          () => database.read(readLastEvent, unknown),
-          () => database.read(readEvent, { id: unknown, version: 0 }),
+          () => log.get("order-1"),
+          () => log.created("order-1"),
+          () => log.result("order-1"),
+          () => log.lastEvent("order-1"),
+          () => log.event("order-1", 0),
         ])
           expect(await rejection(read())).toMatchObject({
             code: "EXECUTION_NOT_FOUND",
@@ -201,25 +208,22 @@ export function executionReadsSuite(backend: Backend): void {
           kind: "completed",
           value: { a: { c: 3, d: 2 }, b: 1 },
         });
-        const last = await database.read(readLastEvent, id("one"));
-        const single = await database.read(readEvent, {
-          id: id("one"),
-          version: 1,
-        });
-        const { items } = await database.read(listEvents, {
-          id: id("one"),
-          limit: 10,
-        });
+        const log = executions(database);
+        const last = await log.lastEvent("one");
+        const single = await log.event("one", 1);
+        const { items } = await log.events("one");
         const listed = items[1];
         expect(single).toEqual(last);
         for (const found of [single, last, listed]) {
           if (found?.event.kind !== "finished") throw new Error("Not finished");
-          expect(JSON.stringify(codec.readResult(found.event.result))).toBe(
+          expect(JSON.stringify(found.event.result)).toBe(
             '{"kind":"completed","value":{"b":1,"a":{"d":2,"c":3}}}',
           );
         }
-        const one = await database.read(readResult, id("one"));
-        const two = await database.read(readResult, id("two"));
+        const stored = (name: string) =>
+          database.read("ended", () => finishedResult(id(name)));
+        const one = await stored("one");
+        const two = await stored("two");
         expect(one?.resultHash).toBe(two?.resultHash);
         expect(one?.result).not.toBe(two?.result);
       }),
@@ -229,9 +233,7 @@ export function executionReadsSuite(backend: Backend): void {
       "a missing event of an execution that exists is told apart from a missing execution",
       onDatabase(async (database) => {
         await create(database, "order-1");
-        const error = await rejection(
-          database.read(readEvent, { id: id("order-1"), version: 4 }),
-        );
+        const error = await rejection(executions(database).event("order-1", 4));
         expect(error).toMatchObject({
           code: "EXECUTION_NOT_FOUND",
           details: { missing: "event", version: 4, lastVersion: 0 },
@@ -245,12 +247,9 @@ export function executionReadsSuite(backend: Backend): void {
         await create(database, "order-1");
         const five = ["a", "b", "c", "d", "e"].map(patched);
         await append(database, "order-1", 1, 5, ...five);
-        const list = (from: number | undefined, limit: number) =>
-          database.read(listEvents, { id: id("order-1"), from, limit });
-        const first = await list(undefined, 4);
+        const first = await list(database, { limit: 4 });
         expect(versions(first)).toEqual([0, 1, 2, 3]);
-        expect(first).toMatchObject({ next: 4, lastVersion: 5 });
-        const second = await list(4, 4);
+        const second = await following(database, first, { limit: 4 });
         expect(versions(second)).toEqual([4, 5]);
         expect(second.items[1]).toEqual({
           version: 5,
@@ -258,12 +257,17 @@ export function executionReadsSuite(backend: Backend): void {
           event: { kind: "patched", patch: "e", call: 0, seen: 0 },
         });
         expect(second.next).toBeUndefined();
-        expect(versions(await list(2, 1))).toEqual([2]);
-        expect(await list(6, 4)).toMatchObject({ items: [], next: undefined });
-        expect(await list(Number.MAX_SAFE_INTEGER, 4)).toMatchObject({
-          items: [],
-          next: undefined,
-        });
+        expect(versions(await list(database, { from: 4, limit: 4 }))).toEqual([
+          4, 5,
+        ]);
+        expect(versions(await list(database, { from: 2, limit: 1 }))).toEqual([
+          2,
+        ]);
+        for (const from of [6, Number.MAX_SAFE_INTEGER])
+          expect(await list(database, { from, limit: 4 })).toMatchObject({
+            items: [],
+            next: undefined,
+          });
       }),
     );
 
@@ -272,39 +276,29 @@ export function executionReadsSuite(backend: Backend): void {
       onDatabase(async (database) => {
         await create(database, "order-1");
         await append(database, "order-1", 1, 5, ...["a", "b"].map(patched));
-        const list = (from?: number) =>
-          database.read(listEvents, {
-            id: id("order-1"),
-            from,
-            limit: 2,
-            newestFirst: true,
-          });
-        const first = await list();
+        const down = { limit: 2, newestFirst: true };
+        const first = await list(database, down);
         expect(versions(first)).toEqual([2, 1]);
-        expect(first.next).toBe(0);
-        const second = await list(0);
+        const second = await following(database, first, down);
         expect(versions(second)).toEqual([0]);
         expect(second.next).toBeUndefined();
-        expect(versions(await list(99))).toEqual([2, 1]);
+        expect(await list(database, { ...down, from: 0 })).toEqual(second);
+        expect(versions(await list(database, { ...down, from: 99 }))).toEqual([
+          2, 1,
+        ]);
       }),
     );
 
     test(
       "an unknown execution has no events, and limits are checked",
       onDatabase(async (database) => {
-        const nobody = id("nobody");
-        expect(
-          await database.read(listEvents, { id: nobody, limit: 1 }),
-        ).toEqual({
+        expect(await list(database, { limit: 1 })).toEqual({
           items: [],
           damaged: [],
           next: undefined,
-          lastVersion: undefined,
         });
         for (const limit of [0, 1_001, 1.5, Number.NaN])
-          expect(
-            await rejection(database.read(listEvents, { id: nobody, limit })),
-          ).toMatchObject({
+          expect(await rejection(list(database, { limit }))).toMatchObject({
             code: "OPTION_INVALID",
             details: { option: "limit" },
           });
@@ -324,24 +318,65 @@ export function executionReadsSuite(backend: Backend): void {
           call: 1,
           seen: 0,
         });
-        const list = (from: number | undefined, newestFirst: boolean) =>
-          database.read(listEvents, {
-            id: id("order-1"),
-            from,
-            limit: 10,
-            newestFirst,
-            kinds: ["created", "joinSetCreated"],
-          });
-        const first = await list(undefined, false);
-        expect(versions(first)).toEqual([0]);
-        expect(first.next).toBe(2_000);
-        const second = await list(2_000, false);
-        expect(versions(second)).toEqual([2_101]);
-        expect(second.next).toBeUndefined();
-        const newest = await list(undefined, true);
-        expect(versions(newest)).toEqual([2_101]);
-        expect(newest.next).toBe(101);
-        expect(versions(await list(101, true))).toEqual([0]);
+        const options = (newestFirst: boolean): ListEventsOptions => ({
+          limit: 10,
+          newestFirst,
+          kinds: ["created", "joinSetCreated"],
+        });
+        for (const [newestFirst, firstVersion, secondVersion] of [
+          [false, 0, 2_101],
+          [true, 2_101, 0],
+        ] as const) {
+          const first = await list(database, options(newestFirst));
+          expect(versions(first)).toEqual([firstVersion]);
+          const second = await following(database, first, options(newestFirst));
+          expect(versions(second)).toEqual([secondVersion]);
+          expect(second.next).toBeUndefined();
+        }
+        const from = 101;
+        expect(
+          versions(await list(database, { ...options(true), from })),
+        ).toEqual([0]);
+        expect(
+          versions(await list(database, { ...options(false), from })),
+        ).toEqual([]);
+        expect(
+          versions(await list(database, { ...options(false), from: 102 })),
+        ).toEqual([2_101]);
+      }),
+    );
+
+    test(
+      "a page ends where its values are too large together, with one at least",
+      onDatabase(async (database) => {
+        await create(database, "order-1");
+        const large = (name: string, characters: number): ExecutionEvent => ({
+          kind: "stepFinished",
+          name,
+          inputHash: null,
+          outcome: "completed",
+          value: codec.value(name.repeat(characters)),
+          call: 0,
+          seen: 0,
+        });
+        await append(
+          database,
+          "order-1",
+          1,
+          5,
+          large("a", 600_000),
+          large("b", 600_000),
+          large("c", 1_500_000),
+          patched("d"),
+        );
+        const pages: number[][] = [];
+        let page = await list(database);
+        pages.push(versions(page));
+        while (page.next !== undefined) {
+          page = await following(database, page);
+          pages.push(versions(page));
+        }
+        expect(pages).toEqual([[0, 1], [2], [3], [4]]);
       }),
     );
 
@@ -355,17 +390,12 @@ export function executionReadsSuite(backend: Backend): void {
             sql`UPDATE holdfast_execution_event SET body = 'torn' WHERE version = 1`,
           ),
         );
-        const page = await database.read(listEvents, {
-          id: id("order-1"),
-          limit: 10,
-        });
+        const page = await list(database);
         expect(versions(page)).toEqual([0, 2]);
         expect(page.damaged).toEqual([
           { table: "holdfast_execution_event", key: "order-1#1" },
         ]);
-        const error = await rejection(
-          database.read(readEvent, { id: id("order-1"), version: 1 }),
-        );
+        const error = await rejection(executions(database).event("order-1", 1));
         expect(error.code).toBe("CORRUPT_ROW");
       }),
     );

@@ -1,26 +1,43 @@
 import { describe, expect, test } from "vitest";
-import { parseJoinSetId } from "../../../src/model/join-set-id.ts";
 import { run } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { Database } from "../../../src/sql/database.ts";
-import { listResponses } from "../../../src/stores/execution/read/read-responses.ts";
-import type {
-  ListResponses,
-  ResponsePage,
-} from "../../../src/stores/execution/read/read-responses.ts";
+import type { LoggedResponse } from "../../../src/model/execution-event.ts";
+import { executions } from "../../../src/stores/execution/executions.ts";
+import type { ListResponsesOptions } from "../../../src/stores/execution/read/responses.ts";
+import type { Page } from "../../../src/stores/list.ts";
 import { rejection, withDatabase } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import { codec, create, finish, id } from "./records.ts";
+import { create, finish } from "./records.ts";
+
+type ResponsePage = Page<LoggedResponse<unknown>>;
 
 const seqs = (page: ResponsePage): number[] => page.items.map(({ seq }) => seq);
 
 export function executionResponsesSuite(backend: Backend): void {
   const list = (
     database: Database,
-    options: Omit<ListResponses, "id" | "limit"> = {},
+    options: ListResponsesOptions = {},
     limit = 2,
   ): Promise<ResponsePage> =>
-    database.read(listResponses, { id: id("order-1"), limit, ...options });
+    executions(database).responses("order-1", { limit, ...options });
+
+  const allPages = async (
+    database: Database,
+    options: ListResponsesOptions,
+  ): Promise<number[][]> => {
+    const pages: number[][] = [];
+    let after: string | undefined;
+    do {
+      const page = await list(database, {
+        ...options,
+        ...(after !== undefined && { after }),
+      });
+      pages.push(seqs(page));
+      after = page.next;
+    } while (after !== undefined);
+    return pages;
+  };
 
   /** Five children finish: 1, 3 and 5 in set "a", 2 and 4 in set "b". */
   const withFive = (body: (database: Database) => Promise<void>) => () =>
@@ -39,19 +56,20 @@ export function executionResponsesSuite(backend: Backend): void {
   describe("listing responses", () => {
     test("[E86] there are none for a new and for an unknown execution", () =>
       withDatabase(backend, async (database) => {
-        const none = { items: [], damaged: [], next: undefined, lastSeq: 0 };
+        const none = { items: [], damaged: [], next: undefined };
         expect(await list(database)).toEqual(none);
         await create(database, "order-1");
         expect(await list(database)).toEqual(none);
-        expect(await list(database, { after: 0 })).toEqual(none);
-        expect(await list(database, { before: 9 })).toEqual(none);
+        expect(await list(database, { backward: true })).toEqual(none);
+        expect(await list(database, { from: 9 })).toEqual(none);
+        expect(await list(database, { from: 9, backward: true })).toEqual(none);
       }));
 
     test(
       "[E43] they come in the order of arrival with time, set, child, version and result",
       withFive(async (database) => {
-        const { items, lastSeq } = await list(database, { after: 0 });
-        expect(items.map((item) => codec.readResponse(item))).toEqual([
+        const { items } = await list(database);
+        expect(items).toEqual([
           {
             seq: 1,
             at: 10,
@@ -77,78 +95,79 @@ export function executionResponsesSuite(backend: Backend): void {
             },
           },
         ]);
-        expect(lastSeq).toBe(5);
       }),
     );
 
     test(
       "[E86] both directions answer in ascending order, and their cursors go on to the end",
       withFive(async (database) => {
-        const up: number[][] = [];
-        let after: number | undefined = 0;
-        while (after !== undefined) {
-          const page: ResponsePage = await list(database, { after });
-          up.push(seqs(page));
-          after = page.next;
-        }
-        expect(up).toEqual([[1, 2], [3, 4], [5]]);
-
-        const down: number[][] = [];
-        let page = await list(database);
-        down.push(seqs(page));
-        while (page.next !== undefined) {
-          page = await list(database, { before: page.next });
-          down.push(seqs(page));
-        }
-        expect(down).toEqual([[4, 5], [2, 3], [1]]);
+        expect(await allPages(database, {})).toEqual([[1, 2], [3, 4], [5]]);
+        expect(await allPages(database, { backward: true })).toEqual([
+          [4, 5],
+          [2, 3],
+          [1],
+        ]);
       }),
     );
 
     test(
-      "[E86] the cursor's own response is left out unless it is counted in",
+      "[E86] a list begins with the response of a number, whichever way it goes",
       withFive(async (database) => {
-        const at = async (options: Omit<ListResponses, "id" | "limit">) =>
+        const at = async (options: ListResponsesOptions) =>
           seqs(await list(database, options));
-        expect(await at({ after: 2 })).toEqual([3, 4]);
-        expect(await at({ after: 2, inclusive: true })).toEqual([2, 3]);
-        expect(await at({ before: 4 })).toEqual([2, 3]);
-        expect(await at({ before: 4, inclusive: true })).toEqual([3, 4]);
-        expect(await at({ after: 5 })).toEqual([]);
-        expect(await at({ after: 5, inclusive: true })).toEqual([5]);
-        expect(await at({ before: 1 })).toEqual([]);
-        expect(await at({ before: 1, inclusive: true })).toEqual([1]);
-        expect(await at({ before: 0 })).toEqual([]);
-        expect(await at({ after: 0, inclusive: true })).toEqual([1, 2]);
-        expect(await at({ after: 77 })).toEqual([]);
-        expect(await at({ before: 77 })).toEqual([4, 5]);
+        const backward = true;
+        expect(await at({ from: 3 })).toEqual([3, 4]);
+        expect(await at({ from: 2 })).toEqual([2, 3]);
+        expect(await at({ from: 3, backward })).toEqual([2, 3]);
+        expect(await at({ from: 4, backward })).toEqual([3, 4]);
+        expect(await at({ from: 6 })).toEqual([]);
+        expect(await at({ from: 5 })).toEqual([5]);
+        expect(await at({ from: 0, backward })).toEqual([]);
+        expect(await at({ from: 1, backward })).toEqual([1]);
+        expect(await at({ from: 0 })).toEqual([1, 2]);
+        expect(await at({ from: 77 })).toEqual([]);
+        expect(await at({ from: 77, backward })).toEqual([4, 5]);
+        expect(await allPages(database, { from: 2 })).toEqual([
+          [2, 3],
+          [4, 5],
+        ]);
+        expect(await allPages(database, { from: 4, backward })).toEqual([
+          [3, 4],
+          [1, 2],
+        ]);
       }),
     );
 
     test(
       "[E86] those of one join set are listed by themselves",
       withFive(async (database) => {
-        const of = (options: Omit<ListResponses, "id" | "limit">) =>
-          list(database, { joinSet: parseJoinSetId("n:a"), ...options });
-        const first = await of({ after: 0 });
-        expect(seqs(first)).toEqual([1, 3]);
-        expect(seqs(await of({ after: first.next }))).toEqual([5]);
-        const newest = await of({});
-        expect(seqs(newest)).toEqual([3, 5]);
-        expect(newest.lastSeq).toBe(5);
-        expect(seqs(await of({ before: newest.next }))).toEqual([1]);
-        expect(
-          seqs(await of({ joinSet: parseJoinSetId("n:other"), after: 0 })),
-        ).toEqual([]);
+        const joinSet = "n:a";
+        expect(await allPages(database, { joinSet })).toEqual([[1, 3], [5]]);
+        expect(await allPages(database, { joinSet, backward: true })).toEqual([
+          [3, 5],
+          [1],
+        ]);
+        expect(await allPages(database, { joinSet: "n:other" })).toEqual([[]]);
       }),
     );
 
     test(
       "a page goes one way, and its numbers are whole",
       withFive(async (database) => {
+        const { next } = await list(database);
+        expect(
+          await rejection(
+            list(database, { backward: true, after: String(next) }),
+          ),
+        ).toMatchObject({
+          code: "CURSOR_INVALID",
+          details: { reason: "filter" },
+        });
         for (const options of [
-          { after: 1, before: 3 },
-          { after: -1 },
-          { before: 0.5 },
+          { from: -1 },
+          { from: 0.5 },
+          { backward: 1 as never },
+          { before: 3 } as never,
         ])
           expect(await rejection(list(database, options))).toMatchObject({
             code: "OPTION_INVALID",
@@ -163,7 +182,7 @@ export function executionResponsesSuite(backend: Backend): void {
           run(sql`
             UPDATE holdfast_execution_response SET finished_version = 7 WHERE seq = 2`),
         );
-        const page = await list(database, { after: 0 }, 10);
+        const page = await list(database, {}, 10);
         expect(seqs(page)).toEqual([1, 3, 4, 5]);
         expect(page.damaged).toEqual([
           { table: "holdfast_execution_response", key: "order-1#2" },

@@ -15,11 +15,10 @@ const texts: Readonly<
     store.addBacktraces("a", [{ from: 0, to: 1, stack }]),
   "ID_MALFORMED run": (store, run) =>
     store.log("a", [{ level: "info", message: "m", run: run as RunId }]),
-  "OPTION_INVALID idPrefix": (store, idPrefix) =>
-    store.list({ filter: { idPrefix } }),
+  "OPTION_INVALID idPrefix": (store, idPrefix) => store.list({ idPrefix }),
   "OPTION_INVALID functionPrefix": (store, functionPrefix) =>
-    store.list({ filter: { functionPrefix } }),
-  "OPTION_INVALID tag": (store, tag) => store.list({ filter: { tag } }),
+    store.list({ functionPrefix }),
+  "OPTION_INVALID tag": (store, tag) => store.list({ tag }),
   "NAME_INVALID reason": (store, reason) => store.cancel("a", { reason }),
 };
 

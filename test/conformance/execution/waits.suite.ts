@@ -1,14 +1,9 @@
 import { describe, expect, test } from "vitest";
+import type { LoggedResponse } from "../../../src/model/execution-event.ts";
 import { executions } from "../../../src/stores/execution/executions.ts";
-import {
-  waitForPending,
-  waitForResponses,
-  waitForResult,
-} from "../../../src/stores/execution/lock/wait.ts";
 import {
   block,
   create,
-  executionId,
   finish,
   mail,
   sendSignal,
@@ -21,7 +16,6 @@ import type { InScene } from "../wait-scene.ts";
 
 /** A day, so that no test can end by its timeout unless it moves the clock. */
 const timeout = "1 day";
-const a = executionId("a");
 
 export function executionWaitsSuite(backend: Backend): void {
   const scene = waitScene(backend);
@@ -42,24 +36,19 @@ export function executionWaitsSuite(backend: Backend): void {
 function pendingTests(scene: InScene): void {
   test(
     "[E79] ends at once when something is due",
-    scene(async ({ database, clock }) => {
+    scene(async ({ database }) => {
       await create(database, "a", { scheduledAt: 1_000 });
-      const waiting = waitForPending(
-        database,
-        clock,
-        [{ name: tax }, { name: mail }],
-        {
-          timeout: 0,
-        },
-      );
+      const waiting = executions(database).waitForPending([tax, mail], {
+        timeout: 0,
+      });
       await expect(waiting).resolves.toBeUndefined();
     }),
   );
 
   test(
     "[E79] ends when something that is due is created, and not for another function",
-    scene(async ({ database, watched, clock }) => {
-      const waiting = waitForPending(database, clock, [{ name: mail }], {
+    scene(async ({ database, watched }) => {
+      const waiting = executions(database).waitForPending([mail], {
         timeout,
       });
       await watched.asleep();
@@ -72,10 +61,10 @@ function pendingTests(scene: InScene): void {
 
   test(
     "[E79] ends when a response unblocks an execution",
-    scene(async ({ database, watched, clock }) => {
+    scene(async ({ database, watched }) => {
       await create(database, "a");
       await block(database, "a");
-      const waiting = waitForPending(database, clock, [{ name: mail }], {
+      const waiting = executions(database).waitForPending([mail], {
         timeout,
       });
       await watched.asleep();
@@ -90,7 +79,7 @@ function pendingTests(scene: InScene): void {
     scene(async ({ database, watched, clock }) => {
       await create(database, "paused", { isPaused: true });
       const waiting = rejection(
-        waitForPending(database, clock, [{ name: mail }, { name: tax }], {
+        executions(database).waitForPending([mail, tax], {
           timeout: "1s",
         }),
       );
@@ -110,10 +99,13 @@ function pendingTests(scene: InScene): void {
 
   test(
     "[E79] wakes all who wait for a function, and one that gives up takes nothing from the others",
-    scene(async ({ database, watched, clock }) => {
+    scene(async ({ database, watched }) => {
       const abort = new AbortController();
       const wait = (signal?: AbortSignal) =>
-        waitForPending(database, clock, [{ name: mail }], { timeout, signal });
+        executions(database).waitForPending([mail], {
+          timeout,
+          ...(signal && { signal }),
+        });
       const first = wait();
       const second = rejection(wait(abort.signal));
       const third = wait();
@@ -129,12 +121,9 @@ function pendingTests(scene: InScene): void {
     "sleeps exactly until the earliest instant, and hears of an earlier one",
     scene(async ({ database, watched, clock }) => {
       await create(database, "late", { scheduledAt: 9_000 });
-      const waiting = waitForPending(
-        database,
-        clock,
-        [{ name: mail }, { name: tax }],
-        { timeout },
-      );
+      const waiting = executions(database).waitForPending([mail, tax], {
+        timeout,
+      });
       await watched.asleep();
       await create(database, "soon", { function: tax, scheduledAt: 5_000 });
       await watched.asleep();
@@ -172,7 +161,9 @@ function responseTests(scene: InScene): void {
       await create(database, "a");
       for (const key of ["one", "two", "three"])
         await database.write("signal", () => sendSignal("a", key));
-      const found = await waitForResponses(database, a, 1, { timeout: 0 });
+      const found = await executions(database).waitForResponses("a", 1, {
+        timeout: 0,
+      });
       expect(found).toEqual([
         {
           seq: 2,
@@ -181,7 +172,7 @@ function responseTests(scene: InScene): void {
             kind: "signal",
             signal: "go",
             signalKey: "two",
-            value: '"two"',
+            value: "two",
           },
         },
         {
@@ -191,7 +182,7 @@ function responseTests(scene: InScene): void {
             kind: "signal",
             signal: "go",
             signalKey: "three",
-            value: '"three"',
+            value: "three",
           },
         },
       ]);
@@ -204,7 +195,7 @@ function responseTests(scene: InScene): void {
       await create(database, "a");
       await create(database, "b");
       const waits = [0, 1].map(() =>
-        waitForResponses(database, a, 0, { timeout }),
+        executions(database).waitForResponses("a", 0, { timeout }),
       );
       await watched.asleep();
       await database.write("signal", () => sendSignal("b", "other"));
@@ -221,7 +212,7 @@ function responseTests(scene: InScene): void {
       await create(database, "a");
       await database.write("signal", () => sendSignal("a", "seen"));
       const waiting = rejection(
-        waitForResponses(database, a, 1, { timeout: "1s" }),
+        executions(database).waitForResponses("a", 1, { timeout: "1s" }),
       );
       await watched.asleep();
       clock.advance(1_000);
@@ -233,7 +224,9 @@ function responseTests(scene: InScene): void {
     "[E80] two responses committed together come together, none is lost and stored order is kept",
     scene(async ({ database, watched }) => {
       await create(database, "a");
-      const waiting = waitForResponses(database, a, 0, { timeout });
+      const waiting = executions(database).waitForResponses("a", 0, {
+        timeout,
+      });
       await watched.asleep();
       await database.write("both", function* () {
         yield* sendSignal("a", "first");
@@ -254,9 +247,13 @@ function responseTests(scene: InScene): void {
       const seen: number[] = [];
       const heard: string[] = [];
       while (heard.length < 20) {
-        const found = await waitForResponses(database, a, seen.at(-1) ?? 0, {
-          timeout,
-        });
+        const found = await executions(database).waitForResponses(
+          "a",
+          seen.at(-1) ?? 0,
+          {
+            timeout,
+          },
+        );
         seen.push(...found.map(({ seq }) => seq));
         heard.push(...signalKeys(found));
       }
@@ -273,12 +270,14 @@ function responseTests(scene: InScene): void {
       await database.write("many", function* () {
         for (let n = 1; n <= 450; n += 1) yield* sendSignal("a", `k${n}`);
       });
-      const found = await waitForResponses(database, a, 5);
+      const found = await executions(database).waitForResponses("a", 5);
       expect(found).toHaveLength(200);
       expect(found.at(-1)?.seq).toBe(205);
-      expect(await waitForResponses(database, a, 405)).toHaveLength(45);
       expect(
-        await rejection(waitForResponses(database, executionId("none"), 0)),
+        await executions(database).waitForResponses("a", 405),
+      ).toHaveLength(45);
+      expect(
+        await rejection(executions(database).waitForResponses("none", 0)),
       ).toMatchObject({
         code: "EXECUTION_NOT_FOUND",
         details: { id: "none" },
@@ -288,7 +287,7 @@ function responseTests(scene: InScene): void {
 }
 
 function signalKeys(
-  found: Awaited<ReturnType<typeof waitForResponses>>,
+  found: readonly LoggedResponse<unknown>[],
 ): readonly string[] {
   return found.flatMap(({ response }) =>
     response.kind === "signal" ? response.signalKey : [],
@@ -296,19 +295,19 @@ function signalKeys(
 }
 
 function resultTests(scene: InScene): void {
-  const done = { resultKind: "completed", result: '"done"' };
+  const done = { kind: "completed", value: "done" };
 
   test(
     "[E81] several waiters get the value, whether they came before or after the end",
     scene(async ({ database, watched }) => {
       await create(database, "a");
       const early = [0, 1, 2].map(() =>
-        waitForResult(database, a, { timeout }),
+        executions(database).waitForResult("a", { timeout }),
       );
       await watched.asleep();
       await finish(database, "a");
       expect(await Promise.all(early)).toEqual([done, done, done]);
-      expect(await waitForResult(database, a)).toEqual(done);
+      expect(await executions(database).waitForResult("a")).toEqual(done);
     }),
   );
 
@@ -317,13 +316,17 @@ function resultTests(scene: InScene): void {
     scene(async ({ database }) => {
       await create(database, "a");
       expect(
-        await rejection(waitForResult(database, a, { timeout: 0 })),
+        await rejection(
+          executions(database).waitForResult("a", { timeout: 0 }),
+        ),
       ).toMatchObject({
         code: "DEADLINE_EXCEEDED",
         details: { timeoutMs: 0 },
       });
       await finish(database, "a");
-      expect(await waitForResult(database, a, { timeout: 0 })).toEqual(done);
+      expect(
+        await executions(database).waitForResult("a", { timeout: 0 }),
+      ).toEqual(done);
     }),
   );
 
@@ -331,7 +334,7 @@ function resultTests(scene: InScene): void {
     "[E81] an unknown execution is refused, not waited for",
     scene(async ({ database }) => {
       expect(
-        await rejection(waitForResult(database, executionId("none"))),
+        await rejection(executions(database).waitForResult("none")),
       ).toMatchObject({
         code: "EXECUTION_NOT_FOUND",
         details: { id: "none" },
@@ -343,7 +346,7 @@ function resultTests(scene: InScene): void {
     "what else happens to the execution does not end it",
     scene(async ({ database, watched }) => {
       await create(database, "a");
-      const waiting = waitForResult(database, a, { timeout });
+      const waiting = executions(database).waitForResult("a", { timeout });
       await watched.asleep();
       await database.write("signal", () => sendSignal("a", "one"));
       expect(await isOpen(waiting)).toBe(true);

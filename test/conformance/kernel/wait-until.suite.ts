@@ -1,18 +1,13 @@
 import { describe, expect, test } from "vitest";
-import {
-  waitForPending,
-  waitForResponses,
-  waitForResult,
-} from "../../../src/stores/execution/lock/wait.ts";
+import { executions } from "../../../src/stores/execution/executions.ts";
 import { waitUntil } from "../../../src/stores/wait.ts";
-import { create, executionId, mail } from "../execution/awaited-executions.ts";
+import { create, mail } from "../execution/awaited-executions.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { waitScene } from "../wait-scene.ts";
 
 /** A day, so that no test can end by its timeout. */
 const timeout = "1 day";
-const a = executionId("a");
 
 export function waitUntilSuite(backend: Backend): void {
   const scene = waitScene(backend);
@@ -25,7 +20,10 @@ export function waitUntilSuite(backend: Backend): void {
         const abort = new AbortController();
         const reason = new Error("changed my mind");
         const waiting = rejection(
-          waitForResult(database, a, { signal: abort.signal, timeout }),
+          executions(database).waitForResult("a", {
+            signal: abort.signal,
+            timeout,
+          }),
         );
         await watched.asleep();
         abort.abort(reason);
@@ -41,13 +39,15 @@ export function waitUntilSuite(backend: Backend): void {
         await create(database, "a");
         const abort = new AbortController();
         const { signal } = abort;
-        const waiting = rejection(waitForResult(database, a, { signal }));
+        const waiting = rejection(
+          executions(database).waitForResult("a", { signal }),
+        );
         abort.abort();
         expect(await waiting).toMatchObject({ code: "ABORTED" });
         await watched.asleep();
         const { reads } = watched;
         expect(
-          await rejection(waitForResult(database, a, { signal })),
+          await rejection(executions(database).waitForResult("a", { signal })),
         ).toMatchObject({ code: "ABORTED" });
         expect(watched.reads).toBe(reads);
       }),
@@ -58,7 +58,9 @@ export function waitUntilSuite(backend: Backend): void {
       scene(async ({ database }) => {
         expect(
           await rejection(
-            waitForResult(database, a, { timeout: "soon" as "1s" }),
+            executions(database).waitForResult("a", {
+              timeout: "soon" as "1s",
+            }),
           ),
         ).toMatchObject({ code: "DURATION_INVALID" });
       }),
@@ -66,18 +68,20 @@ export function waitUntilSuite(backend: Backend): void {
 
     test(
       "is what a closing database does for everybody",
-      scene(async ({ database, watched, clock }) => {
+      scene(async ({ database, watched }) => {
         await create(database, "a", { scheduledAt: 5_000 });
         const waits = [
-          waitForResult(database, a),
-          waitForResponses(database, a, 0),
-          waitForPending(database, clock, [{ name: mail }]),
+          executions(database).waitForResult("a"),
+          executions(database).waitForResponses("a", 0),
+          executions(database).waitForPending([mail]),
         ].map((waiting) => rejection(waiting));
         await watched.asleep();
         await database.close();
         for (const error of await Promise.all(waits))
           expect(error).toMatchObject({ code: "DATABASE_CLOSED" });
-        expect(await rejection(waitForResult(database, a))).toMatchObject({
+        expect(
+          await rejection(executions(database).waitForResult("a")),
+        ).toMatchObject({
           code: "DATABASE_CLOSED",
         });
       }),

@@ -47,7 +47,7 @@ function roundOf(database: Database, number: number): Round {
         line: `result ${id}`,
         prepare,
         wake: () => finish(database, id),
-        expected: '"done"',
+        expected: { kind: "completed", value: "done" },
       };
     case 1:
       return {

@@ -4,15 +4,25 @@ import type {
   ExecutionRole,
 } from "../../../model/execution-event.ts";
 import type { ExecutionId } from "../../../model/execution-id.ts";
-import type { FunctionName } from "../../../model/function-name.ts";
-import { row, rows, plainOperation } from "../../../sql/operation.ts";
-import type { Operation, Tx } from "../../../sql/operation.ts";
+import {
+  parseFunctionName,
+  type FunctionName,
+} from "../../../model/function-name.ts";
+import { row, rows, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
-import { sift } from "../../damage.ts";
-import type { Sifted } from "../../damage.ts";
-import { eventOf } from "../event-row.ts";
-import type { EventRow } from "../event-row.ts";
-import { checkedLimit } from "../read/page-limit.ts";
+import {
+  list,
+  pageOf,
+  slicedByBytes,
+  textAt,
+  type List,
+  type PageOptions,
+  type Place,
+  type Slice,
+  type SliceBounds,
+} from "../../list.ts";
+import type { ExecutionContext } from "../context.ts";
+import { eventBytes, eventOf, type EventRow } from "../event-row.ts";
 
 /** True when an execution ever had children: then they are to end before it. */
 export function* hasChildren(execution: number): Tx<boolean> {
@@ -34,16 +44,8 @@ export interface CancellingExecution {
   readonly leaseUntil: number | null;
 }
 
-export interface CancellingPage extends Sifted<CancellingExecution> {
-  /** The last id of this page, when there are more after it. */
-  readonly next: ExecutionId | undefined;
-}
-
-export interface ListCancelling {
-  readonly function: FunctionName;
-  readonly limit: number;
-  /** The `next` of the page before. */
-  readonly after?: ExecutionId;
+export interface CancellingOptions extends PageOptions {
+  readonly function: string;
 }
 
 interface CancellingRow extends EventRow {
@@ -53,30 +55,53 @@ interface CancellingRow extends EventRow {
   readonly lease_until: number | null;
 }
 
-/** What is being cancelled, of one function, in the order of ids. @throws HoldfastError `OPTION_INVALID` */
-export const listCancelling: Operation<ListCancelling, CancellingPage> =
-  plainOperation("listCancelling", {
-    key: (input: ListCancelling) => input.function,
-    *one({ function: name, limit: wanted, after = "" }) {
-      const limit = checkedLimit(wanted);
-      // Little can be appended after the request, so it is found near the end.
-      const found = yield* rows<CancellingRow>(sql`
+/** What is being cancelled, of one function, in the order of ids. @throws HoldfastError `NAME_INVALID`, `OPTION_INVALID`, `CURSOR_INVALID` */
+export const cancellingList: List<
+  ExecutionContext,
+  [options: CancellingOptions],
+  CancellingExecution
+> = list("listCancelling", {
+  table: "holdfast_execution",
+  given(_: ExecutionContext, options: CancellingOptions) {
+    const { filter, page } = pageOf(options, ["function"]);
+    return { filter: { function: parseFunctionName(filter.function) }, page };
+  },
+  slice: cancellingSlice,
+  keyOf: ({ id }: CancellingRow) => id,
+  itemOf: (_, found) => cancellingOf(found),
+});
+
+function cancellingSlice(
+  _: ExecutionContext,
+  { function: name }: { readonly function: FunctionName },
+  bounds: SliceBounds,
+): Tx<Slice<CancellingRow>> {
+  // Little can be appended after the request, so it is found near the end.
+  const next = (after: Place | undefined, count: number) => sql`
+    FROM (
+      SELECT key, id, role, version, lease_until FROM holdfast_execution
+      WHERE lifecycle = 'cancelling' AND function = ${name} AND id > ${after ? textAt(after, 0) : ""}
+      ORDER BY id LIMIT ${count}
+    ) AS x LEFT JOIN holdfast_execution_event e ON e.execution = x.key AND e.version = (
+      SELECT q.version FROM holdfast_execution_event q
+      WHERE q.execution = x.key AND q.kind = 'cancellationRequested' ORDER BY q.version DESC LIMIT 1)
+    ORDER BY x.id`;
+  return slicedByBytes(
+    bounds,
+    ({ id }: CancellingRow) => [id],
+    function* (after, count) {
+      const found = yield* rows<{ readonly bytes: number }>(sql`
+        SELECT COALESCE(${eventBytes}, 0) AS bytes ${next(after, count)}`);
+      return found.map(({ bytes }) => bytes);
+    },
+    function* (after, count) {
+      return yield* rows<CancellingRow>(sql`
         SELECT x.id, x.role, x.version + 1 AS next_version, x.lease_until,
           e.version, e.at, e.responses, e.kind, e.call, e.seen, e.body, e.payload
-        FROM (
-          SELECT key, id, role, version, lease_until FROM holdfast_execution
-          WHERE lifecycle = 'cancelling' AND function = ${name} AND id > ${after} ORDER BY id LIMIT ${limit + 1}
-        ) AS x LEFT JOIN holdfast_execution_event e ON e.execution = x.key AND e.version = (
-          SELECT q.version FROM holdfast_execution_event q
-          WHERE q.execution = x.key AND q.kind = 'cancellationRequested' ORDER BY q.version DESC LIMIT 1)
-        ORDER BY x.id`);
-      const page = found.slice(0, limit);
-      return {
-        ...sift("holdfast_execution", page, ({ id }) => id, cancellingOf),
-        next: found.length > limit ? page.at(-1)?.id : undefined,
-      };
+        ${next(after, count)}`);
     },
-  });
+  );
+}
 
 type Requested = Extract<
   ExecutionEvent,

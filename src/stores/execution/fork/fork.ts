@@ -28,7 +28,7 @@ import { createdAnew, requestAnew } from "./fork-requests.ts";
 import { startsUpTo } from "./fork-seen.ts";
 import { readCreatedEvent } from "../lock/lock.ts";
 import { lockedKey } from "../lock/locked-key.ts";
-import { findStanding } from "../read/read.ts";
+import { findStanding } from "../standing-row.ts";
 import { lockedRecord, writeState } from "../state-row.ts";
 import type { ExecutionRecord } from "../state-row.ts";
 

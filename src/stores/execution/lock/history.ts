@@ -1,25 +1,29 @@
-import type { DelayId } from "../../../model/delay-id.ts";
-import type { Encoded } from "../../../model/encoded.ts";
 import type {
-  DelayOutcome,
-  ExecutionResponse,
   LoggedEvent,
   LoggedResponse,
-  ResultKind,
 } from "../../../model/execution-event.ts";
-import type { ExecutionId } from "../../../model/execution-id.ts";
 import { isHistoryKind } from "../../../model/history-event.ts";
-import type { JoinSetId } from "../../../model/join-set-id.ts";
-import { rows } from "../../../sql/operation.ts";
-import type { Tx } from "../../../sql/operation.ts";
+import { integersOf } from "../../../sql/dialect.ts";
+import { rows, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
-import type { Statement } from "../../../sql/statement.ts";
-import { eventColumns, eventOf } from "../event-row.ts";
-import type { EventRow } from "../event-row.ts";
-import { ReadBudget, readWithin } from "../../read-budget.ts";
+import { pageBytesMax, rowBytes, rowsWithin } from "../../list.ts";
+import {
+  eventBytes,
+  eventColumns,
+  eventOf,
+  type EventRow,
+} from "../event-row.ts";
+import {
+  responseBytes,
+  responseColumns,
+  responseOf,
+  responsePayload,
+  responseTables,
+  type ResponseRow,
+} from "../response-row.ts";
 
 /** Some items in order, and whether there are more after them. */
-export interface Page<T> {
+export interface LoadedPage<T> {
   readonly items: readonly T[];
   readonly hasMore: boolean;
 }
@@ -27,13 +31,33 @@ export interface Page<T> {
 /** So many rows fit into the few milliseconds a transaction may take. */
 const pageRowsMax = 200;
 
-/** Text that one call reads of histories and responses; there is always one page more. */
-export const pageCharactersMax: number = 1024 * 1024;
+/** Bytes of histories and responses that one call may still read; once they are spent there are no more rows. */
+export class ReadBudget {
+  #left: number = pageBytesMax;
+
+  get left(): number {
+    return this.#left;
+  }
+
+  get isSpent(): boolean {
+    return this.#left <= 0;
+  }
+
+  spend(bytes: number): void {
+    this.#left -= bytes;
+  }
+}
 
 /** History events in order, and how far the log was looked through for them. */
-export interface HistoryPage extends Page<LoggedEvent> {
+export interface HistoryPage extends LoadedPage<LoggedEvent> {
   /** Read on after this version. */
   readonly upTo: number;
+}
+
+interface SizedEvent extends Omit<EventRow, "body"> {
+  /** Null when it is to be read apart. */
+  readonly body: string | null;
+  readonly bytes: number;
 }
 
 /**
@@ -50,17 +74,11 @@ export function* historyPage(
   const items: LoggedEvent[] = [];
   let upTo = afterVersion;
   for (;;) {
-    const from = upTo;
-    const wanted = pageRowsMax + 1 - items.length;
-    const { rows: found, isAll } = yield* readWithin(
+    const { found, isAll, isCut } = yield* eventsWithin(
       budget,
-      wanted,
-      function* (last: EventRow | undefined, count) {
-        return yield* rows<EventRow>(sql`
-          SELECT ${eventColumns} FROM holdfast_execution_event
-          WHERE execution = ${execution} AND version > ${last?.version ?? from} ORDER BY version LIMIT ${count}`);
-      },
-      ({ body, payload }) => body.length + (payload?.length ?? 0),
+      execution,
+      upTo,
+      pageRowsMax + 1 - items.length,
     );
     for (const event of found) {
       if (isHistoryKind(event.kind)) {
@@ -70,42 +88,59 @@ export function* historyPage(
       upTo = event.version;
     }
     if (isAll || upTo >= lastVersion) return { items, hasMore: false, upTo };
-    if (budget.isSpent) return { items, hasMore: true, upTo };
+    if (isCut) return { items, hasMore: true, upTo };
   }
 }
 
-interface ResponseRow {
-  readonly seq: number;
-  readonly at: number;
-  readonly kind: "child" | "delay" | "signal";
-  readonly inbox: string;
-  readonly source: string;
-  readonly outcome: string;
-  readonly finished_version: number | null;
-  readonly payload: Encoded | null;
+function eventsWithin(
+  budget: ReadBudget,
+  execution: number,
+  after: number,
+  wanted: number,
+): Tx<Read<EventRow>> {
+  return readWithin<SizedEvent, EventRow>(
+    budget,
+    wanted,
+    function* (smallMax, count) {
+      return yield* rows<SizedEvent>(sql`
+        SELECT version, at, responses, kind, call, seen, ${eventBytes} AS bytes,
+          CASE WHEN ${eventBytes} <= ${smallMax} THEN body END AS body,
+          CASE WHEN ${eventBytes} <= ${smallMax} THEN payload END AS payload
+        FROM holdfast_execution_event
+        WHERE execution = ${execution} AND version > ${after} ORDER BY version LIMIT ${count}`);
+    },
+    function* (large) {
+      return yield* rows<EventRow>(sql`
+        SELECT ${eventColumns} FROM holdfast_execution_event
+        WHERE execution = ${execution} AND version IN ${integersOf(large.map(({ version }) => version))} ORDER BY version`);
+    },
+  );
 }
 
-/** Responses with the results of children, which are in the children's logs. */
-export const responseRows: Statement = sql`
-  SELECT r.seq, r.at, r.kind, r.inbox, r.source, r.outcome, r.finished_version,
-    COALESCE(r.payload, e.payload) AS payload
-  FROM holdfast_execution_response r
-    LEFT JOIN holdfast_execution_event e ON e.execution = r.child AND e.version = r.finished_version`;
+interface SizedResponse extends ResponseRow {
+  readonly bytes: number;
+}
 
 export function* responsePage(
   execution: number,
   afterSeq: number,
-  budget: ReadBudget = new ReadBudget(pageCharactersMax),
-): Tx<Page<LoggedResponse>> {
-  const { rows: found, isAll } = yield* readWithin(
+  budget: ReadBudget = new ReadBudget(),
+): Tx<LoadedPage<LoggedResponse>> {
+  const { found, isAll } = yield* readWithin<SizedResponse, ResponseRow>(
     budget,
     pageRowsMax + 1,
-    function* (last: ResponseRow | undefined, count) {
-      return yield* rows<ResponseRow>(sql`
-        ${responseRows} WHERE r.execution = ${execution} AND r.seq > ${last?.seq ?? afterSeq}
-        ORDER BY r.seq LIMIT ${count}`);
+    function* (smallMax, count) {
+      return yield* rows<SizedResponse>(sql`
+        SELECT ${responseColumns}, ${responseBytes} AS bytes,
+          CASE WHEN ${responseBytes} <= ${smallMax} THEN ${responsePayload} END AS payload
+        FROM ${responseTables}
+        WHERE r.execution = ${execution} AND r.seq > ${afterSeq} ORDER BY r.seq LIMIT ${count}`);
     },
-    ({ payload }) => payload?.length ?? 0,
+    function* (large) {
+      return yield* rows<ResponseRow>(sql`
+        SELECT ${responseColumns}, ${responsePayload} AS payload FROM ${responseTables}
+        WHERE r.execution = ${execution} AND r.seq IN ${integersOf(large.map(({ seq }) => seq))} ORDER BY r.seq`);
+    },
   );
   return {
     items: found.slice(0, pageRowsMax).map(responseOf),
@@ -113,34 +148,44 @@ export function* responsePage(
   };
 }
 
-export function responseOf(found: ResponseRow): LoggedResponse {
-  return { seq: found.seq, at: found.at, response: responseBody(found) };
+interface Read<R> {
+  readonly found: readonly R[];
+  /** True when there are no others. */
+  readonly isAll: boolean;
+  /** True when the next one does not fit. */
+  readonly isCut: boolean;
 }
 
-function responseBody(found: ResponseRow): ExecutionResponse {
-  switch (found.kind) {
-    case "child":
-      return {
-        kind: "child",
-        joinSet: found.inbox as JoinSetId,
-        child: found.source as ExecutionId,
-        finishedVersion: found.finished_version ?? 0,
-        resultKind: found.outcome as ResultKind,
-        result: found.payload as Encoded,
-      };
-    case "delay":
-      return {
-        kind: "delay",
-        joinSet: found.inbox as JoinSetId,
-        delay: found.source as DelayId,
-        outcome: found.outcome as DelayOutcome,
-      };
-    default:
-      return {
-        kind: "signal",
-        signal: found.inbox.slice(2),
-        signalKey: found.source.slice(found.inbox.length + 1),
-        value: found.payload as Encoded,
-      };
-  }
+/**
+ * Rows up to so many, in order, as long as they fit into the budget: one at
+ * least, unless it is spent. Most values are small, and come with the sizes of
+ * all in one statement: even if every row had one as large as that, they would
+ * fit. Larger ones follow by a statement of their own, once it is known which
+ * of them fit.
+ */
+function* readWithin<S extends { readonly bytes: number }, R>(
+  budget: ReadBudget,
+  wanted: number,
+  sizedRows: (smallMax: number, count: number) => Tx<readonly S[]>,
+  largeRows: (large: readonly S[]) => Tx<readonly R[]>,
+): Tx<Read<R>> {
+  if (budget.isSpent) return { found: [], isAll: false, isCut: true };
+  const smallMax = Math.floor(budget.left / wanted);
+  const sized = yield* sizedRows(smallMax, wanted);
+  const fitting = rowsWithin(
+    sized.map(({ bytes }) => bytes),
+    budget.left,
+  );
+  const kept = sized.slice(0, fitting);
+  const large = kept.filter(({ bytes }) => bytes > smallMax);
+  const inOrder = large.length === 0 ? [] : yield* largeRows(large);
+  let next = 0;
+  const found = kept.map((row) => {
+    budget.spend(rowBytes + row.bytes);
+    if (row.bytes <= smallMax) return row as unknown as R;
+    next += 1;
+    return inOrder[next - 1] as R;
+  });
+  const isCut = fitting < sized.length;
+  return { found, isAll: !isCut && sized.length < wanted, isCut };
 }

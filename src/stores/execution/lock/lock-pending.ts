@@ -13,12 +13,11 @@ import { candidatesOf } from "./candidates.ts";
 import type { Candidate, KeyWalks } from "./candidates.ts";
 import { undamaged } from "../../damage.ts";
 import type { Damaged } from "../../damage.ts";
-import { pageCharactersMax } from "./history.ts";
+import { ReadBudget } from "./history.ts";
 import { loadLocked, lockedBy, readCreatedEvents } from "./lock.ts";
 import type { LockedExecution, LockTerms } from "./lock.ts";
 import { holdFunctions, holdingsOf } from "./places.ts";
 import type { LimitedFunction } from "./places.ts";
-import { ReadBudget } from "../../read-budget.ts";
 import { recordOf, stateColumns } from "../state-row.ts";
 import type { ExecutionRecord, StateRow } from "../state-row.ts";
 import { timerSet } from "../topics.ts";
@@ -138,7 +137,7 @@ function* search(input: LockPending): Tx<Search> {
     damaged: new Map(),
     tried: new Set(),
     walked: new Map(),
-    budget: new ReadBudget(pageCharactersMax),
+    budget: new ReadBudget(),
     isLimited: false,
   };
   const holdings = yield* holdingsOf(input.functions, input.at);

@@ -26,8 +26,7 @@ import type { CreateOutcome, NewExecution } from "../log/create.ts";
 import { undamaged } from "../../damage.ts";
 import { eventAt, eventColumns, eventOf } from "../event-row.ts";
 import type { EventRow } from "../event-row.ts";
-import { historyPage, pageCharactersMax, responsePage } from "./history.ts";
-import { ReadBudget } from "../../read-budget.ts";
+import { ReadBudget, historyPage, responsePage } from "./history.ts";
 import { lockedRecord } from "../state-row.ts";
 import type { ExecutionRecord } from "../state-row.ts";
 
@@ -67,7 +66,7 @@ export interface LockedExecution {
   readonly responsesFrom: number;
   /**
    * The first history events and responses: at most 200 of each, and 1 MiB of
-   * text for all that one call locks. When there may be more, read on from
+   * values for all that one call locks. When there may be more, read on from
    * `historyUpTo` and from the last response; there need not be any.
    */
   readonly history: readonly LoggedEvent[];
@@ -204,7 +203,7 @@ export function* loadLocked(
   version: number,
   { holder, leaseUntil, check }: LockTerms,
   created: Created | undefined,
-  budget: ReadBudget = new ReadBudget(pageCharactersMax),
+  budget: ReadBudget = new ReadBudget(),
 ): Tx<LockedExecution> {
   const { id, key, state } = record;
   if (created === undefined) throw corruptStart(id);

@@ -1,21 +1,29 @@
-import type { Clock } from "../../../model/clock.ts";
 import type { LoggedResponse } from "../../../model/execution-event.ts";
-import type { ExecutionId } from "../../../model/execution-id.ts";
-import type { Database, WaitOptions } from "../../../sql/database.ts";
+import {
+  parseExecutionId,
+  type ExecutionId,
+} from "../../../model/execution-id.ts";
+import type { ExecutionResult } from "../../../model/result.ts";
+import { checkedCount, givenList } from "../../../model/shape.ts";
+import type { WaitOptions } from "../../../sql/database.ts";
+import { storeOperation, type StoreOperation } from "../../../sql/operation.ts";
+import { onlyWait } from "../../method.ts";
 import { waitUntil } from "../../wait.ts";
-import { responsesAfter } from "./awaited.ts";
-import type { KeyWalks } from "./candidates.ts";
-import { findLockable } from "./lockable.ts";
-import { hasLimit } from "./places.ts";
-import type { LimitedFunction } from "./places.ts";
+import type { ExecutionContext } from "../context.ts";
 import { readResult } from "../read/read.ts";
-import type { FinishedResult } from "../read/read.ts";
+import { standing } from "../standing-row.ts";
 import {
   executionEnded,
   newResponse,
   pendingWork,
   placeFreed,
 } from "../topics.ts";
+import type { KeyWalks } from "./candidates.ts";
+import { responsePage, type LoadedPage } from "./history.ts";
+import { onceEach } from "./lock-pending.ts";
+import { findLockable } from "./lockable.ts";
+import { servedFunction, type LockPendingOptions } from "./locking.ts";
+import { hasLimit, type LimitedFunction } from "./places.ts";
 
 /**
  * Resolves when something of these functions is due and within their limits,
@@ -23,14 +31,17 @@ import {
  * faster, so the caller tries to lock and, if there was nothing left, waits
  * again.
  *
- * @throws HoldfastError those of `waitUntil`.
+ * @throws HoldfastError `OPTION_INVALID`, and those of `waitUntil`.
  */
-export function waitForPending(
-  database: Database,
-  clock: Clock,
-  functions: readonly LimitedFunction[],
-  options?: WaitOptions,
+export async function waitForPending(
+  context: ExecutionContext,
+  given: LockPendingOptions["functions"],
+  wait?: WaitOptions,
 ): Promise<void> {
+  const { database, clock } = context;
+  const { length } = givenList("functions", given);
+  checkedCount("functions.length", length, { min: 1 });
+  const functions = onceEach(Array.from(given, servedFunction));
   const names: ReadonlySet<string> = new Set(functions.map(({ name }) => name));
   const limited: ReadonlySet<string> = new Set(
     functions.filter(hasLimit).map(({ name }) => name),
@@ -56,7 +67,7 @@ export function waitForPending(
           : { isThere: false, again };
       },
     },
-    options,
+    onlyWait(wait),
   );
 }
 
@@ -72,42 +83,63 @@ function spoken(functions: readonly LimitedFunction[]): string {
   return others > 0 ? `${named} and ${others} other functions` : named;
 }
 
-interface ClockedWait extends WaitOptions {
-  /** On which the timeout is counted; the database's unless told. */
-  readonly clock?: Clock;
+interface AfterNumber {
+  readonly id: ExecutionId;
+  readonly after: number;
 }
 
+/** A page of responses after a number. Few rows are read when there are none, since a wait looks often. @throws HoldfastError `EXECUTION_NOT_FOUND` */
+const responsesAfter: StoreOperation<
+  ExecutionContext,
+  AfterNumber,
+  LoadedPage<LoggedResponse>
+> = storeOperation("responsesAfter", {
+  key: (input: AfterNumber) => input.id,
+  *one(_: ExecutionContext, { id, after }) {
+    const { key, responses } = yield* standing(id);
+    return responses > after
+      ? yield* responsePage(key, after)
+      : { items: [], hasMore: false };
+  },
+});
+
 /**
- * The first page of responses of an execution after the cursor, in stored
- * order, as soon as there is one: whoever wants more asks again after the
- * last. The wake-up says only that there may be; what is there is
- * read from the cursor on, so that nothing is skipped or seen out of order.
+ * The first page of responses of an execution after a number, in stored order,
+ * as soon as there is one. The wake-up says only that there may be; what is
+ * there is read from the number on, so that nothing is skipped or seen out of
+ * order.
  *
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, and those of `waitUntil`.
  */
-export function waitForResponses(
-  database: Database,
-  id: ExecutionId,
+export async function waitForResponses(
+  context: ExecutionContext,
+  execution: string,
   afterSeq: number,
-  { clock = database.clock, ...options }: ClockedWait = {},
-): Promise<readonly LoggedResponse[]> {
-  return waitUntil(
+  wait?: WaitOptions,
+): Promise<readonly LoggedResponse<unknown>[]> {
+  const { database, clock, values } = context;
+  const id = parseExecutionId(execution);
+  const after = checkedCount("afterSeq", afterSeq);
+  const found = await waitUntil(
     database,
     {
       clock,
-      what: `responses of execution ${id} after number ${afterSeq}`,
+      what: `responses of execution ${id} after number ${after}`,
       isRelevant: ({ operation, key }) =>
         operation === newResponse && key === id,
       async look() {
-        const after = afterSeq;
-        const { items } = await database.read(responsesAfter, { id, after });
+        const { items } = await database.read(responsesAfter(context), {
+          id,
+          after,
+        });
         return items.length > 0
           ? { isThere: true, value: items }
           : { isThere: false };
       },
     },
-    options,
+    onlyWait(wait),
   );
+  return found.map((logged) => values.readResponse(logged));
 }
 
 /**
@@ -116,12 +148,14 @@ export function waitForResponses(
  *
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, and those of `waitUntil`.
  */
-export function waitForResult(
-  database: Database,
-  id: ExecutionId,
-  { clock = database.clock, ...options }: ClockedWait = {},
-): Promise<Pick<FinishedResult, "resultKind" | "result">> {
-  return waitUntil(
+export async function waitForResult(
+  context: ExecutionContext,
+  execution: string,
+  wait?: WaitOptions,
+): Promise<ExecutionResult> {
+  const { database, clock, values } = context;
+  const id = parseExecutionId(execution);
+  const result = await waitUntil(
     database,
     {
       clock,
@@ -129,12 +163,13 @@ export function waitForResult(
       isRelevant: ({ operation, key }) =>
         operation === executionEnded && key === id,
       async look() {
-        const ended = await database.read(readResult, id);
-        if (ended === undefined) return { isThere: false };
-        const { resultKind, result } = ended;
-        return { isThere: true, value: { resultKind, result } };
+        const ended = await database.read(readResult(context), id);
+        return ended === undefined
+          ? { isThere: false }
+          : { isThere: true, value: ended.result };
       },
     },
-    options,
+    onlyWait(wait),
   );
+  return values.readResult(result);
 }

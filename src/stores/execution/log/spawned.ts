@@ -2,8 +2,7 @@ import type { ExecutionId } from "../../../model/execution-id.ts";
 import { run } from "../../../sql/operation.ts";
 import type { Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
-import { readResult } from "../read/read.ts";
-import type { FinishedResult } from "../read/read.ts";
+import { finishedResult, type FinishedResult } from "../standing-row.ts";
 import { lockedRecord } from "../state-row.ts";
 import type { ExecutionRecord } from "../state-row.ts";
 
@@ -27,5 +26,5 @@ export function* standingForProcess(id: ExecutionId): Tx<{
   readonly result: FinishedResult | undefined;
 }> {
   const record = yield* lockedRecord(id);
-  return { record, result: yield* readResult(id) };
+  return { record, result: yield* finishedResult(id) };
 }

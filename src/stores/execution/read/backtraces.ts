@@ -1,104 +1,172 @@
 import { HoldfastError } from "../../../model/errors.ts";
-import type { ExecutionId } from "../../../model/execution-id.ts";
-import { checkedCount } from "../../../model/shape.ts";
-import { row, run, plainOperation } from "../../../sql/operation.ts";
-import type { Operation, Tx } from "../../../sql/operation.ts";
-import { sql } from "../../../sql/statement.ts";
-import type { Statement } from "../../../sql/statement.ts";
+import {
+  parseExecutionId,
+  type ExecutionId,
+} from "../../../model/execution-id.ts";
+import {
+  checkedCount,
+  draftOf,
+  givenInvalid,
+  givenList,
+} from "../../../model/shape.ts";
+import { isRecord } from "../../../model/spoken-kind.ts";
+import type { WaitOptions } from "../../../sql/database.ts";
+import {
+  row,
+  run,
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../../sql/operation.ts";
+import { sql, type Statement } from "../../../sql/statement.ts";
+import { onlyWait, type Call } from "../../method.ts";
+import type { ExecutionContext } from "../context.ts";
 import { lockedKey } from "../lock/locked-key.ts";
-import { standing } from "./read.ts";
 import { assertFits } from "../log/text-limit.ts";
+import { standing } from "../standing-row.ts";
 
 /** Where in the code the events of some versions came from. */
-export interface BacktraceRange {
+export interface BacktraceDraft {
   /** Included. */
   readonly from: number;
   /** Excluded. */
   readonly to: number;
-  /** Equal for equal stacks: their text is kept once. */
-  readonly hash: string;
+  /** At most 64 KiB as UTF-8. */
   readonly stack: string;
 }
 
-export interface AppendBacktraces {
+export interface BacktraceView extends BacktraceDraft {
+  /** Equal for equal stacks: their text is kept once. */
+  readonly hash: string;
+}
+
+interface AppendBacktraces {
   readonly id: ExecutionId;
-  readonly ranges: readonly BacktraceRange[];
+  readonly ranges: readonly BacktraceView[];
 }
 
 /** A range takes two statements; more of them would hold the transaction for too long. */
 const rangesMax = 200;
 
+export function givenBacktraces(
+  { database }: ExecutionContext,
+  id: string,
+  ranges: readonly BacktraceDraft[],
+  wait?: WaitOptions,
+): Call<AppendBacktraces> {
+  const execution = parseExecutionId(id);
+  const { length } = givenList("ranges", ranges);
+  checkedCount("ranges.length", length, { min: 1, max: rangesMax });
+  return {
+    input: {
+      id: execution,
+      ranges: Array.from(ranges, (range) => {
+        const { from, to, stack } = checkedRange(range);
+        return { from, to, stack, hash: database.sha256Hex(stack) };
+      }),
+    },
+    wait: onlyWait(wait),
+  };
+}
+
+function checkedRange(draft: BacktraceDraft): BacktraceDraft {
+  const range = draftOf("a backtrace", draft, ["from", "to", "stack"]);
+  checkedCount("from", range.from);
+  checkedCount("to", range.to, { min: range.from + 1 });
+  assertFits("A stack", range.stack);
+  return range;
+}
+
 /**
  * Adds backtraces to an execution, all of them or none.
  *
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, `BACKTRACE_EXISTS` when a
- *   range begins where a different one does, `TEXT_INVALID`, `OPTION_INVALID`, `VALUE_TOO_LARGE`.
+ *   range begins where a different one does.
  */
-export const appendBacktraces: Operation<AppendBacktraces, void> =
-  plainOperation("appendBacktraces", {
-    key: (input: AppendBacktraces) => input.id,
-    *one({ id, ranges }) {
-      checkedCount("ranges.length", ranges.length, { min: 1, max: rangesMax });
-      for (const range of ranges) assertRange(range);
-      const execution = yield* lockedKey(id);
-      for (const { from, to, hash, stack } of ranges) {
-        // Written also when it is there, so that retention cannot take it away meanwhile.
-        yield* run(sql`
+export const appendBacktraces: StoreOperation<
+  ExecutionContext,
+  AppendBacktraces,
+  void
+> = storeOperation("appendBacktraces", {
+  key: (input: AppendBacktraces) => input.id,
+  *one(_: ExecutionContext, { id, ranges }) {
+    const execution = yield* lockedKey(id);
+    for (const { from, to, hash, stack } of ranges) {
+      // Written also when it is there, so that retention cannot take it away meanwhile.
+      yield* run(sql`
           INSERT INTO holdfast_execution_stack (hash, stack) VALUES (${hash}, ${stack}) ON CONFLICT (hash) DO UPDATE SET stack = excluded.stack`);
-        const inserted = yield* run(sql`
+      const inserted = yield* run(sql`
           INSERT INTO holdfast_execution_backtrace (execution, version_from, version_to, hash)
           VALUES (${execution}, ${from}, ${to}, ${hash}) ON CONFLICT (execution, version_from) DO NOTHING`);
-        if (inserted === 0)
-          yield* assertSame(id, execution, { from, to, hash });
-      }
-    },
-  });
+      if (inserted === 0) yield* assertSame(id, execution, { from, to, hash });
+    }
+  },
+});
 
-export interface ReadBacktrace {
+/** The range that begins first or last, or the innermost one that holds a version. */
+export type WhichBacktrace = "first" | "last" | { readonly version: number };
+
+interface ReadBacktrace {
   readonly id: ExecutionId;
-  /** The range that begins first or last, or the innermost one that holds a version. */
-  readonly which: "first" | "last" | { readonly version: number };
+  readonly which: WhichBacktrace;
 }
 
-/** @throws HoldfastError `EXECUTION_NOT_FOUND`, `BACKTRACE_NOT_FOUND`, `OPTION_INVALID`. */
-export const readBacktrace: Operation<ReadBacktrace, BacktraceRange> =
-  plainOperation("readBacktrace", {
-    key: (input: ReadBacktrace) => input.id,
-    *one({ id, which }) {
-      const { key } = yield* standing(id);
-      const found = yield* row<{
-        readonly version_from: number;
-        readonly version_to: number;
-        readonly hash: string;
-        readonly stack: string;
-      }>(sql`
+export function givenBacktrace(
+  _: ExecutionContext,
+  id: string,
+  which: WhichBacktrace,
+  wait?: WaitOptions,
+): Call<ReadBacktrace> {
+  return {
+    input: { id: parseExecutionId(id), which: checkedWhich(which) },
+    wait: onlyWait(wait),
+  };
+}
+
+function checkedWhich(which: WhichBacktrace): WhichBacktrace {
+  if (which === "first" || which === "last") return which;
+  if (!isRecord(which))
+    throw givenInvalid("which", '"first", "last" or { version }', which);
+  const { version } = draftOf("which", which, ["version"]);
+  return { version: checkedCount("version", version) };
+}
+
+/** @throws HoldfastError `EXECUTION_NOT_FOUND`, `BACKTRACE_NOT_FOUND`. */
+export const readBacktrace: StoreOperation<
+  ExecutionContext,
+  ReadBacktrace,
+  BacktraceView
+> = storeOperation("readBacktrace", {
+  key: (input: ReadBacktrace) => input.id,
+  *one(_: ExecutionContext, { id, which }) {
+    const { key } = yield* standing(id);
+    const found = yield* row<{
+      readonly version_from: number;
+      readonly version_to: number;
+      readonly hash: string;
+      readonly stack: string;
+    }>(sql`
         SELECT r.version_from, r.version_to, r.hash, b.stack
         FROM holdfast_execution_backtrace AS r JOIN holdfast_execution_stack AS b ON b.hash = r.hash
         WHERE r.execution = ${key} AND ${chosen(which)} LIMIT 1`);
-      if (found === undefined) throw backtraceNotFound(id, which);
-      const { version_from: from, version_to: to, hash, stack } = found;
-      return { from, to, hash, stack };
-    },
-  });
+    if (found === undefined) throw backtraceNotFound(id, which);
+    const { version_from: from, version_to: to, hash, stack } = found;
+    return { from, to, hash, stack };
+  },
+});
 
-function chosen(which: ReadBacktrace["which"]): Statement {
+function chosen(which: WhichBacktrace): Statement {
   if (which === "first") return sql`1 = 1 ORDER BY r.version_from ASC`;
   if (which === "last") return sql`1 = 1 ORDER BY r.version_from DESC`;
-  const version = checkedCount("version", which.version);
+  const { version } = which;
   return sql`r.version_from <= ${version} AND r.version_to > ${version} ORDER BY r.version_from DESC`;
-}
-
-function assertRange({ from, to, stack }: BacktraceRange): void {
-  checkedCount("from", from);
-  checkedCount("to", to, { min: from + 1 });
-  assertFits("A stack", stack);
 }
 
 /** The same range again is fine. @throws HoldfastError `BACKTRACE_EXISTS` */
 function* assertSame(
   id: ExecutionId,
   execution: number,
-  { from, to, hash }: Omit<BacktraceRange, "stack">,
+  { from, to, hash }: Omit<BacktraceView, "stack">,
 ): Tx<void> {
   const same = yield* row(sql`
     SELECT hash FROM holdfast_execution_backtrace
@@ -116,14 +184,13 @@ function backtraceExists(id: ExecutionId, from: number): HoldfastError {
 
 function backtraceNotFound(
   id: ExecutionId,
-  which: ReadBacktrace["which"],
+  which: WhichBacktrace,
 ): HoldfastError {
-  const wanted = typeof which === "string" ? which : which.version;
   return new HoldfastError(
     "BACKTRACE_NOT_FOUND",
     typeof which === "string"
       ? `Execution ${id} has no backtrace. They are captured only when asked for.`
       : `Execution ${id} has no backtrace that holds version ${which.version}.`,
-    { id, which: wanted },
+    { id, which: typeof which === "string" ? which : which.version },
   );
 }

@@ -1,10 +1,17 @@
-import { isExecutionStatus } from "../../../model/execution-status.ts";
-import type { ExecutionStatus } from "../../../model/execution-status.ts";
+import {
+  isExecutionStatus,
+  type ExecutionStatus,
+} from "../../../model/execution-status.ts";
 import type { FunctionName } from "../../../model/function-name.ts";
-import { row, rows, plainOperation } from "../../../sql/operation.ts";
-import type { Operation } from "../../../sql/operation.ts";
+import {
+  row,
+  rows,
+  storeOperation,
+  type StoreOperation,
+} from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
-import type { Database } from "../../../sql/database.ts";
+import { sweepOptions, type SweepOptions } from "../../removal.ts";
+import type { ExecutionContext } from "../context.ts";
 
 export interface ExecutionCount {
   readonly function: FunctionName;
@@ -18,14 +25,9 @@ export interface CountProgress {
   readonly share: number;
 }
 
-export interface CountOptions {
-  /** Tells what is due from what is scheduled. */
-  readonly now: number;
-  /** Awaited between slices: gives the event loop back, which a read by itself need not do. */
-  readonly pause: () => Promise<void>;
-  readonly signal?: AbortSignal | undefined;
-  readonly onProgress?: ((progress: CountProgress) => void) | undefined;
-  readonly sliceRows?: number | undefined;
+export interface CountOptions extends SweepOptions<CountProgress> {
+  /** Rows per read, 1 to 10,000; defaults to 5,000. */
+  readonly rowsPerSlice?: number;
 }
 
 export interface ExecutionCounts {
@@ -36,33 +38,39 @@ export interface ExecutionCounts {
 }
 
 /** Rows grouped in one read: 2.5 ms at best and 5 in the median of 100 thousand executions, on a busy machine. */
-const sliceRowsDefault = 5_000;
+const rowsPerSliceDefault = 5_000;
 
 /**
  * Counts all executions there were at the start, slice by slice. Each slice is
  * a snapshot of its own, so what changes meanwhile is counted as it was when
  * its slice was read.
  *
- * @throws HoldfastError `ABORTED`
+ * @throws HoldfastError `ABORTED`, `OPTION_INVALID`
  */
 export async function countExecutions(
-  database: Database,
-  options: CountOptions,
+  context: ExecutionContext,
+  options?: CountOptions,
 ): Promise<ExecutionCounts> {
-  const { now, signal, onProgress, sliceRows = sliceRowsDefault } = options;
+  const { database, clock } = context;
+  const { signal, onProgress } = sweepOptions(options);
+  const rowsMax = options?.rowsPerSlice ?? rowsPerSliceDefault;
+  const now = clock.now();
   const totals = new Totals();
-  const lastKey = await database.read(lastExecutionKey, undefined, { signal });
+  const lastKey = await database.read(lastExecutionKey(context), undefined, {
+    signal,
+  });
   for (let after = 0; after < lastKey;) {
     const slice = await database.read(
-      countSlice,
-      { after, upTo: lastKey, sliceRows, now },
+      countSlice(context),
+      { after, upTo: lastKey, rowsMax, now },
       { signal },
     );
     for (const group of slice.groups) totals.add(group);
     // Rows at the end may have been deleted since: then nothing is left.
     after = slice.lastKey ?? lastKey;
     onProgress?.({ counted: totals.counted, share: after / lastKey });
-    if (after < lastKey) await options.pause();
+    // A read that need not wait for a flush comes back before the event loop does.
+    if (after < lastKey) await database.pause();
   }
   return totals.report();
 }
@@ -70,7 +78,8 @@ export async function countExecutions(
 interface CountSlice {
   readonly after: number;
   readonly upTo: number;
-  readonly sliceRows: number;
+  readonly rowsMax: number;
+  /** Tells what is due from what is scheduled: the same for all slices. */
   readonly now: number;
 }
 
@@ -81,24 +90,23 @@ interface Group {
   readonly last_key: number;
 }
 
-const lastExecutionKey: Operation<undefined, number> = plainOperation(
-  "lastExecutionKey",
-  {
+const lastExecutionKey: StoreOperation<ExecutionContext, undefined, number> =
+  storeOperation("lastExecutionKey", {
     key: () => "",
     *one() {
       const last = yield* row<{ readonly key: number }>(sql`
         SELECT key FROM holdfast_execution ORDER BY key DESC LIMIT 1`);
       return last?.key ?? 0;
     },
-  },
-);
+  });
 
-const countSlice: Operation<
+const countSlice: StoreOperation<
+  ExecutionContext,
   CountSlice,
   { readonly groups: readonly Group[]; readonly lastKey: number | undefined }
-> = plainOperation("countSlice", {
+> = storeOperation("countSlice", {
   key: () => "",
-  *one({ after, upTo, sliceRows, now }) {
+  *one(_: ExecutionContext, { after, upTo, rowsMax, now }) {
     const groups = yield* rows<Group>(sql`
       SELECT function, status, count(*) AS n, max(key) AS last_key
       FROM (
@@ -107,7 +115,7 @@ const countSlice: Operation<
           WHEN lifecycle <> 'active' THEN lifecycle
           WHEN state = 'pending' AND due_at > ${now} THEN 'scheduled'
           ELSE state END AS status
-        FROM holdfast_execution WHERE key > ${after} AND key <= ${upTo} ORDER BY key LIMIT ${sliceRows}) AS slice
+        FROM holdfast_execution WHERE key > ${after} AND key <= ${upTo} ORDER BY key LIMIT ${rowsMax}) AS slice
       GROUP BY function, status`);
     return {
       groups,

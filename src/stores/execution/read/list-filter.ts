@@ -1,73 +1,130 @@
 import { HoldfastError, unreachable } from "../../../model/errors.ts";
 import { excerpt } from "../../../model/excerpt.ts";
 import type { ExecutionId } from "../../../model/execution-id.ts";
-import { isExecutionStatus } from "../../../model/execution-status.ts";
-import type { ExecutionStatus } from "../../../model/execution-status.ts";
-import type { FunctionName } from "../../../model/function-name.ts";
-import { checkedCount, checkedFilterText } from "../../../model/shape.ts";
-import { sql } from "../../../sql/statement.ts";
-import type { Statement } from "../../../sql/statement.ts";
+import {
+  isExecutionStatus,
+  type ExecutionStatus,
+} from "../../../model/execution-status.ts";
+import {
+  checkedCount,
+  checkedFilterText,
+  givenFlag,
+  givenObject,
+} from "../../../model/shape.ts";
+import { spokenKind } from "../../../model/spoken-kind.ts";
+import { sql, type Statement } from "../../../sql/statement.ts";
+import type { PageOptions } from "../../list.ts";
 
-/** Which executions a list shows; all of the given must hold. */
+/** Which executions a list shows; all that is given must hold. */
+export interface ListExecutionsOptions extends PageOptions {
+  readonly function?: string;
+  readonly functionPrefix?: string;
+  readonly status?: ExecutionStatus | "finished";
+  readonly topLevelOnly?: boolean;
+  /** Only its own children, not theirs. */
+  readonly parent?: string;
+  /** Included. */
+  readonly createdFrom?: number;
+  /** Excluded. */
+  readonly createdTo?: number;
+  /**
+   * Only what comes before this one in the list, such as the first item of a
+   * page that was read a while ago. The pages then go from the nearest on
+   * towards the newest, each newest first all the same.
+   */
+  readonly newerThan?: ListPlace;
+  readonly idPrefix?: string;
+  readonly tag?: string;
+  readonly hideFinished?: boolean;
+}
+
+/** Where in the list an execution stands, also when it is gone. Every item of the list is one. */
+export interface ListPlace {
+  readonly createdAt: number;
+  readonly id: string;
+}
+
+/** The same, checked. What is false or not given is missing, so that equal filters have equal cursors. */
 export interface ExecutionFilter {
-  readonly function?: FunctionName | undefined;
+  readonly function?: string | undefined;
   readonly functionPrefix?: string | undefined;
   readonly status?: ExecutionStatus | "finished" | undefined;
-  readonly topLevelOnly?: boolean | undefined;
-  /** Only its own children, not theirs. */
+  readonly topLevelOnly?: true | undefined;
   readonly parent?: ExecutionId | undefined;
-  /** Included. */
   readonly createdFrom?: number | undefined;
-  /** Excluded. */
   readonly createdTo?: number | undefined;
+  readonly newerThan?: ListPlace | undefined;
   readonly idPrefix?: string | undefined;
   readonly tag?: string | undefined;
-  readonly hideFinished?: boolean | undefined;
+  readonly hideFinished?: true | undefined;
 }
 
 export type FilterName = keyof ExecutionFilter;
 
-/** The same filters are the same text, however they were written down. */
-export function filterText(filter: ExecutionFilter): string {
-  return JSON.stringify([
-    filter.function ?? null,
-    filter.functionPrefix ?? null,
-    filter.status ?? null,
-    filter.topLevelOnly ?? false,
-    filter.parent ?? null,
-    filter.createdFrom ?? null,
-    filter.createdTo ?? null,
-    filter.idPrefix ?? null,
-    filter.tag ?? null,
-    filter.hideFinished ?? false,
-  ]);
-}
-
-const textFilters = [
+export const filterNames = [
   "function",
   "functionPrefix",
+  "status",
+  "topLevelOnly",
   "parent",
+  "createdFrom",
+  "createdTo",
+  "newerThan",
   "idPrefix",
   "tag",
+  "hideFinished",
 ] as const satisfies readonly FilterName[];
 
 /** @throws HoldfastError `OPTION_INVALID` */
-export function assertFilter(filter: ExecutionFilter): void {
-  const { status, createdFrom, createdTo } = filter;
-  if (createdFrom !== undefined) checkedCount("createdFrom", createdFrom);
-  if (createdTo !== undefined) checkedCount("createdTo", createdTo);
-  for (const name of textFilters) {
-    const text = filter[name];
-    if (text !== undefined) checkedFilterText(name, text);
-  }
-  if (status === undefined || status === "finished") return;
-  if (!isExecutionStatus(status))
-    throw new HoldfastError(
-      "OPTION_INVALID",
-      `There is no status ${excerpt(String(status))}. There are: pending, scheduled, locked, blocked, paused, cancelling, parked, ` +
-        "finished, completed, failed, cancelled, timedOut.",
-      { option: "status" },
-    );
+export function checkedFilter(given: ListExecutionsOptions): ExecutionFilter {
+  const text = (
+    name: "function" | "functionPrefix" | "parent" | "idPrefix" | "tag",
+  ): string | undefined => {
+    const value = given[name];
+    return value === undefined ? undefined : checkedFilterText(name, value);
+  };
+  const instant = (name: "createdFrom" | "createdTo"): number | undefined => {
+    const value = given[name];
+    return value === undefined ? undefined : checkedCount(name, value);
+  };
+  const flag = (name: "topLevelOnly" | "hideFinished"): true | undefined =>
+    givenFlag(name, given[name]) === true ? true : undefined;
+  return {
+    function: text("function"),
+    functionPrefix: text("functionPrefix"),
+    status: checkedStatus(given.status),
+    topLevelOnly: flag("topLevelOnly"),
+    parent: text("parent") as ExecutionId | undefined,
+    createdFrom: instant("createdFrom"),
+    createdTo: instant("createdTo"),
+    newerThan: checkedPlace(given.newerThan),
+    idPrefix: text("idPrefix"),
+    tag: text("tag"),
+    hideFinished: flag("hideFinished"),
+  };
+}
+
+function checkedStatus(
+  status: ListExecutionsOptions["status"],
+): ListExecutionsOptions["status"] {
+  if (status === undefined || status === "finished") return status;
+  if (typeof status === "string" && isExecutionStatus(status)) return status;
+  throw new HoldfastError(
+    "OPTION_INVALID",
+    `There is no status ${typeof status === "string" ? excerpt(status) : spokenKind(status)}. There are: pending, scheduled, locked, blocked, paused, cancelling, parked, ` +
+      "finished, completed, failed, cancelled, timedOut.",
+    { option: "status" },
+  );
+}
+
+/** An item of a list has more than its place, which is left out here. */
+function checkedPlace(place: ListPlace | undefined): ListPlace | undefined {
+  if (place === undefined) return undefined;
+  const { createdAt, id } = givenObject("newerThan", place);
+  return {
+    createdAt: checkedCount("newerThan.createdAt", createdAt),
+    id: checkedFilterText("newerThan.id", id),
+  };
 }
 
 /** True for statuses of executions that have not ended. */
@@ -98,8 +155,8 @@ export function conditionsOf(
   ): void => {
     if (condition && !answered.includes(name)) conditions.push(condition);
   };
-  const { status, functionPrefix, idPrefix, tag } = filter;
-  ask("function", filter.function && sql`function = ${filter.function}`);
+  const { function: name, status, functionPrefix, idPrefix, tag } = filter;
+  ask("function", name !== undefined && sql`function = ${name}`);
   ask(
     "functionPrefix",
     functionPrefix !== undefined && startsWith.function(functionPrefix),

@@ -1,39 +1,32 @@
-import { row, rows, plainOperation } from "../../../sql/operation.ts";
-import type { Operation, Tx } from "../../../sql/operation.ts";
-import { sql } from "../../../sql/statement.ts";
-import type { Statement } from "../../../sql/statement.ts";
-import type { Damaged } from "../../damage.ts";
-import { cursorText, parseCursor } from "./list-cursor.ts";
-import type { ListCursor } from "./list-cursor.ts";
-import { assertFilter, conditionsOf, filterText } from "./list-filter.ts";
-import type { ExecutionFilter } from "./list-filter.ts";
-import { choosePath } from "./list-path.ts";
-import type { ListPath } from "./list-path.ts";
-import { checkedLimit, scanRowsMax } from "./page-limit.ts";
-import { findStanding } from "./read.ts";
-import { summariesOf, summaryColumns } from "./summary.ts";
-import type { ExecutionSummary, SummaryRow } from "./summary.ts";
-
-export interface ListExecutions {
-  readonly filter?: ExecutionFilter | undefined;
-  readonly limit: number;
-  /** `older` or `newer` of an earlier page with the same filters; without one the list begins at its newest. */
-  readonly cursor?: string | undefined;
-  /** Tells what is due from what is scheduled. */
-  readonly now: number;
-}
-
-export interface ExecutionPage {
-  /** Newest first, whichever way the pages go. */
-  readonly items: readonly ExecutionSummary[];
-  readonly damaged: readonly Damaged[];
-  /** Whether more may follow in the direction of this page. */
-  readonly hasMore: boolean;
-  /** What is older than this page; undefined when nothing is. */
-  readonly older: string | undefined;
-  /** What is newer than this page, now or later; undefined only for a list without rows. */
-  readonly newer: string | undefined;
-}
+import { row, rows, type Tx } from "../../../sql/operation.ts";
+import { sql, type Statement } from "../../../sql/statement.ts";
+import {
+  list,
+  numberAt,
+  pageOf,
+  textAt,
+  type List,
+  type Place,
+  type Slice,
+  type SliceBounds,
+} from "../../list.ts";
+import type { ExecutionContext } from "../context.ts";
+import { findStanding } from "../standing-row.ts";
+import {
+  checkedFilter,
+  conditionsOf,
+  filterNames,
+  type ExecutionFilter,
+  type ListExecutionsOptions,
+  type ListPlace,
+} from "./list-filter.ts";
+import { choosePath, scanRowsMax, type ListPath } from "./list-path.ts";
+import {
+  summaryColumns,
+  summaryOf,
+  type ExecutionSummary,
+  type SummaryRow,
+} from "./summary.ts";
 
 /**
  * Executions by time of creation, equal times by id. A page looks at no more
@@ -42,47 +35,44 @@ export interface ExecutionPage {
  *
  * @throws HoldfastError `OPTION_INVALID`, `CURSOR_INVALID`
  */
-export const listExecutions: Operation<ListExecutions, ExecutionPage> =
-  plainOperation("listExecutions", {
-    key: ({ filter }: ListExecutions) => filter?.function ?? "",
-    *one({ filter = {}, limit: wanted, cursor: text, now }) {
-      const limit = checkedLimit(wanted);
-      assertFilter(filter);
-      const cursor =
-        text === undefined ? undefined : parseCursor(text, filterText(filter));
-      const parent =
-        filter.parent === undefined
-          ? undefined
-          : yield* findStanding(filter.parent);
-      if (filter.parent !== undefined && parent === undefined) return emptyPage;
-      const path = yield* choosePath(filter, parent?.key);
-      const walk = walkOf(path, filter, now, cursor, limit);
-      const found = yield* rows<SummaryRow>(walk.page);
-      const kept = found.slice(0, limit);
-      const end =
-        found.length > limit ? placeOf(kept.at(-1)) : yield* endOfScan(walk);
-      const isNewer = cursor?.direction === "newer";
-      return {
-        ...summariesOf(isNewer ? kept.toReversed() : kept),
-        hasMore: end !== undefined,
-        ...edgesOf(
-          filterText(filter),
-          cursor,
-          placeOf(kept[0]),
-          placeOf(kept.at(-1)),
-          end,
-        ),
-      };
-    },
-  });
+export const executionList: List<
+  ExecutionContext,
+  [options?: ListExecutionsOptions],
+  ExecutionSummary
+> = list("listExecutions", {
+  table: "holdfast_execution",
+  given(_: ExecutionContext, options?: ListExecutionsOptions) {
+    const { filter, page } = pageOf(options, filterNames);
+    return { filter: checkedFilter(filter), page };
+  },
+  slice: executionSlice,
+  keyOf: ({ id }: SummaryRow) => id,
+  itemOf: (_, found) => summaryOf(found),
+});
 
-const emptyPage: ExecutionPage = {
-  items: [],
-  damaged: [],
-  hasMore: false,
-  older: undefined,
-  newer: undefined,
-};
+function* executionSlice(
+  { clock }: ExecutionContext,
+  filter: ExecutionFilter,
+  { after, limit }: SliceBounds,
+): Tx<Slice<SummaryRow>> {
+  const parent =
+    filter.parent === undefined
+      ? undefined
+      : yield* findStanding(filter.parent);
+  if (filter.parent !== undefined && parent === undefined)
+    return { rows: [], next: undefined };
+  const path = yield* choosePath(filter, parent?.key);
+  const start = after
+    ? { createdAt: numberAt(after, 0), id: textAt(after, 1) }
+    : filter.newerThan;
+  const walk = walkOf(path, filter, clock.now(), start, limit);
+  const found = yield* rows<SummaryRow>(walk.page);
+  const kept = found.slice(0, limit);
+  return {
+    rows: filter.newerThan === undefined ? kept : kept.toReversed(),
+    next: found.length > limit ? placeOf(kept.at(-1)) : yield* endOfScan(walk),
+  };
+}
 
 interface Walk {
   /** One row more than the page holds, in the order of the walk. */
@@ -100,21 +90,21 @@ function walkOf(
   path: ListPath,
   filter: ExecutionFilter,
   now: number,
-  cursor: ListCursor | undefined,
+  start: ListPlace | undefined,
   limit: number,
 ): Walk {
   const conditions = conditionsOf(filter, now, path.answers);
   const passes = allOf(conditions);
+  const isNewer = filter.newerThan !== undefined;
   // A tree that is being removed is gone, though its rows go one after the other.
   const within = allOf([
-    beyond(cursor),
+    beyond(start, isNewer),
     ...timesOf(filter),
     sql`removing_at IS NULL`,
   ]);
-  const order =
-    cursor?.direction === "newer"
-      ? sql`ORDER BY created_at ASC, id ASC`
-      : sql`ORDER BY created_at DESC, id DESC`;
+  const order = isNewer
+    ? sql`ORDER BY created_at ASC, id ASC`
+    : sql`ORDER BY created_at DESC, id DESC`;
   if (path.kind === "few")
     return {
       // CROSS JOIN, because SQLite then begins with the few.
@@ -143,16 +133,12 @@ function* endOfScan({ end }: Walk): Tx<Place | undefined> {
   return placeOf(yield* row<Pick<SummaryRow, "created_at" | "id">>(end));
 }
 
-function beyond(cursor: ListCursor | undefined): Statement {
-  if (cursor === undefined) return sql`1 = 1`;
-  const { direction, inclusive, createdAt, id } = cursor;
-  if (direction === "older")
-    return inclusive
-      ? sql`(created_at, id) <= (${createdAt}, ${id})`
-      : sql`(created_at, id) < (${createdAt}, ${id})`;
-  return inclusive
-    ? sql`(created_at, id) >= (${createdAt}, ${id})`
-    : sql`(created_at, id) > (${createdAt}, ${id})`;
+function beyond(start: ListPlace | undefined, isNewer: boolean): Statement {
+  if (start === undefined) return sql`1 = 1`;
+  const { createdAt, id } = start;
+  return isNewer
+    ? sql`(created_at, id) > (${createdAt}, ${id})`
+    : sql`(created_at, id) < (${createdAt}, ${id})`;
 }
 
 function timesOf({ createdFrom, createdTo }: ExecutionFilter): Statement[] {
@@ -168,44 +154,8 @@ function allOf(conditions: readonly Statement[]): Statement {
   return all;
 }
 
-interface Place {
-  readonly createdAt: number;
-  readonly id: string;
-}
-
 function placeOf(
   found: Pick<SummaryRow, "created_at" | "id"> | undefined,
 ): Place | undefined {
-  return found && { createdAt: found.created_at, id: found.id };
-}
-
-/**
- * The cursors of both edges. `first` and `last` are in the order of the walk;
- * `end` is where it goes on. An empty page keeps its own cursor's place, and
- * the way back from there begins with that place.
- */
-function edgesOf(
-  filter: string,
-  cursor: ListCursor | undefined,
-  first: Place | undefined,
-  last: Place | undefined,
-  end: Place | undefined,
-): Pick<ExecutionPage, "older" | "newer"> {
-  const direction = cursor?.direction ?? "older";
-  const edge = (
-    way: ListCursor["direction"],
-    place: Place | undefined,
-    inclusive = false,
-  ): string | undefined =>
-    place && cursorText({ ...place, direction: way, inclusive }, filter);
-  const back = direction === "older" ? "newer" : "older";
-  const backward = first ? edge(back, first) : edge(back, cursor, true);
-  const forward = edge(direction, end);
-  return direction === "older"
-    ? { older: forward, newer: backward }
-    : {
-        older: backward,
-        newer:
-          forward ?? edge("newer", last ?? cursor, !last && cursor?.inclusive),
-      };
+  return found && [found.created_at, found.id];
 }

@@ -1,15 +1,49 @@
 import type { Encoded } from "../../../model/encoded.ts";
 import { HoldfastError } from "../../../model/errors.ts";
 import { excerpt } from "../../../model/excerpt.ts";
-import type { ExecutionId } from "../../../model/execution-id.ts";
-import { parseRunId } from "../../../model/prefixed-id.ts";
-import type { RunId } from "../../../model/prefixed-id.ts";
-import { checkedCount } from "../../../model/shape.ts";
-import { run, plainOperation } from "../../../sql/operation.ts";
-import type { Operation } from "../../../sql/operation.ts";
-import { sql } from "../../../sql/statement.ts";
+import {
+  parseExecutionId,
+  type ExecutionId,
+} from "../../../model/execution-id.ts";
+import { parseRunId, type RunId } from "../../../model/prefixed-id.ts";
+import {
+  checkedCount,
+  draftOf,
+  givenFlag,
+  givenList,
+} from "../../../model/shape.ts";
+import { spokenKind } from "../../../model/spoken-kind.ts";
+import type { WaitOptions } from "../../../sql/database.ts";
+import { integersOf } from "../../../sql/dialect.ts";
+import {
+  row,
+  rows,
+  run,
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../../sql/operation.ts";
+import { sql, type Statement } from "../../../sql/statement.ts";
+import {
+  list,
+  numberAt,
+  pageBytesMax,
+  pageOf,
+  rowsWithin,
+  slicedByBytes,
+  type List,
+  type PageOptions,
+  type Place,
+  type Slice,
+  type SliceBounds,
+} from "../../list.ts";
+import { onlyWait, type Call } from "../../method.ts";
+import type { ExecutionContext } from "../context.ts";
 import { lockedKey } from "../lock/locked-key.ts";
 import { assertFits } from "../log/text-limit.ts";
+import { findStanding } from "../standing-row.ts";
+import { scanRowsMax } from "./list-path.ts";
+import { idsBelow } from "./tree.ts";
 
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error";
 
@@ -25,58 +59,243 @@ export function isLogLevel(level: string): level is LogLevel {
   return Object.hasOwn(levels, level);
 }
 
-/** A line about an execution, by its code or by the worker that runs it. */
-export interface NewLogLine {
-  readonly at: number;
+/** A line for people, by the code of an execution or by the worker that runs it; `data` is kept beside it. */
+export interface LogEntry {
   readonly level: LogLevel;
   /** At most 64 KiB as UTF-8. */
   readonly message: string;
-  readonly run?: RunId | undefined;
-  readonly payload?: Encoded | undefined;
+  readonly run?: RunId;
+  readonly data?: unknown;
 }
 
-export interface AppendLogs {
+interface AppendLogs {
   readonly id: ExecutionId;
+  readonly at: number;
   /** Kept in this order. */
-  readonly lines: readonly NewLogLine[];
+  readonly lines: readonly NewLine[];
+}
+
+interface NewLine {
+  readonly level: LogLevel;
+  readonly message: string;
+  readonly run: RunId | null;
+  readonly payload: Encoded | null;
 }
 
 /** A line takes a statement; more of them would hold the transaction for too long. */
-const linesMax = 200;
+const entriesMax = 200;
+
+export function givenLog(
+  { clock, encode }: ExecutionContext,
+  id: string,
+  entries: readonly LogEntry[],
+  wait?: WaitOptions,
+): Call<AppendLogs> {
+  const execution = parseExecutionId(id);
+  const { length } = givenList("entries", entries);
+  checkedCount("entries.length", length, { min: 1, max: entriesMax });
+  const lines = Array.from(entries, (entry): NewLine => {
+    const { data, ...line } = checkedEntry(entry);
+    return { ...line, payload: data === undefined ? null : encode(data) };
+  });
+  return {
+    input: { id: execution, at: clock.now(), lines },
+    wait: onlyWait(wait),
+  };
+}
+
+function checkedEntry(
+  entry: LogEntry,
+): Omit<NewLine, "payload"> & { readonly data: unknown } {
+  const {
+    level,
+    message,
+    run: runId,
+    data,
+  } = draftOf("a log entry", entry, ["level", "message", "run", "data"]);
+  if (typeof level !== "string" || !isLogLevel(level))
+    throw new HoldfastError(
+      "OPTION_INVALID",
+      `There is no log level ${typeof level === "string" ? excerpt(level) : spokenKind(level)}. ` +
+        `There are: ${Object.keys(levels).join(", ")}.`,
+      { option: "level" },
+    );
+  assertFits("A log message", message);
+  return {
+    level,
+    message,
+    run: runId === undefined ? null : parseRunId(runId),
+    data,
+  };
+}
 
 /**
  * Adds lines to the log of an execution, all of them or none. Finished ones
  * take lines too: the last words often come after the end.
  *
- * @throws HoldfastError `EXECUTION_NOT_FOUND`, `OPTION_INVALID`,
- *   `ID_MALFORMED`, `TEXT_INVALID`, `VALUE_TOO_LARGE`.
+ * @throws HoldfastError `EXECUTION_NOT_FOUND`
  */
-export const appendLogs: Operation<AppendLogs, void> = plainOperation(
-  "appendLogs",
-  {
+export const appendLogs: StoreOperation<ExecutionContext, AppendLogs, void> =
+  storeOperation("appendLogs", {
     key: (input: AppendLogs) => input.id,
-    *one({ id, lines }) {
-      checkedCount("lines.length", lines.length, { min: 1, max: linesMax });
-      for (const line of lines) assertLine(line);
+    *one(_: ExecutionContext, { id, at, lines }) {
       // The lock gives the lines of one execution their keys in the order in
       // which they become visible, so that a reader's cursor passes over none.
       const execution = yield* lockedKey(id);
-      for (const { at, level, message, run: runId, payload } of lines)
+      for (const { level, message, run: runId, payload } of lines)
         yield* run(sql`
-        INSERT INTO holdfast_execution_log (execution, at, run, level, message, payload)
-        VALUES (${execution}, ${at}, ${runId ?? null}, ${level}, ${message}, ${payload ?? null})`);
+          INSERT INTO holdfast_execution_log (execution, at, run, level, message, payload)
+          VALUES (${execution}, ${at}, ${runId}, ${level}, ${message}, ${payload})`);
     },
-  },
-);
+  });
 
-function assertLine({ at, level, message, run: runId }: NewLogLine): void {
-  if (runId !== undefined) parseRunId(runId);
-  checkedCount("at", at);
-  if (!isLogLevel(level))
-    throw new HoldfastError(
-      "OPTION_INVALID",
-      `There is no log level ${excerpt(level)}. There are: ${Object.keys(levels).join(", ")}.`,
-      { option: "level" },
-    );
-  assertFits("A log message", message);
+export interface ListLogsOptions extends PageOptions {
+  /** The first key of the list: that of the last line known and one, to see only later ones. */
+  readonly from?: number;
+  /**
+   * Also the lines of all below it. On Postgres a reader that follows several
+   * executions may pass over a line that one of them is just writing; the
+   * lines of a single execution it never does.
+   */
+  readonly includeDerived?: boolean;
+}
+
+/** A line as it is shown. */
+export interface LogLine {
+  /** Grows in the order of writing. */
+  readonly key: number;
+  readonly execution: ExecutionId;
+  readonly at: number;
+  readonly run: RunId | null;
+  readonly level: LogLevel;
+  readonly message: string;
+  readonly data: unknown;
+}
+
+interface LogFilter {
+  readonly id: ExecutionId;
+  readonly from: number;
+  readonly includeDerived: boolean;
+}
+
+interface LogRow extends Omit<LogLine, "data"> {
+  readonly payload: Encoded | null;
+}
+
+/** Log lines in the order of writing. Of an unknown execution there are none. @throws HoldfastError `OPTION_INVALID`, `CURSOR_INVALID` */
+export const logList: List<
+  ExecutionContext,
+  [id: string, options?: ListLogsOptions],
+  LogLine
+> = list("listLogs", {
+  table: "holdfast_execution_log",
+  given(_: ExecutionContext, id: string, options?: ListLogsOptions) {
+    const { filter, page } = pageOf(options, ["from", "includeDerived"]);
+    const { from = 0, includeDerived } = filter;
+    return {
+      filter: {
+        id: parseExecutionId(id),
+        from: checkedCount("from", from),
+        includeDerived: givenFlag("includeDerived", includeDerived) ?? false,
+      },
+      page,
+    };
+  },
+  *slice(_, filter: LogFilter, bounds) {
+    const execution = yield* findStanding(filter.id);
+    if (execution === undefined) return { rows: [], next: undefined };
+    return filter.includeDerived
+      ? yield* linesOfTree(filter, bounds)
+      : yield* linesOfOne(execution.key, filter, bounds);
+  },
+  keyOf: ({ execution, key }: LogRow) => `${execution}#${key}`,
+  itemOf: ({ decode }, { payload, ...line }) => ({
+    ...line,
+    data: payload === null ? undefined : decode(payload),
+  }),
+});
+
+/** The key that a slice begins with. */
+function firstKey(after: Place | undefined, from: number): number {
+  return after === undefined ? from : numberAt(after, 0) + 1;
+}
+
+const lineBytes: Statement = sql`octet_length(l.message) + COALESCE(octet_length(l.payload), 0)`;
+const lineColumns: Statement = sql`l.key, l.at, l.run, l.level, l.message, l.payload`;
+
+function linesOfOne(
+  execution: number,
+  { id, from }: LogFilter,
+  bounds: SliceBounds,
+): Tx<Slice<LogRow>> {
+  const next = (after: Place | undefined) => sql`
+    FROM holdfast_execution_log AS l
+    WHERE l.execution = ${execution} AND l.key >= ${firstKey(after, from)} ORDER BY l.key`;
+  return slicedByBytes(
+    bounds,
+    ({ key }: LogRow) => [key],
+    function* (after, count) {
+      const found = yield* rows<{ readonly bytes: number }>(sql`
+        SELECT ${lineBytes} AS bytes ${next(after)} LIMIT ${count}`);
+      return found.map(({ bytes }) => bytes);
+    },
+    function* (after, count) {
+      const found = yield* rows<Omit<LogRow, "execution">>(sql`
+        SELECT ${lineColumns} ${next(after)} LIMIT ${count}`);
+      return found.map((line) => ({ ...line, execution: id }));
+    },
+  );
+}
+
+/**
+ * The lines of a tree lie among those of all others. So the first one is
+ * looked up, by one step in the index for each execution of the tree, and from
+ * there on the log is read as it was written, for so many lines.
+ */
+function* linesOfTree(
+  { id, from }: LogFilter,
+  { after, limit }: SliceBounds,
+): Tx<Slice<LogRow>> {
+  const tree = inTree(id);
+  const start = yield* row<{ readonly first_key: number | null }>(sql`
+    SELECT min(first_key) AS first_key FROM (
+      SELECT (
+        SELECT min(l.key) FROM holdfast_execution_log AS l WHERE l.execution = e.key AND l.key >= ${firstKey(after, from)}
+      ) AS first_key
+      FROM holdfast_execution AS e WHERE ${tree}) AS firsts`);
+  const first = start?.first_key ?? null;
+  if (first === null) return { rows: [], next: undefined };
+  const near = sql`FROM holdfast_execution_log WHERE key >= ${first} ORDER BY key LIMIT`;
+  const found = yield* rows<{
+    readonly key: number;
+    readonly bytes: number;
+  }>(sql`
+    SELECT l.key AS key, l.bytes AS bytes FROM (
+      SELECT key, execution, octet_length(message) + COALESCE(octet_length(payload), 0) AS bytes ${near} ${scanRowsMax}
+    ) AS l CROSS JOIN holdfast_execution AS e
+    WHERE e.key = l.execution AND ${tree} ORDER BY l.key LIMIT ${limit + 1}`);
+  const fitting = rowsWithin(
+    found.map(({ bytes }) => bytes),
+    pageBytesMax,
+  );
+  const kept = found.slice(0, Math.min(fitting, limit)).map(({ key }) => key);
+  const lines = yield* rows<LogRow>(sql`
+    SELECT ${lineColumns}, e.id AS execution
+    FROM holdfast_execution_log AS l JOIN holdfast_execution AS e ON e.key = l.execution
+    WHERE l.key IN ${integersOf(kept)} ORDER BY l.key`);
+  const last =
+    kept.length < found.length ? kept.at(-1) : yield* endOfScan(near);
+  return { rows: lines, next: last === undefined ? undefined : [last] };
+}
+
+/** Where the page stopped looking, when there may be more beyond. */
+function* endOfScan(near: Statement): Tx<number | undefined> {
+  const end = yield* row<{ readonly key: number }>(sql`
+    SELECT key ${near} 1 OFFSET ${scanRowsMax - 1}`);
+  return end?.key;
+}
+
+function inTree(id: ExecutionId): Statement {
+  const [low, high] = idsBelow(id);
+  return sql`(e.id = ${id} OR (e.id > ${low} AND e.id < ${high}))`;
 }

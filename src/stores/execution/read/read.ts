@@ -1,118 +1,184 @@
 import type { Encoded } from "../../../model/encoded.ts";
-import { HoldfastError } from "../../../model/errors.ts";
-import type { Created, ResultKind } from "../../../model/execution-event.ts";
-import { executionNotFound } from "../../../model/execution-errors.ts";
-import type { ExecutionId } from "../../../model/execution-id.ts";
-import { row, rows, plainOperation } from "../../../sql/operation.ts";
-import type { Operation, Tx } from "../../../sql/operation.ts";
+import {
+  eventNotFound,
+  executionNotFound,
+} from "../../../model/execution-errors.ts";
+import type { Created, LoggedEvent } from "../../../model/execution-event.ts";
+import {
+  parseExecutionId,
+  type ExecutionId,
+} from "../../../model/execution-id.ts";
+import type { ExecutionResult } from "../../../model/result.ts";
+import type { WaitOptions } from "../../../sql/database.ts";
+import {
+  row,
+  rows,
+  storeOperation,
+  type StoreOperation,
+} from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
-import { eventAt } from "../event-row.ts";
+import { onlyWait, type Call } from "../../method.ts";
+import { checkedVersion } from "../checks.ts";
+import type { ExecutionContext } from "../context.ts";
 import { isPresent } from "../presence.ts";
-import { summaryColumns, summaryOf } from "./summary.ts";
-import type { ExecutionSummary, SummaryRow } from "./summary.ts";
+import {
+  corruptLog,
+  finishedResult,
+  soundEvent,
+  standing,
+  type FinishedResult,
+} from "../standing-row.ts";
+import {
+  summaryColumns,
+  summaryOf,
+  type ExecutionSummary,
+  type SummaryRow,
+} from "./summary.ts";
+
+/** The one execution that a read is about. */
+export function givenRead(
+  _: ExecutionContext,
+  id: string,
+  wait?: WaitOptions,
+): Call<ExecutionId> {
+  return { input: parseExecutionId(id), wait: onlyWait(wait) };
+}
 
 /** All that is known of an execution beside its log. */
-export interface ExecutionDetails extends ExecutionSummary {
+export interface ExecutionView extends ExecutionSummary {
   /** In order. */
   readonly tags: readonly string[];
-  /** What its code said last about how far it is. */
+  /** What its code said last about how far it is; null when it said nothing. */
+  readonly progress: unknown;
+}
+
+interface StoredExecution extends ExecutionSummary {
+  readonly tags: readonly string[];
   readonly progress: Encoded | null;
 }
 
 /** @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW`. */
-export const readExecution: Operation<ExecutionId, ExecutionDetails> =
-  plainOperation("readExecution", {
-    key: (id: ExecutionId) => id,
-    *one(id) {
-      const found = yield* row<
-        SummaryRow & { readonly progress: Encoded | null }
-      >(sql`
+export const readExecution: StoreOperation<
+  ExecutionContext,
+  ExecutionId,
+  StoredExecution
+> = storeOperation("readExecution", {
+  key: (id: ExecutionId) => id,
+  *one(_: ExecutionContext, id) {
+    const found = yield* row<
+      SummaryRow & { readonly progress: Encoded | null }
+    >(sql`
         SELECT ${summaryColumns}, progress FROM holdfast_execution WHERE id = ${id} AND ${isPresent(id)}`);
-      if (found === undefined) throw executionNotFound(id);
-      const tags = yield* rows<{ readonly tag: string }>(sql`
+    if (found === undefined) throw executionNotFound(id);
+    const tags = yield* rows<{ readonly tag: string }>(sql`
         SELECT tag FROM holdfast_execution_tag WHERE execution = ${found.key} ORDER BY tag`);
-      return {
-        ...summaryOf(found),
-        tags: tags.map(({ tag }) => tag),
-        progress: found.progress,
-      };
-    },
-  });
+    return {
+      ...summaryOf(found),
+      tags: tags.map(({ tag }) => tag),
+      progress: found.progress,
+    };
+  },
+});
 
-/** What an execution was created with, and when. */
-export interface CreatedRequest {
-  readonly at: number;
-  readonly created: Created;
+export function shownExecution(
+  { values }: ExecutionContext,
+  { progress, ...found }: StoredExecution,
+): ExecutionView {
+  return {
+    ...found,
+    progress: progress === null ? null : values.readValue(progress),
+  };
 }
 
 /** @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW`. */
-export const readCreated: Operation<ExecutionId, CreatedRequest> =
-  plainOperation("readCreated", {
-    key: (id: ExecutionId) => id,
-    *one(id) {
-      const { key } = yield* standing(id);
-      const first = yield* eventAt(key, 0);
-      const { at, event } = first === undefined ? missing(id, 0) : first;
-      if (event.kind !== "created") throw corruptLog(id, 0);
-      return { at, created: event };
-    },
-  });
+export const readCreated: StoreOperation<
+  ExecutionContext,
+  ExecutionId,
+  LoggedEvent
+> = storeOperation("readCreated", {
+  key: (id: ExecutionId) => id,
+  *one(_: ExecutionContext, id) {
+    const { key } = yield* standing(id);
+    const first = yield* soundEvent(id, key, 0);
+    if (first.event.kind !== "created") throw corruptLog(id, 0);
+    return first;
+  },
+});
 
-export interface FinishedResult {
-  /** Of the event that ended it. */
-  readonly version: number;
-  readonly finishedAt: number;
-  readonly resultKind: ResultKind;
-  readonly resultHash: string;
-  readonly result: Encoded;
+export function shownCreated(
+  { values }: ExecutionContext,
+  first: LoggedEvent,
+): Created<unknown> {
+  return values.readEvent(first).event as Created<unknown>;
 }
 
 /** How an execution ended; undefined when it has not. @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW`. */
-export const readResult: Operation<ExecutionId, FinishedResult | undefined> =
-  plainOperation("readResult", {
-    key: (id: ExecutionId) => id,
-    *one(id) {
-      const { key, version, state } = yield* standing(id);
-      if (state !== "finished") return undefined;
-      const last = yield* eventAt(key, version);
-      const { at, event } = last === undefined ? missing(id, version) : last;
-      if (event.kind !== "finished") throw corruptLog(id, version);
-      const { resultKind, resultHash, result } = event;
-      return { version, finishedAt: at, resultKind, resultHash, result };
-    },
-  });
+export const readResult: StoreOperation<
+  ExecutionContext,
+  ExecutionId,
+  FinishedResult | undefined
+> = storeOperation("readResult", {
+  key: (id: ExecutionId) => id,
+  one: (_: ExecutionContext, id) => finishedResult(id),
+});
 
-/** The little that finds the rest. */
-export interface Standing {
-  readonly key: number;
+export function shownResult(
+  { values }: ExecutionContext,
+  ended: FinishedResult | undefined,
+): ExecutionResult | undefined {
+  return ended && values.readResult(ended.result);
+}
+
+interface ReadEvent {
+  readonly id: ExecutionId;
   readonly version: number;
-  readonly responses: number;
-  readonly state: string;
 }
 
-/** Where an execution stands, or undefined when there is none. */
-export function* findStanding(id: ExecutionId): Tx<Standing | undefined> {
-  return yield* row<Standing>(sql`
-    SELECT key, version, responses, state FROM holdfast_execution WHERE id = ${id} AND ${isPresent(id)}`);
+export function givenEvent(
+  _: ExecutionContext,
+  id: string,
+  version: number,
+  wait?: WaitOptions,
+): Call<ReadEvent> {
+  return {
+    input: { id: parseExecutionId(id), version: checkedVersion(version) },
+    wait: onlyWait(wait),
+  };
 }
 
-/** @throws HoldfastError `EXECUTION_NOT_FOUND` */
-export function* standing(id: ExecutionId): Tx<Standing> {
-  const found = yield* findStanding(id);
-  if (found === undefined) throw executionNotFound(id);
-  return found;
-}
+/**
+ * One event. @throws HoldfastError `EXECUTION_NOT_FOUND`, with
+ *   `details.missing` "event" when the execution exists; `CORRUPT_ROW`.
+ */
+export const readEvent: StoreOperation<
+  ExecutionContext,
+  ReadEvent,
+  LoggedEvent
+> = storeOperation("readEvent", {
+  key: (input: ReadEvent) => input.id,
+  *one(_: ExecutionContext, { id, version }) {
+    const { key, version: last } = yield* standing(id);
+    if (version > last) throw eventNotFound(id, version, last);
+    return yield* soundEvent(id, key, version);
+  },
+});
 
-/** The state row speaks of an event that is not there. */
-export function missing(id: ExecutionId, version: number): never {
-  throw corruptLog(id, version);
-}
+/** The newest event. @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW`. */
+export const readLastEvent: StoreOperation<
+  ExecutionContext,
+  ExecutionId,
+  LoggedEvent
+> = storeOperation("readLastEvent", {
+  key: (id: ExecutionId) => id,
+  *one(_: ExecutionContext, id) {
+    const { key, version } = yield* standing(id);
+    return yield* soundEvent(id, key, version);
+  },
+});
 
-function corruptLog(id: ExecutionId, version: number): HoldfastError {
-  return new HoldfastError(
-    "CORRUPT_ROW",
-    `Event ${version} of execution ${id} is not there or not what its state says, which no operation of Holdfast leaves behind. ` +
-      "Look at the log with a database shell; restore it from a backup.",
-    { table: "holdfast_execution_event", key: `${id}#${version}` },
-  );
+export function shownEvent(
+  { values }: ExecutionContext,
+  logged: LoggedEvent,
+): LoggedEvent<unknown> {
+  return values.readEvent(logged);
 }

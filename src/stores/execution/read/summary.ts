@@ -1,14 +1,9 @@
 import type { ExecutionRole } from "../../../model/execution-event.ts";
-import { splitToParts } from "../../../model/execution-id.ts";
-import type { ExecutionId } from "../../../model/execution-id.ts";
+import { splitToParts, type ExecutionId } from "../../../model/execution-id.ts";
 import type { ExecutionState } from "../../../model/execution-state.ts";
 import type { FunctionName } from "../../../model/function-name.ts";
-import { sql } from "../../../sql/statement.ts";
-import type { Statement } from "../../../sql/statement.ts";
-import { sift } from "../../damage.ts";
-import type { Sifted } from "../../damage.ts";
-import { stateColumns, stateOf } from "../state-row.ts";
-import type { StateRow } from "../state-row.ts";
+import { sql, type Statement } from "../../../sql/statement.ts";
+import { stateColumns, stateOf, type StateRow } from "../state-row.ts";
 
 /** An execution as lists show it. */
 export interface ExecutionSummary {
@@ -54,10 +49,4 @@ export function summaryOf(found: SummaryRow): ExecutionSummary {
     deadlineAt: found.deadline_at,
     state,
   };
-}
-
-export function summariesOf(
-  found: readonly SummaryRow[],
-): Sifted<ExecutionSummary> {
-  return sift("holdfast_execution", found, ({ id }) => id, summaryOf);
 }

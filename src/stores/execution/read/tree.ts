@@ -1,62 +1,77 @@
-import { HoldfastError } from "../../../model/errors.ts";
 import { executionNotFound } from "../../../model/execution-errors.ts";
-import type { ExecutionId } from "../../../model/execution-id.ts";
-import { rows, plainOperation } from "../../../sql/operation.ts";
-import type { Operation } from "../../../sql/operation.ts";
+import {
+  parseExecutionId,
+  type ExecutionId,
+} from "../../../model/execution-id.ts";
+import { rows, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
-import type { Sifted } from "../../damage.ts";
-import { checkedLimit } from "./page-limit.ts";
+import {
+  list,
+  pageOf,
+  sliced,
+  textAt,
+  type List,
+  type PageOptions,
+  type Slice,
+  type SliceBounds,
+} from "../../list.ts";
+import type { ExecutionContext } from "../context.ts";
 import { isPresent } from "../presence.ts";
-import { summariesOf, summaryColumns } from "./summary.ts";
-import type { ExecutionSummary, SummaryRow } from "./summary.ts";
-
-export interface ReadTree {
-  readonly id: ExecutionId;
-  readonly limit: number;
-  /** The `next` of the page before. */
-  readonly after?: ExecutionId | undefined;
-}
-
-export interface TreePage extends Sifted<ExecutionSummary> {
-  /** The last id of this page, when there are more after it. */
-  readonly next: ExecutionId | undefined;
-}
+import {
+  summaryColumns,
+  summaryOf,
+  type ExecutionSummary,
+  type SummaryRow,
+} from "./summary.ts";
 
 /**
  * An execution and all below it, in the order of their ids: each comes after
  * its parent, and before its parent's next child.
  *
- * @throws HoldfastError `EXECUTION_NOT_FOUND`, `OPTION_INVALID`, and
- *   `CURSOR_INVALID` when `after` is not in this tree.
+ * @throws HoldfastError `EXECUTION_NOT_FOUND`, `OPTION_INVALID`, `CURSOR_INVALID`
  */
-export const readTree: Operation<ReadTree, TreePage> = plainOperation(
-  "readTree",
-  {
-    key: (input: ReadTree) => input.id,
-    *one({ id, limit: wanted, after }) {
-      const limit = checkedLimit(wanted);
-      if (after !== undefined && after !== id && !after.startsWith(`${id}.`))
-        throw notInTree(id, after);
-      const root =
-        after === undefined
-          ? yield* rows<SummaryRow>(sql`
-            SELECT ${summaryColumns} FROM holdfast_execution WHERE id = ${id} AND ${isPresent(id)}`)
-          : [];
-      if (after === undefined && root.length === 0) throw executionNotFound(id);
-      const [low, high] = idsBelow(id);
-      const below = yield* rows<SummaryRow>(sql`
-      SELECT ${summaryColumns} FROM holdfast_execution
-      WHERE id > ${after === undefined || after < low ? low : after} AND id < ${high}
-      ORDER BY id LIMIT ${limit + 1 - root.length}`);
-      const found = [...root, ...below];
-      const page = found.slice(0, limit);
-      return {
-        ...summariesOf(page),
-        next: found.length > limit ? page.at(-1)?.id : undefined,
-      };
-    },
+export const executionTree: List<
+  ExecutionContext,
+  [id: string, options?: PageOptions],
+  ExecutionSummary
+> = list("readTree", {
+  table: "holdfast_execution",
+  given(_: ExecutionContext, id: string, options?: PageOptions) {
+    const { page } = pageOf(options, []);
+    return { filter: { id: parseExecutionId(id) }, page };
   },
-);
+  slice: treeSlice,
+  keyOf: ({ id }: SummaryRow) => id,
+  itemOf: (_, found) => summaryOf(found),
+});
+
+function treeSlice(
+  _: ExecutionContext,
+  { id }: { readonly id: ExecutionId },
+  bounds: SliceBounds,
+): Tx<Slice<SummaryRow>> {
+  const [low, high] = idsBelow(id);
+  return sliced(
+    bounds,
+    ({ id: last }: SummaryRow) => [last],
+    function* (after, count) {
+      const root = after === undefined ? [yield* rootOf(id)] : [];
+      const last = after === undefined ? low : textAt(after, 0);
+      const below = yield* rows<SummaryRow>(sql`
+        SELECT ${summaryColumns} FROM holdfast_execution
+        WHERE id > ${last < low ? low : last} AND id < ${high}
+        ORDER BY id LIMIT ${count - root.length}`);
+      return [...root, ...below];
+    },
+  );
+}
+
+function* rootOf(id: ExecutionId): Tx<SummaryRow> {
+  const [root] = yield* rows<SummaryRow>(sql`
+    SELECT ${summaryColumns} FROM holdfast_execution WHERE id = ${id} AND ${isPresent(id)}`);
+  if (root === undefined) throw executionNotFound(id);
+  return root;
+}
 
 /**
  * The ids below an execution begin with its own and a dot, so they lie between
@@ -66,12 +81,4 @@ export function idsBelow(
   id: ExecutionId,
 ): readonly [low: string, high: string] {
   return [`${id}.`, `${id}/`];
-}
-
-function notInTree(id: ExecutionId, after: ExecutionId): HoldfastError {
-  return new HoldfastError(
-    "CURSOR_INVALID",
-    `${after} is not in the tree of execution ${id}. Give the \`next\` of the page before, or none to begin anew.`,
-    { id, after, reason: "tree" },
-  );
 }

@@ -1,11 +1,5 @@
-import type { FunctionName } from "../../../../src/model/function-name.ts";
 import type { Database } from "../../../../src/sql/database.ts";
-import {
-  waitForPending,
-  waitForResponses,
-  waitForResult,
-} from "../../../../src/stores/execution/lock/wait.ts";
-import { executionId } from "../../execution/awaited-executions.ts";
+import { executions } from "../../../../src/stores/execution/executions.ts";
 
 /** Waits for what a line says, such as "result r1", and tells what was found. */
 export async function awaitLine(
@@ -13,18 +7,15 @@ export async function awaitLine(
   line: string,
 ): Promise<unknown> {
   const [command, argument = ""] = line.split(" ");
+  const log = executions(database);
   switch (command) {
     case "result":
-      return (await waitForResult(database, executionId(argument))).result;
-    case "responses": {
-      const id = executionId(argument);
-      return (await waitForResponses(database, id, 0)).map(({ seq }) => seq);
-    }
-    case "pending": {
-      const name = argument as FunctionName;
-      await waitForPending(database, database.clock, [{ name }]);
+      return await log.waitForResult(argument);
+    case "responses":
+      return (await log.waitForResponses(argument, 0)).map(({ seq }) => seq);
+    case "pending":
+      await log.waitForPending([argument]);
       return "due";
-    }
     default:
       throw new Error(`Nobody can wait for "${line}".`);
   }

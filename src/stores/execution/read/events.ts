@@ -1,0 +1,155 @@
+import type {
+  ExecutionEvent,
+  LoggedEvent,
+} from "../../../model/execution-event.ts";
+import {
+  parseExecutionId,
+  type ExecutionId,
+} from "../../../model/execution-id.ts";
+import {
+  checkedCount,
+  checkedFilterText,
+  givenFlag,
+  givenList,
+} from "../../../model/shape.ts";
+import { textsOf } from "../../../sql/dialect.ts";
+import { rows, type Tx } from "../../../sql/operation.ts";
+import { sql, type Statement } from "../../../sql/statement.ts";
+import {
+  list,
+  numberAt,
+  pageOf,
+  type List,
+  type PageOptions,
+  type Slice,
+  type SliceBounds,
+} from "../../list.ts";
+import type { ExecutionContext } from "../context.ts";
+import {
+  eventBytes,
+  eventColumns,
+  eventOf,
+  type EventRow,
+} from "../event-row.ts";
+import { findStanding } from "../standing-row.ts";
+import { scanRowsMax } from "./list-path.ts";
+import {
+  numberedSlice,
+  rangeFrom,
+  type NumberedBytes,
+  type NumberRange,
+} from "./numbered.ts";
+
+export interface ListEventsOptions extends PageOptions {
+  /** The first version of the list: defaults to 0, newest first to the last one. */
+  readonly from?: number;
+  /** Goes down from `from` instead of up. */
+  readonly newestFirst?: boolean;
+  /** Only these kinds. Few of them among many others make short pages. */
+  readonly kinds?: readonly ExecutionEvent["kind"][];
+  /** Tells for each event the backtrace whose range holds it; the innermost when several do. */
+  readonly backtraces?: boolean;
+}
+
+export interface ListedEvent extends LoggedEvent<unknown> {
+  /** The hash of its backtrace, when asked for and known. */
+  readonly backtrace?: string;
+}
+
+interface EventFilter {
+  readonly id: ExecutionId;
+  readonly from: number | undefined;
+  readonly newestFirst: boolean;
+  readonly kinds: readonly string[] | undefined;
+  readonly backtraces: boolean;
+}
+
+interface ListedRow extends EventRow {
+  readonly id: ExecutionId;
+  readonly backtrace: string | null;
+}
+
+/**
+ * The events of an execution by version; with `kinds` a page looks at 2,000
+ * versions and no more. Of an unknown execution there are none.
+ *
+ * @throws HoldfastError `OPTION_INVALID`, `CURSOR_INVALID`
+ */
+export const eventList: List<
+  ExecutionContext,
+  [id: string, options?: ListEventsOptions],
+  ListedEvent
+> = list("listEvents", {
+  table: "holdfast_execution_event",
+  given(_: ExecutionContext, id: string, options?: ListEventsOptions) {
+    const { filter, page } = pageOf(options, [
+      "from",
+      "newestFirst",
+      "kinds",
+      "backtraces",
+    ]);
+    return { filter: checkedFilter(id, filter), page };
+  },
+  slice: eventSlice,
+  keyOf: ({ id, version }: ListedRow) => `${id}#${version}`,
+  itemOf({ values }, found) {
+    const event = values.readEvent(eventOf(found));
+    const { backtrace } = found;
+    return backtrace === null ? event : { ...event, backtrace };
+  },
+});
+
+function checkedFilter(
+  id: string,
+  { from, newestFirst, kinds, backtraces }: ListEventsOptions,
+): EventFilter {
+  return {
+    id: parseExecutionId(id),
+    from: from === undefined ? undefined : checkedCount("from", from),
+    newestFirst: givenFlag("newestFirst", newestFirst) ?? false,
+    kinds:
+      kinds &&
+      givenList("kinds", kinds).map((kind) => checkedFilterText("kinds", kind)),
+    backtraces: givenFlag("backtraces", backtraces) ?? false,
+  };
+}
+
+function* eventSlice(
+  _: ExecutionContext,
+  { id, from, newestFirst, kinds, backtraces }: EventFilter,
+  { after, limit }: SliceBounds,
+): Tx<Slice<ListedRow>> {
+  const found = yield* findStanding(id);
+  if (found === undefined) return { rows: [], next: undefined };
+  const versions = { first: 0, last: found.version };
+  const isUp = !newestFirst;
+  const start = after ? numberAt(after, 0) + (isUp ? 1 : -1) : from;
+  const only =
+    kinds === undefined ? sql`1 = 1` : sql`kind IN ${textsOf(kinds)}`;
+  const within = ({ low, high }: NumberRange) => sql`
+    FROM holdfast_execution_event AS e
+    WHERE execution = ${found.key} AND version >= ${low} AND version <= ${high} AND ${only}
+    ORDER BY version ${isUp ? sql`ASC` : sql`DESC`}`;
+  return yield* numberedSlice(
+    versions,
+    rangeFrom(versions, start, isUp, kinds === undefined ? limit : scanRowsMax),
+    limit,
+    function* (range, count) {
+      return yield* rows<NumberedBytes>(sql`
+        SELECT version AS n, ${eventBytes} AS bytes ${within(range)} LIMIT ${count}`);
+    },
+    function* (range) {
+      const page = yield* rows<Omit<ListedRow, "id">>(sql`
+        SELECT ${eventColumns}, ${backtraces ? innermost : none} AS backtrace ${within(range)}`);
+      return page.map((event) => ({ ...event, id }));
+    },
+  );
+}
+
+const none: Statement = sql`NULL`;
+
+// Ranges may overlap, and a join would then list an event once for each.
+const innermost: Statement = sql`(
+  SELECT b.hash FROM holdfast_execution_backtrace AS b
+  WHERE b.execution = e.execution AND b.version_from <= e.version AND b.version_to > e.version
+  ORDER BY b.version_from DESC LIMIT 1)`;

@@ -1,0 +1,141 @@
+import { corruptRow } from "../../../model/corrupt-row.ts";
+import type { LoggedResponse } from "../../../model/execution-event.ts";
+import {
+  parseExecutionId,
+  type ExecutionId,
+} from "../../../model/execution-id.ts";
+import {
+  checkedCount,
+  checkedFilterText,
+  givenFlag,
+} from "../../../model/shape.ts";
+import { rows, type Tx } from "../../../sql/operation.ts";
+import { sql } from "../../../sql/statement.ts";
+import {
+  list,
+  numberAt,
+  pageOf,
+  type List,
+  type PageOptions,
+  type Slice,
+  type SliceBounds,
+} from "../../list.ts";
+import type { ExecutionContext } from "../context.ts";
+import {
+  responseBytes,
+  responseColumns,
+  responseOf,
+  responsePayload,
+  responseTables,
+  type ResponseRow,
+} from "../response-row.ts";
+import { findStanding } from "../standing-row.ts";
+import { scanRowsMax } from "./list-path.ts";
+import {
+  numberedSlice,
+  rangeFrom,
+  type NumberedBytes,
+  type NumberRange,
+} from "./numbered.ts";
+
+export interface ListResponsesOptions extends PageOptions {
+  /** The number that the list begins with: defaults to the first, backward to the last one. */
+  readonly from?: number;
+  /** Pages go from `from` down; within a page the numbers go up all the same. */
+  readonly backward?: boolean;
+  /** Only those of one set. Few of them among many others make short pages. */
+  readonly joinSet?: string;
+}
+
+interface ResponseFilter {
+  readonly id: ExecutionId;
+  readonly from: number | undefined;
+  readonly backward: boolean;
+  readonly joinSet: string | undefined;
+}
+
+interface ListedRow extends ResponseRow {
+  readonly id: ExecutionId;
+}
+
+const table = "holdfast_execution_response";
+
+/**
+ * Responses in the order of their numbers, whichever way the pages go; with
+ * `joinSet` a page looks at 2,000 of them and no more. Of an unknown execution
+ * there are none.
+ *
+ * @throws HoldfastError `OPTION_INVALID`, `CURSOR_INVALID`
+ */
+export const responseList: List<
+  ExecutionContext,
+  [id: string, options?: ListResponsesOptions],
+  LoggedResponse<unknown>
+> = list("listResponses", {
+  table,
+  given(_: ExecutionContext, id: string, options?: ListResponsesOptions) {
+    const { filter, page } = pageOf(options, ["from", "backward", "joinSet"]);
+    return { filter: checkedFilter(id, filter), page };
+  },
+  slice: responseSlice,
+  keyOf: ({ id, seq }: ListedRow) => `${id}#${seq}`,
+  itemOf({ values }, found) {
+    // A child's result is in the child's log, which goes only together with its parent's.
+    if (found.kind !== "delay" && found.payload === null)
+      throw corruptRow(table, `${found.id}#${found.seq}`, "has lost its value");
+    return values.readResponse(responseOf(found));
+  },
+});
+
+function checkedFilter(
+  id: string,
+  { from, backward, joinSet }: ListResponsesOptions,
+): ResponseFilter {
+  return {
+    id: parseExecutionId(id),
+    from: from === undefined ? undefined : checkedCount("from", from),
+    backward: givenFlag("backward", backward) ?? false,
+    joinSet:
+      joinSet === undefined ? undefined : checkedFilterText("joinSet", joinSet),
+  };
+}
+
+function* responseSlice(
+  _: ExecutionContext,
+  { id, from, backward, joinSet }: ResponseFilter,
+  { after, limit }: SliceBounds,
+): Tx<Slice<ListedRow>> {
+  const found = yield* findStanding(id);
+  if (found === undefined) return { rows: [], next: undefined };
+  const numbers = { first: 1, last: found.responses };
+  const isUp = !backward;
+  const start = after ? numberAt(after, 0) + (isUp ? 1 : -1) : from;
+  const only =
+    joinSet === undefined
+      ? sql`1 = 1`
+      : // Not a bare column: by the index on it a large set would be read as a whole and sorted.
+        sql`r.inbox || '' = ${joinSet}`;
+  const within = ({ low, high }: NumberRange) => sql`
+    FROM ${responseTables}
+    WHERE r.execution = ${found.key} AND r.seq >= ${low} AND r.seq <= ${high} AND ${only}
+    ORDER BY r.seq`;
+  return yield* numberedSlice(
+    numbers,
+    rangeFrom(
+      numbers,
+      start,
+      isUp,
+      joinSet === undefined ? limit : scanRowsMax,
+    ),
+    limit,
+    function* (range, count) {
+      return yield* rows<NumberedBytes>(sql`
+        SELECT r.seq AS n, ${responseBytes} AS bytes ${within(range)} ${isUp ? sql`ASC` : sql`DESC`} LIMIT ${count}`);
+    },
+    function* (range) {
+      const page = yield* rows<ResponseRow>(sql`
+        SELECT ${responseColumns}, ${responsePayload} AS payload ${within(range)}`);
+      return page.map((response) => ({ ...response, id }));
+    },
+  );
+}
