@@ -1,5 +1,5 @@
 export type { PayloadSchema, SchemaType } from "./model/payload-schema.ts";
-export type { Cadence, CadenceDraft } from "./model/schedule-cadence.ts";
+export type { Cadence, ScheduleDraft } from "./model/schedule-cadence.ts";
 export type { CatchUp, SkippedInstants } from "./model/schedule-plan.ts";
 export type { StartAt } from "./model/schedule.ts";
 export type { PayloadSelector } from "./model/selector.ts";
@@ -8,11 +8,7 @@ export type {
   TriggerArgument,
   TriggerSource,
 } from "./model/trigger.ts";
-export type {
-  CatchUpDraft,
-  PutScheduleOutcome,
-  ScheduleDraft,
-} from "./stores/schedule/parts.ts";
+export type { PutScheduleOutcome } from "./stores/schedule/parts.ts";
 export type {
   DueInstant,
   FiredInstant,
@@ -21,7 +17,6 @@ export type {
   ScheduleName,
   Scheduler,
   SchedulerOptions,
-  ScheduleTerms,
 } from "./stores/schedule/schedule-row.ts";
 export { schedules } from "./stores/schedule/schedules.ts";
 export type {
@@ -29,16 +24,13 @@ export type {
   Schedules,
 } from "./stores/schedule/schedules.ts";
 export type {
-  KeptTriggerSource,
   SubscriptionContent,
   SubscriptionTerms,
-  TriggerSourceDraft,
   TriggerTarget,
 } from "./stores/trigger/content.ts";
 export type {
   Occurrence,
   TriggerDelivery,
-  TriggerDeliveryRefusal,
 } from "./stores/trigger/occurrence-row.ts";
 export type {
   ListOccurrencesOptions,

@@ -1,6 +1,7 @@
 import { durationMs } from "./durations.ts";
 import type { Duration } from "./durations.ts";
 import { HoldfastError } from "./errors.ts";
+import type { CatchUp } from "./schedule-plan.ts";
 
 /** When a schedule fires, as it is kept. */
 export type Cadence =
@@ -16,8 +17,8 @@ export type Cadence =
       readonly anchor: number;
     };
 
-/** When a schedule is to fire, as callers say it. */
-export type CadenceDraft =
+/** How callers describe a schedule: when it fires, and what becomes of instants that were missed. */
+export type ScheduleDraft = (
   | {
       /** Five fields (minute, hour, day, month, weekday), or six with seconds first. */
       readonly cron: string;
@@ -28,7 +29,17 @@ export type CadenceDraft =
       readonly every: Duration;
       /** The first instant, in milliseconds since 1970; defaults to `every` from now. */
       readonly from?: number;
-    };
+    }
+) & {
+  /**
+   * What happens to instants that passed while no scheduler ran. Defaults to
+   * `latest`, so that a report that was missed three times is made once.
+   * `skip` fires what is less than a minute late, `all` each instant.
+   */
+  readonly catchUp?: CatchUp;
+  /** How many instants `all` fires at most, the newest ones: 1 to 1,000; defaults to 100. */
+  readonly catchUpMax?: number;
+};
 
 /** The instants of a cadence, in milliseconds since 1970. */
 export interface Instants {
@@ -53,7 +64,7 @@ const everyMsMin = 1_000;
 
 /** @throws HoldfastError `INTERVAL_INVALID`, `DURATION_INVALID`, `TIME_OUT_OF_RANGE` */
 export function intervalCadence(
-  { every, from }: Extract<CadenceDraft, { readonly every: Duration }>,
+  { every, from }: Extract<ScheduleDraft, { readonly every: Duration }>,
   now: number,
 ): Extract<Cadence, { readonly kind: "interval" }> {
   const everyMs = durationMs(every, "every");

@@ -1,7 +1,7 @@
 import type { Instants, Search } from "./schedule-cadence.ts";
 
 /**
- * What happens to instants that have passed while nobody was there to fire
+ * What happens to instants that have passed while no scheduler ran to fire
  * them: `skip` fires none of them, `latest` the last one, `all` each.
  */
 export type CatchUp = "skip" | "latest" | "all";

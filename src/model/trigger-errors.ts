@@ -1,7 +1,7 @@
 import { HoldfastError } from "./errors.ts";
 import { excerpt } from "./excerpt.ts";
 
-/** What callers of triggers are told, in one place so that it is said one way. */
+/** The errors of triggers, in one place so that each has one wording. */
 
 export function subscriptionInvalid(
   path: string,
@@ -54,7 +54,7 @@ export function subscriptionChanged(
 ): HoldfastError {
   return new HoldfastError(
     "SUBSCRIPTION_CHANGED",
-    `Subscription ${excerpt(key)} is at revision ${actual}, not ${expected}: somebody else changed it. ` +
+    `Subscription ${excerpt(key)} is at revision ${actual}, not ${expected}: it was changed meanwhile. ` +
       "Nothing was changed. Read it again and decide anew.",
     { key, expected, actual },
   );
@@ -80,7 +80,7 @@ export function occurrenceNotFound(key: string): HoldfastError {
 export function occurrenceRemoved(key: string): HoldfastError {
   return new HoldfastError(
     "TRANSACTION_CONFLICT",
-    `The occurrence ${excerpt(key)} was removed by somebody at this very moment. Try again.`,
+    `The occurrence ${excerpt(key)} is being removed at this very moment. Try again.`,
     { key },
   );
 }

@@ -3,8 +3,8 @@ import {
   intervalCadence,
   intervalInstants,
   type Cadence,
-  type CadenceDraft,
   type Instants,
+  type ScheduleDraft,
 } from "../../model/schedule-cadence.ts";
 import { cronCadence, cronInstants } from "./cron.ts";
 
@@ -15,7 +15,7 @@ import { cronCadence, cronInstants } from "./cron.ts";
  *   `INTERVAL_INVALID`, `DURATION_INVALID`, `TIME_OUT_OF_RANGE`,
  *   `OPTION_INVALID`
  */
-export function cadenceOf(draft: CadenceDraft, now: number): Cadence {
+export function cadenceOf(draft: ScheduleDraft, now: number): Cadence {
   if (isDraft(draft, "cron")) {
     const { cron, timeZone = "UTC" } = draft;
     refuseIn(draft, "from", "an interval (every)");
@@ -46,7 +46,7 @@ function refuseIn(draft: object, option: string, where: string): void {
 function isDraft<K extends "cron" | "every">(
   draft: unknown,
   key: K,
-): draft is Extract<CadenceDraft, Record<K, unknown>> {
+): draft is Extract<ScheduleDraft, Record<K, unknown>> {
   const other = key === "cron" ? "every" : "cron";
   return (
     typeof draft === "object" &&

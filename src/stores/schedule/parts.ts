@@ -1,7 +1,7 @@
 import { instantOf } from "../../model/clock.ts";
 import { HoldfastError } from "../../model/errors.ts";
-import type { Cadence, CadenceDraft } from "../../model/schedule-cadence.ts";
-import { catchUps, type CatchUp } from "../../model/schedule-plan.ts";
+import type { Cadence, ScheduleDraft } from "../../model/schedule-cadence.ts";
+import { catchUps } from "../../model/schedule-plan.ts";
 import { checkedCount, checkedText, draftOf } from "../../model/shape.ts";
 import { triggerSchedules } from "../../model/trigger.ts";
 import type { WaitOptions } from "../../sql/database.ts";
@@ -22,29 +22,15 @@ import {
   scheduleChanged,
   scheduleColumns,
   scheduleOf,
+  type Schedule,
   type ScheduleName,
   type ScheduleRow,
-  type ScheduleTerms,
 } from "./schedule-row.ts";
 
 /**
  * What changes schedules: by the methods of `schedules`, and as a part of what
  * changes the subscription that a schedule belongs to.
  */
-
-/** How callers describe a schedule. */
-export type ScheduleDraft = CadenceDraft & CatchUpDraft;
-
-export interface CatchUpDraft {
-  /**
-   * What happens to instants that passed while no scheduler ran. Defaults to
-   * `latest`, so that a report that was missed three times is made once.
-   * `skip` fires what is less than a minute late, `all` each instant.
-   */
-  readonly catchUp?: CatchUp;
-  /** How many instants `all` fires at most, the newest ones: 1 to 1,000; defaults to 100. */
-  readonly catchUpMax?: number;
-}
 
 const nameCharactersMax = 512;
 const catchUpMaxDefault = 100;
@@ -76,7 +62,10 @@ export function refuseReserved(kind: string): void {
 }
 
 /** What a schedule is to do, complete. */
-export interface NewTerms extends ScheduleTerms {
+export interface NewTerms extends Pick<
+  Schedule,
+  "cadence" | "catchUp" | "catchUpMax"
+> {
   /** True when an interval of equal length goes on from the anchor it has. */
   readonly keepsAnchor: boolean;
 }
@@ -86,11 +75,14 @@ export interface NewTerms extends ScheduleTerms {
  *   `INTERVAL_INVALID`, `DURATION_INVALID`, `TIME_OUT_OF_RANGE`
  */
 export function newTerms(draft: ScheduleDraft, now: number): NewTerms {
-  draftOf<Readonly<Record<string, unknown>>>(
-    "the schedule",
-    draft as unknown as Readonly<Record<string, unknown>>,
-    ["cron", "timeZone", "every", "from", "catchUp", "catchUpMax"],
-  );
+  draftOf<Readonly<Record<string, unknown>>>("the schedule", draft, [
+    "cron",
+    "timeZone",
+    "every",
+    "from",
+    "catchUp",
+    "catchUpMax",
+  ]);
   const cadence = cadenceOf(draft, now);
   const { catchUp = "latest", catchUpMax = catchUpMaxDefault } = draft;
   if (!catchUps.includes(catchUp))
@@ -164,7 +156,7 @@ export const putSchedule: StoreOperation<
     const first = yield* insertSchedule(context, input);
     if (first !== undefined) return first;
     const old = yield* lockedSchedule(input);
-    // Removed in the meantime, which only those can do who hold what it belongs to.
+    // Removed in the meantime, which only a transaction can do that holds what it belongs to.
     if (old === undefined) return yield* putSchedule(context)(input);
     const cadence = goingOn(input, old);
     const text = cadenceText(cadence);

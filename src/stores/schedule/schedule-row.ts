@@ -18,15 +18,11 @@ export interface ScheduleName {
   readonly name: string;
 }
 
-/** What a schedule does, apart from how far it has got. */
-export interface ScheduleTerms {
+export interface Schedule extends ScheduleName {
   readonly cadence: Cadence;
   readonly catchUp: CatchUp;
   /** How many instants `all` fires at most after a time without a scheduler. */
   readonly catchUpMax: number;
-}
-
-export interface Schedule extends ScheduleName, ScheduleTerms {
   /** Counts changes to its terms. */
   readonly revision: number;
   /** The instant that fires next; null while it is paused, or when none will come. */

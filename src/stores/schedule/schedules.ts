@@ -1,4 +1,5 @@
 import { HoldfastError } from "../../model/errors.ts";
+import type { ScheduleDraft } from "../../model/schedule-cadence.ts";
 import {
   checkedCount,
   checkedInstant,
@@ -28,7 +29,6 @@ import {
   refuseReserved,
   removeSchedule,
   type PutScheduleOutcome,
-  type ScheduleDraft,
 } from "./parts.ts";
 import { givenRead, readSchedule, scheduleList } from "./read.ts";
 import type {
@@ -102,7 +102,7 @@ export interface Schedules {
    * until it is closed. The transaction that fires an instant also moves the
    * schedule on, so each instant is fired once however many processes run this.
    * It is serializable by default, so what a part selects is still so when it
-   * commits. A part that fails is tried again later; `onError` is told.
+   * commits. A part that fails is reported to `onError` and tried again later.
    * @throws HoldfastError `OPTION_INVALID`, also for an async function: a transaction cannot await; `NAME_INVALID`
    * @example const running = schedules.run({ report: (due) => startReport(due) });
    */

@@ -7,6 +7,7 @@ import {
 } from "../../model/payload-schema.ts";
 import type { ProcessEventType } from "../../model/process-event-type.ts";
 import type { ProcessDisposition } from "../../model/process.ts";
+import type { ScheduleDraft } from "../../model/schedule-cadence.ts";
 import { checkedText, draftOf, optionalText } from "../../model/shape.ts";
 import { subscriptionInvalid } from "../../model/trigger-errors.ts";
 import {
@@ -25,20 +26,8 @@ import { scopeNamed, type SessionScopeName } from "../process/scope.ts";
 import {
   newTerms as scheduleTerms,
   type NewTerms as ScheduleTerms,
-  type ScheduleDraft,
 } from "../schedule/parts.ts";
 import type { TriggerContext } from "./context.ts";
-
-/** What is to be listened to: a source that others record occurrences of, or a schedule of its own. */
-export type TriggerSourceDraft =
-  | {
-      /** What kind of thing happens, such as `webhook`: the host's own names. */
-      readonly type: string;
-      /** Which one of that kind; defaults to one that is derived from `value`. */
-      readonly key?: string;
-      readonly value?: unknown;
-    }
-  | ScheduleDraft;
 
 /** The process that is started. */
 export interface TriggerTarget {
@@ -57,7 +46,16 @@ export interface TriggerTarget {
 
 /** All that a subscription says, apart from its key and registrant. */
 export interface SubscriptionTerms {
-  readonly source: TriggerSourceDraft;
+  /** What is to be listened to: a source that others record occurrences of, or a schedule of its own. */
+  readonly source:
+    | {
+        /** What kind of thing happens, such as `webhook`: the host's own names. */
+        readonly type: string;
+        /** Which one of that kind; defaults to one that is derived from `value`. */
+        readonly key?: string;
+        readonly value?: unknown;
+      }
+    | ScheduleDraft;
   readonly target: TriggerTarget;
   /** What people see; defaults to the label of the target, and is never another one. */
   readonly label?: string | null;
@@ -89,13 +87,11 @@ const targetNames = [
   "wakeTarget",
 ] as const satisfies readonly (keyof TriggerTarget)[];
 
-/** A source as it is kept: a schedule with all of its terms. */
-export type KeptTriggerSource =
-  TriggerSource | { readonly schedule: Readonly<Record<string, unknown>> };
-
 /** The same, checked and complete: what is kept. */
 export interface SubscriptionContent {
-  readonly source: KeptTriggerSource;
+  /** A schedule has all of its terms. */
+  readonly source:
+    TriggerSource | { readonly schedule: Readonly<Record<string, unknown>> };
   readonly label: string | null;
   readonly payloadSchema: PayloadSchema | null;
   readonly target: Required<TriggerTarget>;
@@ -217,7 +213,7 @@ function sourceOf(
   given: unknown,
   now: number,
 ): {
-  readonly source: KeptTriggerSource;
+  readonly source: SubscriptionContent["source"];
   readonly schedule: ScheduleTerms | null;
 } {
   if (isSchedule(given)) {

@@ -20,7 +20,7 @@ import type { TriggerContext } from "./context.ts";
 import type {
   Occurrence,
   TriggerDelivery,
-  TriggerDeliveryRefusal,
+  DeliveryRefusal,
 } from "./occurrence-row.ts";
 import { isGone, type Subscription } from "./subscription-row.ts";
 
@@ -62,7 +62,7 @@ export function* deliver(
 
 type Order =
   | { readonly process: NewProcess; readonly at: number }
-  | { readonly refusal: TriggerDeliveryRefusal };
+  | { readonly refusal: DeliveryRefusal };
 
 /** The process that a subscription asks for. Pure, so that it is the same when the transaction is run again. */
 function ordered(
@@ -103,7 +103,7 @@ function ordered(
 function* start(
   { process, at }: Extract<Order, { readonly process: NewProcess }>,
   { registrant, content: { grant } }: Subscription,
-): Tx<TriggerDeliveryRefusal | null> {
+): Tx<DeliveryRefusal | null> {
   try {
     const { existed } = yield* registerProcess(process);
     // One that was there has its handle, or that was moved on.
@@ -112,7 +112,7 @@ function* start(
     return null;
   } catch (error) {
     if (!isRefusal(error)) throw error;
-    // The occurrence was recorded before and removed as old; that it is told
+    // The occurrence was recorded before and removed as old; that it comes
     // with another time, or to another revision, does not make it another.
     if (error.code === "PROCESS_CONFLICT" && (yield* isSameCause(process)))
       return null;

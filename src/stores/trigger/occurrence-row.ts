@@ -74,14 +74,6 @@ export function* foundOccurrence(id: string): Tx<OccurrenceRow | undefined> {
     SELECT ${occurrenceColumns} FROM holdfast_trigger_occurrence WHERE id = ${id}`);
 }
 
-/** Why an occurrence started no process for a subscription. */
-export interface TriggerDeliveryRefusal {
-  readonly code: string;
-  /** Where the payload broke which rule, if it did. */
-  readonly path?: string;
-  readonly rule?: string;
-}
-
 /** What an occurrence brought about for one subscription. */
 export interface TriggerDelivery {
   readonly subscription: {
@@ -92,8 +84,16 @@ export interface TriggerDelivery {
   };
   /** The process that was registered with it; null when it was refused. */
   readonly process: string | null;
-  readonly refusal: TriggerDeliveryRefusal | null;
+  /** Why it started none; null when it did. */
+  readonly refusal: {
+    readonly code: string;
+    /** Where the payload broke which rule, if it did. */
+    readonly path?: string;
+    readonly rule?: string;
+  } | null;
 }
+
+export type DeliveryRefusal = NonNullable<TriggerDelivery["refusal"]>;
 
 export interface DeliveryRow {
   readonly occurrence: number;
@@ -119,9 +119,9 @@ export function deliveryOf(found: DeliveryRow): TriggerDelivery {
   };
 }
 
-function refusalOf(found: DeliveryRow, text: string): TriggerDeliveryRefusal {
+function refusalOf(found: DeliveryRow, text: string): DeliveryRefusal {
   try {
-    return JSON.parse(text) as TriggerDeliveryRefusal;
+    return JSON.parse(text) as DeliveryRefusal;
   } catch (cause) {
     throw corruptRow(
       "holdfast_trigger_delivery",

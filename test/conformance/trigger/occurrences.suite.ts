@@ -288,6 +288,15 @@ function recordTests(scene: InTriggers): void {
       expect(await rejection(triggers.occurrence("2"))).toMatchObject({
         code: "CORRUPT_ROW",
       });
+      // A delivery that makes no sense is named by itself, and its occurrence shown without it.
+      await database.write("damage", () =>
+        run(sql`UPDATE holdfast_trigger_delivery SET refusal = '{{'`),
+      );
+      const page = await triggers.occurrences({ source: webhook, limit: 1 });
+      expect(page.items).toMatchObject([{ key: "3", deliveries: [] }]);
+      expect(page.damaged).toMatchObject([
+        { table: "holdfast_trigger_delivery" },
+      ]);
       expect(await rejection(triggers.occurrence("none"))).toMatchObject({
         code: "OCCURRENCE_NOT_FOUND",
       });
