@@ -23,10 +23,6 @@ export type {
   NodeChoice,
   TurnClaim,
   TurnContent,
-  NodePlace,
-  TurnIdentity,
-  TurnPart,
-  TurnPartHashes,
 } from "./model/session-turn.ts";
 export type {
   SessionComponent,
@@ -92,64 +88,36 @@ export { queue } from "./stores/queue/queue.ts";
 export type { Queue } from "./stores/queue/queue.ts";
 export type { ListedBatch, ListQueueOptions } from "./stores/queue/read.ts";
 export type {
-  NewSessionMeta,
-  SessionCommands,
-  SessionPage,
-  ListSessionsOptions,
-  SessionForkOptions,
-} from "./stores/session/commands.ts";
-export type {
   CommitListener,
-  SessionEnvironment,
+  SessionOptions,
 } from "./stores/session/context.ts";
-export { forkSession } from "./stores/session/copy/fork.ts";
-export type { ForkSession } from "./stores/session/copy/fork.ts";
-export { createSession, openSession } from "./stores/session/create.ts";
+export type { SessionForkOptions } from "./stores/session/copy/fork.ts";
 export type {
   CreatedSession,
-  NewSession,
+  SessionDraft,
   StoredMeta,
 } from "./stores/session/create.ts";
-export { deleteSession } from "./stores/session/delete.ts";
-export type { DeleteSession, DeletedSession } from "./stores/session/delete.ts";
-export type { SessionSummary } from "./stores/session/list.ts";
+export type {
+  SessionPath,
+  SessionPathOptions,
+} from "./stores/session/graph/graph.ts";
+export type { VacuumReport } from "./stores/session/graph/tombstones.ts";
+export type { RemovalReport } from "./stores/session/parts.ts";
 export type {
   LoadedSession,
   SessionComponents,
-  SessionGraphPage,
   SessionHead,
-  SessionPath,
-  SessionReads,
-  SessionGraphOptions,
-  SessionPathOptions,
-} from "./stores/session/reading.ts";
+} from "./stores/session/read/head.ts";
 export type {
-  RemovalReport,
-  SessionRemovals,
-  SessionSizes,
-  VacuumReport,
-  SessionEraseOptions,
-  SessionRemovalOptions,
-} from "./stores/session/removing.ts";
-export { sessionCodec } from "./stores/session/session-codec.ts";
-export type { SessionCodec } from "./stores/session/session-codec.ts";
+  ListSessionsOptions,
+  SessionSummary,
+} from "./stores/session/read/list.ts";
+export type { SessionSizes, Sized } from "./stores/session/read/sizes.ts";
+export type { SessionEraseOptions } from "./stores/session/removal.ts";
 export type { SessionName } from "./stores/session/session-name.ts";
-export { lockedSession } from "./stores/session/session-row.ts";
-export type { SessionRef, SessionRoot } from "./stores/session/session-row.ts";
+export type { SessionRef } from "./stores/session/session-row.ts";
 export { sessions } from "./stores/session/sessions.ts";
 export type { Sessions } from "./stores/session/sessions.ts";
-export type { SmallParts, Sized } from "./stores/session/sizes.ts";
-export { commitTurn } from "./stores/session/turn/commit-turn.ts";
-export type {
-  CommitTurn,
-  TurnOutcome,
-  TurnResult,
-} from "./stores/session/turn/commit-turn.ts";
-export type {
-  PreparedComponent,
-  Manifest,
-} from "./stores/session/turn/turn-components.ts";
-export type { PreparedFrame } from "./stores/session/turn/turn-frames.ts";
-export type { PreparedNode } from "./stores/session/turn/turn-nodes.ts";
-export type { Turn } from "./stores/session/turn/turn-prepared.ts";
-export type { SessionTurns } from "./stores/session/turn/turns.ts";
+export type { TurnOutcome, TurnResult } from "./stores/session/turn/commit.ts";
+export type { TurnDraft } from "./stores/session/turn/draft.ts";
+export type { Manifest } from "./stores/session/turn/state.ts";

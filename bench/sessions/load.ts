@@ -6,12 +6,12 @@ import type { Lease } from "../../src/stores/lease/acquire.ts";
 import { queue } from "../../src/stores/queue/queue.ts";
 import { sessions } from "../../src/stores/session/sessions.ts";
 import type { Sessions } from "../../src/stores/session/sessions.ts";
-import type { Turn } from "../../src/stores/session/turn/turn-prepared.ts";
+import type { TurnDraft } from "../../src/stores/session/turn/draft.ts";
 
 /** A session with turns that are ready to be committed, one after the other. */
 export interface Conversation {
   readonly handle: SessionHandle;
-  readonly turns: readonly Turn[];
+  readonly turns: readonly TurnDraft[];
 }
 
 const usage: UsageEntry = {
@@ -70,7 +70,7 @@ async function claimedBatches(
   database: Database,
   lease: Lease,
   count: number,
-): Promise<NonNullable<Turn["claims"]>> {
+): Promise<NonNullable<TurnDraft["claims"]>> {
   const line = queue(database);
   const claims = [];
   for (let index = 0; index < count; index += 1) {

@@ -8,7 +8,7 @@ import {
   type BlobRoots,
   type RemovedBlobs,
 } from "./blob/root-row.ts";
-import { sessionRoots } from "./session/roots.ts";
+import { sessionRoots } from "./session/state-row.ts";
 
 /** Everything that keeps a blob. A new column that refers to blobs is added here. */
 export const allRoots: readonly BlobRoots[] = [

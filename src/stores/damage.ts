@@ -1,3 +1,4 @@
+import { corruptRow } from "../model/corrupt-row.ts";
 import { isHoldfastError } from "../model/errors.ts";
 
 /** A row that no operation of ours can have written, or whose value its codec cannot read. */
@@ -27,6 +28,21 @@ export function undamaged<T>(read: () => T): T | undefined {
   } catch (error) {
     if (!isDamage(error)) throw error;
     return undefined;
+  }
+}
+
+/** Decodes a row's value. @throws HoldfastError `CORRUPT_ROW` for a value that makes no sense */
+export function readValue<T>(
+  table: string,
+  key: string | number,
+  decode: () => T,
+): T {
+  try {
+    return decode();
+  } catch (error) {
+    if (!isHoldfastError(error) || error.code !== "VALUE_MALFORMED")
+      throw error;
+    throw corruptRow(table, key, "holds a value that cannot be read");
   }
 }
 

@@ -4,18 +4,22 @@ import type { Database } from "../../src/sql/database.ts";
 import { leases } from "../../src/stores/lease/leases.ts";
 import { queue } from "../../src/stores/queue/queue.ts";
 import { sessions } from "../../src/stores/session/sessions.ts";
-import type { Turn } from "../../src/stores/session/turn/turn-prepared.ts";
+import type { TurnDraft } from "../../src/stores/session/turn/draft.ts";
 import { holding, said } from "../conformance/session/fixture.ts";
 
 /** What the process that commits is told. */
 export interface TurnOrder {
   readonly fence: LeaseFence;
-  readonly claims: Turn["claims"];
+  readonly claims: TurnDraft["claims"];
   readonly attachments: readonly string[];
 }
 
 /** A turn that writes to every table a turn can write to. */
-export function wholeTurn({ fence, claims, attachments }: TurnOrder): Turn {
+export function wholeTurn({
+  fence,
+  claims,
+  attachments,
+}: TurnOrder): TurnDraft {
   return {
     turn: "t1",
     fence,

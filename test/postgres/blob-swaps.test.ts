@@ -4,8 +4,8 @@ import { row } from "../../src/sql/operation.ts";
 import type { Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import { blobs } from "../../src/blobs.ts";
-import { commitTurn, sessionCodec } from "../../src/sessions.ts";
-import type { Turn } from "../../src/sessions.ts";
+import { sessions } from "../../src/sessions.ts";
+import type { TurnDraft } from "../../src/sessions.ts";
 import { bytesOf, storedTexts } from "../conformance/blob/owners.ts";
 import { sceneOf } from "../conformance/session/fixture.ts";
 import type {
@@ -34,7 +34,7 @@ function scene(body: (scene: Scene) => Promise<void>): () => Promise<void> {
 
 function parts(
   values: Readonly<Record<string, string>>,
-): NonNullable<Turn["components"]> {
+): NonNullable<TurnDraft["components"]> {
   return Object.fromEntries(
     Object.entries(values).map(([name, value]) => [
       name,
@@ -65,7 +65,7 @@ describe("sessions whose commits exchange equal blobs", () => {
       const barrier = await Barrier.raise(place);
       const swap = (session: HeldSession, value: string): Promise<unknown> => {
         const { handle, fence } = session;
-        const turn = sessionCodec(database).turn(handle, {
+        const swapping = sessions(database).commit.prepare(handle, {
           turn: "t2",
           fence,
           ...content(value),
@@ -75,7 +75,7 @@ describe("sessions whose commits exchange equal blobs", () => {
           function* () {
             yield* patience();
             const words = "INSERT INTO holdfast_session_";
-            yield* driveUntil(barrier, words, commitTurn(turn));
+            yield* driveUntil(barrier, words, swapping());
           },
           { isolation: "readCommitted" },
         );
@@ -157,15 +157,14 @@ describe("a commit that replaces a blob which somebody is just putting", () => {
       const { handle, fence, commit } = await held("s");
       await commit({ turn: "t1", components: parts({ c: "v" }) });
       const barrier = await Barrier.raise(place);
-      const turn = sessionCodec(database).turn(handle, {
+      const swapping = sessions(database).commit.prepare(handle, {
         turn: "t2",
         fence,
         components: parts({ c: "w" }),
       });
       const replacing = database.write(
         "replace",
-        () =>
-          driveUntil(barrier, "DELETE FROM holdfast_blob", commitTurn(turn)),
+        () => driveUntil(barrier, "DELETE FROM holdfast_blob", swapping()),
         { isolation: "readCommitted" },
       );
       await barrier.stopped(1);

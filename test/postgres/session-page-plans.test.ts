@@ -3,10 +3,13 @@ import type { Tx } from "../../src/sql/operation.ts";
 import type { Statement } from "../../src/sql/statement.ts";
 import { usageOut } from "../../src/stores/session/copy/copy-out.ts";
 import { graphPage } from "../../src/stores/session/graph/graph.ts";
-import { removeRowsOf } from "../../src/stores/session/reclaim-rows.ts";
-import { reclaimSlice } from "../../src/stores/session/reclaim.ts";
-import { measureNodes } from "../../src/stores/session/sizes.ts";
-import { lastUsage, sumUsage } from "../../src/stores/session/usage.ts";
+import { measureNodes } from "../../src/stores/session/read/sizes.ts";
+import { lastUsage, sumUsage } from "../../src/stores/session/read/usage.ts";
+import {
+  reclaimSlice,
+  removeRowsOf,
+} from "../../src/stores/session/reclaim.ts";
+import { sessionPlanContext as context } from "../fixtures/long-session.ts";
 import { withNewPlace } from "./place.ts";
 import type { Shell } from "./place.ts";
 import { planOf, plans } from "./plans.ts";
@@ -22,14 +25,15 @@ const session = { id: "s" as never };
 const paths: Readonly<Record<string, () => Tx<unknown>>> = {
   "a page of a graph": () =>
     graphPage({ key, fork_node: null, fork_top: null }, 1, 500, until),
-  "a page of sizes": () => measureNodes.one({ session, after: 1, limit: 500 }),
+  "a page of sizes": () =>
+    measureNodes(context).one({ session, after: 1, limit: 500 }),
   "a page of usage to be copied": () =>
-    usageOut.one({ session, after: 1, until, limit: 500 }),
+    usageOut(context).one({ session, after: 1, until, limit: 500 }),
   "a page of usage to be summed": () =>
-    sumUsage.one({ session, after: 1, until, limit: 500 }),
+    sumUsage(context).one({ session, after: 1, until, limit: 500 }),
   "the last entry of usage": () => lastUsage(key),
   "a slice of nodes to be removed": () =>
-    reclaimSlice.one({
+    reclaimSlice(context).one({
       session: key,
       at: 5,
       putUntil: 0,

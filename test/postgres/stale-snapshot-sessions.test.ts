@@ -1,17 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { maintenance } from "../../src/blobs.ts";
 import { row, sql } from "../../src/kernel.ts";
-import {
-  attachments,
-  commitTurn,
-  leases,
-  queue,
-  sessionCodec,
-  sessions,
-} from "../../src/sessions.ts";
+import { attachments, leases, queue, sessions } from "../../src/sessions.ts";
 import type { Lease } from "../../src/sessions.ts";
 import type { Database } from "../../src/sql/database.ts";
-import type { Turn } from "../../src/stores/session/turn/turn-prepared.ts";
+import type { TurnDraft } from "../../src/stores/session/turn/draft.ts";
 import {
   again,
   heldSession,
@@ -20,12 +13,11 @@ import {
   withStale,
 } from "./stale-snapshot.ts";
 
-function turnOf(database: Database, fence: Lease, turn: Turn) {
-  const input = sessionCodec(database).turn(fence.session, { fence, ...turn });
-  return () => commitTurn(input);
+function turnOf(database: Database, fence: Lease, turn: TurnDraft) {
+  return sessions(database).commit.prepare(fence.session, { fence, ...turn });
 }
 
-const hello: Turn = {
+const hello: TurnDraft = {
   turn: "t1",
   nodes: [{ id: "a", kind: "message", role: "user", payload: "hello" }],
 };
@@ -80,7 +72,7 @@ describe("a turn committed with an old snapshot", () => {
     "is refused when another turn has moved the revision since",
     withStale(async ({ database, after }) => {
       const fence = await heldSession(database, "s");
-      const other: Turn = { turn: "t0", nodes: [] };
+      const other: TurnDraft = { turn: "t0", nodes: [] };
       expect(
         await after(
           () => sessions(database).commit(fence.session, { fence, ...other }),
@@ -127,7 +119,7 @@ describe("a turn committed with an old snapshot", () => {
       const store = sessions(database);
       const fence = await heldSession(database, "s");
       const other = await heldSession(database, "other");
-      const shared = (turn: string): Turn => ({
+      const shared = (turn: string): TurnDraft => ({
         turn,
         nodes: [],
         components: { memory: { version: 1, value: "the same for both" } },
@@ -187,7 +179,7 @@ describe("a turn committed with an old snapshot", () => {
       const store = sessions(database);
       const other = await heldSession(database, "other");
       const components = { memory: { version: 1, value: "of both" } } as const;
-      const turn: Turn = { turn: "t1", nodes: [], components };
+      const turn: TurnDraft = { turn: "t1", nodes: [], components };
       await store.commit(other.session, { fence: other, ...turn });
       const outcome = await after(
         async () => {

@@ -25,10 +25,13 @@ import {
 } from "../../model/shape.ts";
 import type { Attachments } from "../../stores/attachment/attachments.ts";
 import type { Database } from "../../sql/database.ts";
-import { copySession } from "../../stores/session/copy/copy.ts";
-import type { CopyOptions } from "../../stores/session/copy/copy.ts";
+import { sessionContext } from "../../stores/session/context.ts";
+import {
+  copySession,
+  type CopyOptions,
+} from "../../stores/session/copy/copy.ts";
+import { exportedSessions } from "../../stores/session/copy/copy-out.ts";
 import type { CreatedSession } from "../../stores/session/create.ts";
-import { listSessions } from "../../stores/session/list.ts";
 import { sessionNamed } from "../../stores/session/session-name.ts";
 import type { SessionName } from "../../stores/session/session-name.ts";
 import { targetExists } from "./heavy/heavy-failures.ts";
@@ -175,12 +178,11 @@ export async function importSession(
   if (options.id !== undefined) parseSessionId(options.id);
   const file = await openSqlite(path, { ...options.sqlite, readOnly: true });
   try {
-    // As they are stored: the process that imports need not be able to read them.
-    const [only, another] = await file.read(listSessions, {
-      parent: undefined,
-      before: undefined,
-      limit: 1,
-    });
+    // Nothing of it is read: an import does not need the keys of what is encrypted.
+    const [only, another] = await file.read(
+      exportedSessions(sessionContext(file)),
+      { limit: 2 },
+    );
     if (only === undefined || another !== undefined)
       throw new HoldfastError(
         "SESSION_FILE_INVALID",

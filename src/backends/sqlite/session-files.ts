@@ -8,10 +8,15 @@ import type { SessionHandle } from "../../model/session.ts";
 import { givenInvalid, optionsOf } from "../../model/shape.ts";
 import { sessions } from "../../stores/session/sessions.ts";
 import type { Sessions } from "../../stores/session/sessions.ts";
-import type { NewSessionMeta } from "../../stores/session/commands.ts";
-import { deleteSession } from "../../stores/session/delete.ts";
-import { followSession } from "../../stores/session/follow.ts";
-import type { SessionEnvironment } from "../../stores/session/context.ts";
+import {
+  sessionContext,
+  type SessionOptions,
+} from "../../stores/session/context.ts";
+import {
+  followSession,
+  type SessionDraft,
+} from "../../stores/session/create.ts";
+import { deleteSession } from "../../stores/session/removal.ts";
 import { loadDriver } from "./drivers.ts";
 import { makeFolder } from "./file.ts";
 import { openSqliteWith } from "./open.ts";
@@ -25,8 +30,8 @@ import type { SqliteDatabase } from "./sqlite-database.ts";
 export interface SessionFilesOptions {
   /** How each file is opened. */
   readonly sqlite?: SqliteOptions;
-  /** The options of its store. */
-  readonly environment?: SessionEnvironment;
+  /** Of `sessions` in each file. */
+  readonly sessions?: SessionOptions;
 }
 
 /** A session in a file of its own, open. Other stores work on its database too. */
@@ -43,7 +48,7 @@ export interface SessionFiles {
   /** Where a session's file is, whether it exists or not. @throws HoldfastError `ID_MALFORMED` */
   path(id: string): string;
   /** Makes and opens a session's file, or opens the one there is, which keeps its meta. Folders are made as needed. */
-  create(id: string, meta?: NewSessionMeta): Promise<SessionFile>;
+  create(id: string, meta?: SessionDraft): Promise<SessionFile>;
   /** Opens a session's file; undefined when there is none. */
   open(id: string): Promise<SessionFile | undefined>;
   /**
@@ -68,7 +73,7 @@ export function sessionFiles(
   root: string,
   options: SessionFilesOptions = {},
 ): SessionFiles {
-  optionsOf(options);
+  optionsOf(options, ["sqlite", "sessions"]);
   const folder = folderOf(root);
   const { driver: driverName, busyBudgetMs: waitMs } = settingsOf(
     options.sqlite ?? {},
@@ -153,7 +158,7 @@ async function entered(
   const { at, options } = file;
   const database = await openSqliteWith(at, options.sqlite ?? {}, seams);
   try {
-    const store = sessions(database, options.environment);
+    const store = sessions(database, options.sessions);
     const session = await enter(store, database);
     if (session !== undefined)
       return {
@@ -176,23 +181,24 @@ function follow(
   id: string,
   last: number,
 ): Promise<void> {
-  const at = database.clock.now();
-  return database.write(followSession, { id: parseSessionId(id), last, at });
+  const input = { id: parseSessionId(id), last, at: database.clock.now() };
+  return database.write(followSession(sessionContext(database)), input);
 }
 
 /** First the tombstone, then the file. Who had it open before may have made a new generation in between, which gets its own tombstone. */
 async function deleteFile(
   path: string,
   id: string,
-  { sqlite = {}, environment = {} }: SessionFilesOptions,
+  { sqlite = {}, sessions: given }: SessionFilesOptions,
   takenAway: () => Promise<boolean>,
 ): Promise<true> {
   const session = { id: parseSessionId(id) };
   do {
     const database = await openSqliteWith(path, sqlite, { mustExist: true });
     try {
-      const { clock = database.clock } = environment;
-      await database.write(deleteSession, { session, at: clock.now() });
+      const context = sessionContext(database, given);
+      const at = context.clock.now();
+      await database.write(deleteSession(context), { session, at });
     } finally {
       await database.close();
     }

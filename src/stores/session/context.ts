@@ -3,27 +3,28 @@ import {
   checkedProfile,
   prepareBlob,
   verifiedBlob,
+  type BlobKind,
+  type BlobProfile,
+  type NewBlob,
+  type StoredBlob,
 } from "../../model/blob.ts";
-import type {
-  BlobKind,
-  BlobProfile,
-  NewBlob,
-  StoredBlob,
-} from "../../model/blob.ts";
-import type { Clock } from "../../model/clock.ts";
-import { durationMs } from "../../model/durations.ts";
-import type { Duration } from "../../model/durations.ts";
+import { durationMs, type Duration } from "../../model/durations.ts";
 import type { Encoded } from "../../model/encoded.ts";
 import { messageText } from "../../model/session-message.ts";
 import type { HashValue } from "../../model/session-turn.ts";
-import { valueCodec } from "../../model/value-codec.ts";
+import { givenInvalid } from "../../model/shape.ts";
 import type { Database } from "../../sql/database.ts";
-import type { StoreEnvironment } from "../execution/context.ts";
+import {
+  storeCodec,
+  storeContext,
+  type StoreContext,
+  type StoreOptions,
+} from "../context.ts";
 
-export interface SessionEnvironment extends StoreEnvironment {
+export interface SessionOptions extends StoreOptions {
   /** When checkpoints are compressed; see `blobs`. */
   readonly profile?: BlobProfile;
-  /** How long blobs that somebody put on their own are left alone: 1 hour unless told, as for `maintenance`. */
+  /** How long blobs that somebody put on their own are left alone; defaults to 1 hour, as for `maintenance`. */
   readonly grace?: Duration;
   /** Told of every turn that was committed: a `maintenance` that is to collect garbage after so many of them. */
   readonly maintenance?: CommitListener;
@@ -33,82 +34,81 @@ export interface CommitListener {
   afterCommit(): Promise<unknown>;
 }
 
-/** A database with the surroundings that sessions work in. */
-export interface SessionSurroundings {
-  readonly database: Database;
-  readonly clock: Clock;
+export interface SessionContext extends StoreContext {
   readonly graceMs: number;
-  readonly encode: (value: unknown) => Encoded;
-  readonly decode: (stored: Encoded) => unknown;
   readonly hash: HashValue;
   /** A value as a blob. Its text is encoded first, so that it is encrypted where values are. */
   readonly blob: (value: unknown, kind: BlobKind, at: number) => NewBlob;
   /** @throws HoldfastError `CORRUPT_ROW` */
   readonly readBlob: (stored: StoredBlob) => unknown;
-  /** Tells whoever counts commits; never fails and is not waited for. */
-  readonly committed: () => void;
+  /** Tells the listener for commits; never fails and is not waited for. */
+  readonly afterCommit: () => void;
   /** What a list shows of a stored message: nothing of one that cannot be read. */
   readonly textOf: (payload: Encoded) => Encoded;
   /** True when that may be what a list shows already; one that cannot be read may be anything. */
   readonly isShownAs: (payload: Encoded, shown: Encoded) => boolean;
 }
 
+/** Hashes are of whole turns; each value in them is held to its own limit when it is encoded. */
 const turnCharactersMax = 256 * 1024 * 1024;
 
-export function sessionSurroundings(
+/** @throws HoldfastError `OPTION_INVALID`, `DURATION_INVALID` */
+export function sessionContext(
   database: Database,
-  given: SessionEnvironment,
-): SessionSurroundings {
-  const codec = valueCodec({
-    sha256Hex: database.sha256Hex,
-    ...(given.payload && { payload: given.payload }),
-    ...(given.valueLimits && { limits: given.valueLimits }),
+  options?: SessionOptions,
+): SessionContext {
+  const context = storeContext(database, options, [
+    "profile",
+    "grace",
+    "maintenance",
+  ]);
+  const { encode, decode } = context;
+  const { payload, profile, grace, maintenance } = options ?? {};
+  const hashing = storeCodec(database, {
+    ...(payload && { payload }),
+    valueLimits: { charactersMax: turnCharactersMax },
   });
-  // Hashes are of whole turns; each value in them is held to its own limit when it is encoded.
-  const hashing = valueCodec({
-    sha256Hex: database.sha256Hex,
-    ...(given.payload && { payload: given.payload }),
-    limits: { charactersMax: turnCharactersMax },
-  });
-  const profile = checkedProfile(
-    given.profile ??
-      (database.durability === "memory" ? "lowLatency" : "balanced"),
+  const compression = checkedProfile(
+    profile ?? (database.durability === "memory" ? "lowLatency" : "balanced"),
   );
-  const encode = (value: unknown): Encoded => codec.encode(value) as Encoded;
+  checkListener(maintenance);
   return {
-    database,
-    clock: given.clock ?? database.clock,
-    graceMs: durationMs(given.grace ?? blobGraceDefault, "grace"),
-    committed: () =>
-      void given.maintenance?.afterCommit().catch(() => undefined),
-    encode,
-    decode: (stored) => codec.decode(stored),
+    ...context,
+    graceMs: durationMs(grace ?? blobGraceDefault, "grace"),
+    afterCommit: () => void maintenance?.afterCommit().catch(() => undefined),
     hash: (domain, version, value) => hashing.hash(domain, version, value),
     blob: (value, kind, at) =>
       prepareBlob(database.bytes, {
         content: new TextEncoder().encode(encode(value)),
         kind,
-        profile,
+        profile: compression,
         at,
       }),
     readBlob: (stored) =>
-      codec.decode(
-        new TextDecoder().decode(verifiedBlob(database.bytes, stored)),
+      decode(
+        new TextDecoder().decode(
+          verifiedBlob(database.bytes, stored),
+        ) as Encoded,
       ),
-    textOf(payload) {
+    textOf(payloadText) {
       try {
-        return encode(messageText(codec.decode(payload)));
+        return encode(messageText(decode(payloadText)));
       } catch {
         // The graph names the damaged row; here it must not stop what is done to others.
         return encode("");
       }
     },
-    isShownAs(payload, shown) {
+    isShownAs(payloadText, shown) {
       try {
-        return messageText(codec.decode(payload)) === codec.decode(shown);
+        return messageText(decode(payloadText)) === decode(shown);
       } catch {
         return true;
       }
     },
   };
+}
+
+function checkListener(given: CommitListener | undefined): void {
+  if (given !== undefined && typeof given?.afterCommit !== "function")
+    throw givenInvalid("maintenance", "what maintenance() returns", given);
 }

@@ -1,21 +1,51 @@
+import { corruptRow } from "../../model/corrupt-row.ts";
 import { HoldfastError } from "../../model/errors.ts";
-import type { SessionId } from "../../model/session-id.ts";
+import { parseSessionId, type SessionId } from "../../model/session-id.ts";
 import type {
   SessionHandle,
   SessionMeta,
   SessionRelation,
 } from "../../model/session.ts";
-import { corruptRow } from "../../model/corrupt-row.ts";
-import { row, run, plainOperation } from "../../sql/operation.ts";
-import type { Operation, Tx } from "../../sql/operation.ts";
+import {
+  checkedText,
+  draftOf,
+  givenInvalid,
+  optionalText,
+} from "../../model/shape.ts";
+import type { WaitOptions } from "../../sql/database.ts";
+import {
+  row,
+  run,
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import { livingSession, lockedSession } from "./session-row.ts";
-import type { SessionRef } from "./session-row.ts";
+import { beginFenceAfter } from "../lease/lease-row.ts";
+import { onlyWait, type Call } from "../method.ts";
+import type { SessionContext } from "./context.ts";
+import { sessionNamed, type SessionName } from "./session-name.ts";
+import {
+  generationKeys,
+  livingSession,
+  lockedSession,
+  type SessionRef,
+} from "./session-row.ts";
 
-export interface NewSession {
-  readonly id: SessionId;
-  readonly at: number;
-  readonly meta: SessionMeta;
+/** What a host may say of a new session. */
+export interface SessionDraft {
+  /** Defaults to its id. */
+  readonly name?: string;
+  readonly model?: string | null;
+  readonly cwd?: string | null;
+  /** Defaults to root. */
+  readonly relation?:
+    | { readonly kind: "root" }
+    | {
+        readonly kind: "child";
+        readonly of: string;
+        readonly causedBy?: string | null;
+      };
 }
 
 export interface CreatedSession extends SessionHandle {
@@ -23,24 +53,88 @@ export interface CreatedSession extends SessionHandle {
   readonly existed: boolean;
 }
 
+interface NewSession {
+  readonly id: SessionId;
+  readonly at: number;
+  readonly meta: SessionMeta;
+}
+
+const draftNames = ["name", "model", "cwd", "relation"] as const;
+const nameCharactersMax = 512;
+const pathCharactersMax = 4_096;
+
+/** @throws HoldfastError `ID_MALFORMED`, `NAME_INVALID`, `OPTION_INVALID` */
+export function givenCreate(
+  { clock }: SessionContext,
+  id: string,
+  draft: SessionDraft = {},
+  wait?: WaitOptions,
+): Call<NewSession> {
+  const input = {
+    id: parseSessionId(id),
+    at: clock.now(),
+    meta: newMeta(id, draft),
+  };
+  return { input, wait: onlyWait(wait) };
+}
+
+/** What is said of a new session, complete. */
+export function newMeta(id: string, draft: SessionDraft): SessionMeta {
+  const {
+    name = id,
+    model,
+    cwd,
+    relation,
+  } = draftOf("meta", draft, draftNames);
+  return {
+    name: checkedText("The name of a session", name, nameCharactersMax),
+    model: optionalText("A model", model, nameCharactersMax),
+    cwd: optionalText("A working directory", cwd, pathCharactersMax),
+    relation:
+      relation === undefined ? { kind: "root" } : checkedRelation(relation),
+  };
+}
+
+function checkedRelation(
+  given: NonNullable<SessionDraft["relation"]>,
+): SessionRelation {
+  const relation = draftOf<{
+    kind: string;
+    of?: string;
+    causedBy?: string | null;
+  }>("meta.relation", given, ["kind", "of", "causedBy"]);
+  const { kind, of, causedBy } = relation;
+  if (kind === "root") return { kind };
+  if (kind !== "child")
+    throw givenInvalid("meta.relation.kind", '"root" or "child"', kind);
+  return {
+    kind,
+    of: parseSessionId(of as string),
+    causedBy: optionalText("A cause", causedBy, pathCharactersMax),
+  };
+}
+
 /**
  * Creates a session, or finds the living one of that id, which keeps all it
  * has. An id that was deleted becomes the next generation.
  */
-export const createSession: Operation<NewSession, CreatedSession> =
-  plainOperation("createSession", {
-    key: (input: NewSession) => input.id,
-    *one(input) {
-      const living = yield* livingHandle(input.id);
-      if (living !== undefined) return { ...living, existed: true };
-      const created = yield* insertSession(input);
-      if (created !== undefined)
-        return { id: input.id, generation: created.generation, existed: false };
-      const other = yield* livingHandle(input.id);
-      if (other !== undefined) return { ...other, existed: true };
-      throw createdAndDeleted(input.id);
-    },
-  });
+export const createSession: StoreOperation<
+  SessionContext,
+  NewSession,
+  CreatedSession
+> = storeOperation("createSession", {
+  key: (input: NewSession) => input.id,
+  *one(_: SessionContext, input) {
+    const living = yield* livingHandle(input.id);
+    if (living !== undefined) return { ...living, existed: true };
+    const created = yield* insertSession(input);
+    if (created !== undefined)
+      return { id: input.id, generation: created.generation, existed: false };
+    const other = yield* livingHandle(input.id);
+    if (other !== undefined) return { ...other, existed: true };
+    throw createdAndDeleted(input.id);
+  },
+});
 
 /**
  * The row of a new generation; undefined when somebody else made one meanwhile.
@@ -82,13 +176,23 @@ function* livingHandle(id: SessionId): Tx<SessionHandle | undefined> {
     SELECT id, generation FROM holdfast_session WHERE id = ${id} AND deleted_at IS NULL`);
 }
 
+/** @throws HoldfastError `ID_MALFORMED` */
+export function givenOpen(
+  _: SessionContext,
+  id: string,
+  wait?: WaitOptions,
+): Call<{ readonly id: SessionId }> {
+  return { input: { id: parseSessionId(id) }, wait: onlyWait(wait) };
+}
+
 /** The living session of an id, or nothing. */
-export const openSession: Operation<
+export const openSession: StoreOperation<
+  SessionContext,
   { readonly id: SessionId },
   SessionHandle | undefined
-> = plainOperation("openSession", {
+> = storeOperation("openSession", {
   key: (input: { readonly id: SessionId }) => input.id,
-  one: ({ id }) => livingHandle(id),
+  one: (_: SessionContext, { id }) => livingHandle(id),
 });
 
 interface MetaRow {
@@ -105,21 +209,21 @@ export interface StoredMeta extends SessionMeta {
 }
 
 /** What the host said about a session. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
-export const loadMeta: Operation<SessionRef, StoredMeta> = plainOperation(
-  "loadMeta",
-  {
+export const loadMeta: StoreOperation<SessionContext, SessionRef, StoredMeta> =
+  storeOperation("loadMeta", {
     key: (input: SessionRef) => input.id,
-    *one(ref) {
-      const { key } = yield* livingSession(ref);
-      const found = yield* row<MetaRow>(sql`
-        SELECT name, model, cwd, parent, caused_by, created_at FROM holdfast_session WHERE key = ${key}`);
-      if (found === undefined || found.name === null)
-        throw corruptRow("holdfast_session", key, "has no name");
-      const { name, model, cwd, created_at: createdAt } = found;
-      return { name, model, cwd, relation: relationOf(found), createdAt };
-    },
-  },
-);
+    one: (_: SessionContext, ref) => metaOf(ref),
+  });
+
+export function* metaOf(ref: SessionRef): Tx<StoredMeta> {
+  const { key } = yield* livingSession(ref);
+  const found = yield* row<MetaRow>(sql`
+    SELECT name, model, cwd, parent, caused_by, created_at FROM holdfast_session WHERE key = ${key}`);
+  if (found === undefined || found.name === null)
+    throw corruptRow("holdfast_session", key, "has no name");
+  const { name, model, cwd, created_at: createdAt } = found;
+  return { name, model, cwd, relation: relationOf(found), createdAt };
+}
 
 export function relationOf(found: {
   readonly parent: SessionId | null;
@@ -130,21 +234,81 @@ export function relationOf(found: {
     : { kind: "child", of: found.parent, causedBy: found.caused_by };
 }
 
-export interface SaveMeta {
+interface SaveMeta {
   readonly session: SessionRef;
   readonly meta: SessionMeta;
 }
 
+/** @throws HoldfastError `NAME_INVALID`, `OPTION_INVALID`, `ID_MALFORMED` */
+export function givenSaveMeta(
+  _: SessionContext,
+  session: SessionName,
+  meta: SessionMeta,
+  wait?: WaitOptions,
+): Call<SaveMeta> {
+  // As `meta` shows it, it may be given back.
+  const { name, model, cwd, relation } = draftOf<Partial<StoredMeta>>(
+    "meta",
+    meta,
+    [...draftNames, "createdAt"],
+  );
+  const input = {
+    session: sessionNamed(session),
+    meta: {
+      name: checkedText(
+        "The name of a session",
+        name as string,
+        nameCharactersMax,
+      ),
+      model: optionalText("A model", model, nameCharactersMax),
+      cwd: optionalText("A working directory", cwd, pathCharactersMax),
+      relation: checkedRelation(relation as SessionRelation),
+    },
+  };
+  return { input, wait: onlyWait(wait) };
+}
+
 /** Replaces all that the host said; the last one to save wins. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
-export const saveMeta: Operation<SaveMeta, void> = plainOperation("saveMeta", {
-  key: (input: SaveMeta) => input.session.id,
-  *one({ session, meta }) {
-    const { key } = yield* lockedSession(session);
-    const { name, model, cwd, relation } = meta;
-    yield* run(sql`
-      UPDATE holdfast_session SET name = ${name}, model = ${model}, cwd = ${cwd},
-        parent = ${relation.kind === "child" ? relation.of : null},
-        caused_by = ${relation.kind === "child" ? relation.causedBy : null}
-      WHERE key = ${key}`);
+export const saveMeta: StoreOperation<SessionContext, SaveMeta, void> =
+  storeOperation("saveMeta", {
+    key: (input: SaveMeta) => input.session.id,
+    *one(_: SessionContext, { session, meta }) {
+      const { key } = yield* lockedSession(session);
+      const { name, model, cwd, relation } = meta;
+      yield* run(sql`
+        UPDATE holdfast_session SET name = ${name}, model = ${model}, cwd = ${cwd},
+          parent = ${relation.kind === "child" ? relation.of : null},
+          caused_by = ${relation.kind === "child" ? relation.causedBy : null}
+        WHERE key = ${key}`);
+    },
+  });
+
+interface FollowSession {
+  readonly id: SessionId;
+  /** The highest generation and fence that this session may have had elsewhere. */
+  readonly last: number;
+  readonly at: number;
+}
+
+/**
+ * Lets a session that is new to a database go on where it may have ended in
+ * another one: leaves the tombstone that would be here. Nothing when the
+ * database knows the session already.
+ */
+export const followSession: StoreOperation<
+  SessionContext,
+  FollowSession,
+  void
+> = storeOperation("followSession", {
+  key: (input: FollowSession) => input.id,
+  *one(_: SessionContext, { id, last, at }) {
+    const known = yield* generationKeys(id);
+    if (last === 0 || known.length > 0) return;
+    const made = yield* row<{ readonly key: number }>(sql`
+        INSERT INTO holdfast_session
+          (id, generation, created_at, deleted_at, reclaimed_at, revision, node_count, user_message_count, active_at)
+        VALUES (${id}, ${last}, ${at}, ${at}, ${at}, 0, 0, 0, ${at})
+        ON CONFLICT DO NOTHING RETURNING key`);
+    if (made !== undefined) yield* beginFenceAfter(made.key, last);
   },
 });

@@ -1,7 +1,13 @@
 import { integersOf, keysOf, lockRow } from "../../sql/dialect.ts";
-import { row, rows, run, plainOperation } from "../../sql/operation.ts";
-import type { Operation, Tx } from "../../sql/operation.ts";
-import { sql } from "../../sql/statement.ts";
+import {
+  row,
+  rows,
+  run,
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../sql/operation.ts";
+import { sql, type Statement } from "../../sql/statement.ts";
 import { attachmentsOwned } from "../attachment/attachment-row.ts";
 import { awaitsOwned } from "../effect/await/event-row.ts";
 import { effectsOwned } from "../effect/effect-row.ts";
@@ -11,10 +17,12 @@ import { queueOwned } from "../queue/batch-row.ts";
 import { removeOwned, type OwnedRows } from "../removal.ts";
 import { triggersOwned } from "../trigger/subscription-row.ts";
 import { removeUnused } from "../blob-roots.ts";
-import { importIdleMs } from "./delete.ts";
-import { removeRowsOf } from "./reclaim-rows.ts";
+import type { SessionContext } from "./context.ts";
 
-export interface ReclaimSlice {
+/** An import that has written nothing for so long is over: an hour, since a step of one takes seconds. */
+export const importIdleMs = 3_600_000;
+
+interface ReclaimSlice {
   /** The key of a deleted session. */
   readonly session: number;
   readonly at: number;
@@ -61,46 +69,49 @@ const nothing: ReclaimedSlice = {
  * the newest on, and one that a fork shares stays with all before it, until
  * the fork is gone too.
  */
-export const reclaimSlice: Operation<ReclaimSlice, ReclaimedSlice> =
-  plainOperation("reclaimSessionSlice", {
-    key: (input: ReclaimSlice) => String(input.session),
-    *one(input) {
-      const { session, at, rowsMax, putUntil } = input;
-      const root = yield* lockedTombstone(session, at);
-      if (root === undefined) return nothing;
-      const nodes = yield* peelNodes(
-        session,
-        input.before ?? Number.MAX_SAFE_INTEGER,
-        rowsMax,
-      );
-      const slice = {
-        ...nothing,
-        rows: nodes.removed,
-        shared: nodes.shared,
-        before: nodes.before,
-      };
-      if (nodes.before !== undefined) return slice;
-      const others = yield* removeOthers(session, rowsMax, putUntil);
-      const rowsRemoved = slice.rows + others.rows;
-      // 0 is below every key: all nodes have been looked at.
-      if (!others.isDone)
-        return { ...slice, ...others, rows: rowsRemoved, before: 0 };
-      const kept = yield* row(sql`
+export const reclaimSlice: StoreOperation<
+  SessionContext,
+  ReclaimSlice,
+  ReclaimedSlice
+> = storeOperation("reclaimSessionSlice", {
+  key: (input: ReclaimSlice) => String(input.session),
+  *one(_: SessionContext, input) {
+    const { session, at, rowsMax, putUntil } = input;
+    const root = yield* lockedTombstone(session, at);
+    if (root === undefined) return nothing;
+    const nodes = yield* peelNodes(
+      session,
+      input.before ?? Number.MAX_SAFE_INTEGER,
+      rowsMax,
+    );
+    const slice = {
+      ...nothing,
+      rows: nodes.removed,
+      shared: nodes.shared,
+      before: nodes.before,
+    };
+    if (nodes.before !== undefined) return slice;
+    const others = yield* removeOthers(session, rowsMax, putUntil);
+    const rowsRemoved = slice.rows + others.rows;
+    // 0 is below every key: all nodes have been looked at.
+    if (!others.isDone)
+      return { ...slice, ...others, rows: rowsRemoved, before: 0 };
+    const kept = yield* row(sql`
         SELECT key FROM holdfast_session_node WHERE ${keysOf(session, 0)} ORDER BY session, key LIMIT 1`);
-      if (kept === undefined)
-        yield* run(
-          root.generation < 0
-            ? sql`DELETE FROM holdfast_session WHERE key = ${session}`
-            : sql`UPDATE holdfast_session SET reclaimed_at = ${at} WHERE key = ${session}`,
-        );
-      return {
-        ...slice,
-        ...others,
-        rows: rowsRemoved,
-        alsoReclaim: yield* deletedSource(root.forked_from),
-      };
-    },
-  });
+    if (kept === undefined)
+      yield* run(
+        root.generation < 0
+          ? sql`DELETE FROM holdfast_session WHERE key = ${session}`
+          : sql`UPDATE holdfast_session SET reclaimed_at = ${at} WHERE key = ${session}`,
+      );
+    return {
+      ...slice,
+      ...others,
+      rows: rowsRemoved,
+      alsoReclaim: yield* deletedSource(root.forked_from),
+    };
+  },
+});
 
 /** A deleted session, or what an import has left that writes no longer; one that does is let alone. */
 function* lockedTombstone(
@@ -211,4 +222,52 @@ function* deletedSource(source: number | null): Tx<number | undefined> {
     key = found.forked_from;
   }
   return undefined;
+}
+
+/**
+ * Removes rows of a session other than its nodes; fewer than asked for means
+ * that none is left. Tells which blobs they referred to.
+ */
+export function* removeRowsOf(
+  session: number,
+  rowsMax: number,
+): Tx<{ readonly rows: number; readonly hashes: readonly string[] }> {
+  const blobs = yield* rows<{ readonly blob: string }>(sql`
+    SELECT blob FROM holdfast_session_component WHERE session = ${session}
+    UNION
+    SELECT blob FROM holdfast_session_frame WHERE session = ${session} AND blob IS NOT NULL`);
+  // A host has few of these, so they go at once.
+  let removed = yield* run(sql`
+    DELETE FROM holdfast_session_component WHERE session = ${session}`);
+  removed += yield* run(sql`
+    DELETE FROM holdfast_session_frame WHERE session = ${session}`);
+  const left = (): number => Math.max(0, rowsMax - removed);
+  const marked = yield* firstPast(
+    sql`SELECT node AS n FROM holdfast_session_tombstone WHERE session = ${session} ORDER BY node`,
+    left(),
+  );
+  removed += yield* run(sql`
+    DELETE FROM holdfast_session_tombstone WHERE session = ${session} AND node < ${marked}`);
+  const used = yield* firstPast(
+    sql`SELECT key AS n FROM holdfast_session_usage WHERE ${keysOf(session, 0)} ORDER BY session, key`,
+    left(),
+  );
+  removed += yield* run(sql`
+    DELETE FROM holdfast_session_usage WHERE ${keysOf(session, 0, used - 1)}`);
+  const turn = yield* row<{ readonly turn: string }>(sql`
+    SELECT turn FROM holdfast_session_turn WHERE session = ${session} ORDER BY turn LIMIT 1 OFFSET ${left()}`);
+  removed += yield* run(
+    turn === undefined
+      ? sql`DELETE FROM holdfast_session_turn WHERE session = ${session}`
+      : sql`DELETE FROM holdfast_session_turn WHERE session = ${session} AND turn < ${turn.turn}`,
+  );
+  return { rows: removed, hashes: blobs.map(({ blob }) => blob) };
+}
+
+/** The first number past so many rows; beyond all of them when there are fewer. */
+function* firstPast(ordered: Statement, rowsMax: number): Tx<number> {
+  const found = yield* row<{ readonly n: number }>(
+    sql`${ordered} LIMIT 1 OFFSET ${rowsMax}`,
+  );
+  return found?.n ?? Number.MAX_SAFE_INTEGER;
 }

@@ -1,7 +1,8 @@
-import { parseSessionId } from "../../model/session-id.ts";
-import type { SessionId } from "../../model/session-id.ts";
+import { parseSessionId, type SessionId } from "../../model/session-id.ts";
+import { checkedCount, checkedText, givenInvalid } from "../../model/shape.ts";
 import { isRecord } from "../../model/spoken-kind.ts";
-import { checkedCount, givenInvalid } from "../../model/shape.ts";
+import type { WaitOptions } from "../../sql/database.ts";
+import { onlyWait, type Call } from "../method.ts";
 import type { SessionRef } from "./session-row.ts";
 
 /** How callers name a session: by its id, or by id and generation, so that a handle of a deleted one is fenced. */
@@ -29,10 +30,23 @@ export function sessionNamed(name: SessionName): SessionRef {
   return {
     id: parseSessionId(id),
     ...(generation !== undefined && {
-      generation: checkedCount("A generation", generation, {
-        min: 1,
-        max: Number.MAX_SAFE_INTEGER,
-      }),
+      generation: checkedCount("session.generation", generation, { min: 1 }),
     }),
   };
+}
+
+/** The call of a method that takes a session and nothing else. */
+export function givenSession(
+  _: object,
+  session: SessionName,
+  wait?: WaitOptions,
+): Call<SessionRef> {
+  return { input: sessionNamed(session), wait: onlyWait(wait) };
+}
+
+const idCharactersMax = 256;
+
+/** The id of something in a session, such as a node or a turn. @throws HoldfastError `NAME_INVALID` */
+export function checkedId(what: string, id: string): string {
+  return checkedText(what, id, idCharactersMax);
 }

@@ -11,8 +11,7 @@ import { byKey, distinct, tableCheck } from "../table-check.ts";
 import type { CheckTools, JudgeRow, TableCheck } from "../table-check.ts";
 import { sessionsOfKeys } from "./session-row.ts";
 import type { SessionMention } from "./session-row.ts";
-import type { ComponentRow } from "./turn/turn-components.ts";
-import type { FrameRow } from "./turn/turn-frames.ts";
+import type { ComponentRow, FrameRow } from "./state-row.ts";
 
 interface OwnedRow {
   readonly session: number;

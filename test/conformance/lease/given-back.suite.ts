@@ -1,9 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Lease } from "../../../src/stores/lease/acquire.ts";
 import type { LeaseKeeper } from "../../../src/stores/lease/keeper.ts";
-import { commitTurn } from "../../../src/stores/session/turn/commit-turn.ts";
 import { sessions } from "../../../src/stores/session/sessions.ts";
-import { sessionCodec } from "../../../src/stores/session/session-codec.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import {
@@ -43,8 +41,9 @@ const ways: Readonly<
     return store.commit(handle, { ...turn, fence });
   },
   "a commit in a transaction of the app": ({ database }, fence) => {
-    const prepared = sessionCodec(database).turn(handle, { ...turn, fence });
-    return database.write("own", () => commitTurn(prepared));
+    const draft = { ...turn, fence };
+    const commit = sessions(database).commit.prepare(handle, draft);
+    return database.write("own", commit);
   },
   "a release whose answer is lost": async ({ leases, fates }, lease) => {
     fates.losesAnswer = true;

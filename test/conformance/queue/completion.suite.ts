@@ -5,7 +5,7 @@ import type { Database } from "../../../src/sql/database.ts";
 import type { QueueClaimRef } from "../../../src/stores/queue/claim.ts";
 import type { Lease } from "../../../src/stores/lease/acquire.ts";
 import { sessions } from "../../../src/stores/session/sessions.ts";
-import type { Turn } from "../../../src/stores/session/turn/turn-prepared.ts";
+import type { TurnDraft } from "../../../src/stores/session/turn/draft.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import {
@@ -266,13 +266,13 @@ function commitTests(scene: InScene): void {
       const store = sessions(database);
       await enqueued(at, "a");
       const first = await acquired(at);
-      const turnOf = (fence: Lease, claim: QueueClaimRef): Turn => ({
+      const turnOf = (fence: Lease, claim: QueueClaimRef): TurnDraft => ({
         turn: "t",
         fence,
         claims: [claim],
         nodes: [{ kind: "message", role: "user", payload: "hello" }],
       });
-      const refuses = async (turn: Turn): Promise<void> => {
+      const refuses = async (turn: TurnDraft): Promise<void> => {
         const before = [await stored(database), await dumpOf(database)];
         expect(
           await rejection(store.commit(first.session, turn)),

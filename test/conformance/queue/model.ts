@@ -6,7 +6,7 @@ import { leases } from "../../../src/stores/lease/leases.ts";
 import type { QueueClaimRef } from "../../../src/stores/queue/claim.ts";
 import { queue } from "../../../src/stores/queue/queue.ts";
 import { sessions } from "../../../src/stores/session/sessions.ts";
-import type { TurnOutcome } from "../../../src/stores/session/turn/commit-turn.ts";
+import type { TurnOutcome } from "../../../src/stores/session/turn/commit.ts";
 import { createSession } from "../lease/leased-sessions.ts";
 import type { Fates } from "../lease/leased-sessions.ts";
 

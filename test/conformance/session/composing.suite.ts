@@ -1,20 +1,12 @@
 import { describe, expect, test } from "vitest";
-import {
-  attachments,
-  commitTurn,
-  forkSession,
-  parseSessionId,
-  queue,
-  sessionCodec,
-  sessions,
-} from "../../../src/sessions.ts";
+import { attachments, queue, sessions } from "../../../src/sessions.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { addNote, createNoteTable, noteHalves } from "../notes.ts";
 import { answered, inScene, pathIds, said, spent } from "./fixture.ts";
 import type { HeldSession, InScene, SessionScene } from "./fixture.ts";
 
-/** A turn with something of everything, by the codec, and beside it a note of the app's own. */
+/** A turn with something of everything, prepared, and beside it a note of the app's own. */
 async function turnAndNote(
   { database }: SessionScene,
   { handle, fence }: HeldSession,
@@ -26,7 +18,7 @@ async function turnAndNote(
   const file = await attachments(database).put(handle, new Uint8Array([1]), {
     mediaType: "image/png",
   });
-  const turn = sessionCodec(database).turn(handle, {
+  const commit = sessions(database).commit.prepare(handle, {
     turn: "t1",
     fence,
     nodes: [said("hi", { id: "a" }), answered("there", { id: "b" })],
@@ -40,7 +32,7 @@ async function turnAndNote(
   });
   return database.write("mine", function* () {
     yield* addNote({ id: note });
-    return yield* commitTurn(turn);
+    return yield* commit();
   });
 }
 
@@ -92,7 +84,7 @@ export function sessionComposingSuite(backend: Backend): void {
           encode: (text: string) => Array.from(text).toReversed().join(""),
           decode: (text: string) => Array.from(text).toReversed().join(""),
         } as const;
-        const environment = { payload: upside, profile: "compact" } as const;
+        const options = { payload: upside, profile: "compact" } as const;
         const { handle, fence } = await held("s");
         const turn = {
           turn: "t1",
@@ -100,12 +92,10 @@ export function sessionComposingSuite(backend: Backend): void {
           nodes: [said("hi")],
           components: { c: { version: 1, value: "v" } },
         };
-        await database.write(
-          commitTurn,
-          sessionCodec(database, environment).turn(handle, turn),
-        );
+        const commit = sessions(database, options).commit.prepare(handle, turn);
+        await database.write("mine", commit);
         expect(
-          await sessions(database, environment).commit(handle, turn),
+          await sessions(database, options).commit(handle, turn),
         ).toMatchObject({ kind: "replayed", revision: 1 });
       }),
     );
@@ -113,27 +103,19 @@ export function sessionComposingSuite(backend: Backend): void {
     test(
       "can be forked in the same transaction",
       scene(async (around) => {
-        const { database, clock, store } = around;
+        const { database, store } = around;
         const { handle, fence } = await around.held("s");
-        const codec = sessionCodec(database);
-        const turn = codec.turn(handle, {
+        const commit = store.commit.prepare(handle, {
           turn: "t1",
           fence,
           nodes: [said("hi", { id: "a" }), answered("there", { id: "b" })],
         });
+        const fork = store.fork.prepare("s", "f", { node: "a" });
         await database.write(
           "mine",
           function* () {
-            yield* commitTurn(turn);
-            yield* forkSession({
-              source: { id: parseSessionId("s") },
-              node: "a",
-              id: parseSessionId("f"),
-              at: clock.now(),
-              meta: {},
-              withState: undefined,
-              textOf: (payload) => codec.textOf(payload),
-            });
+            yield* commit();
+            yield* fork();
           },
           { isolation: "readCommitted" },
         );
@@ -152,7 +134,7 @@ function refusedTests(scene: InScene): void {
   test(
     "leaves nothing of either when it is refused, or when the app's part is",
     scene(async (around) => {
-      const { database, clock, held, dump } = around;
+      const { database, clock, store, held, dump } = around;
       await database.write("table", createNoteTable);
       const session = await held("s");
       await database.write(addNote, { id: "taken" });
@@ -170,12 +152,12 @@ function refusedTests(scene: InScene): void {
       });
       clock.advance(86_400_000);
       const { handle, fence } = session;
-      const late = sessionCodec(database).turn(handle, { turn: "t", fence });
+      const late = store.commit.prepare(handle, { turn: "t", fence });
       expect(
         await rejection(
           database.write("mine", function* () {
             yield* addNote({ id: "late" });
-            yield* commitTurn(late);
+            yield* late();
           }),
         ),
       ).toMatchObject({ code: "LEASE_LOST" });
@@ -186,18 +168,17 @@ function refusedTests(scene: InScene): void {
 
   test(
     "is refused before the transaction when it makes no sense",
-    scene(async ({ database, held }) => {
+    scene(async ({ store, held }) => {
       const { handle, fence } = await held("s");
-      const codec = sessionCodec(database);
       expect(() =>
-        codec.turn(handle, {
+        store.commit.prepare(handle, {
           turn: "t",
           fence,
           nodes: [said("x", { parent: { ordinal: 0 } })],
         }),
       ).toThrow(expect.objectContaining({ code: "TURN_INVALID" }));
       expect(() =>
-        codec.turn(handle, { turn: "t", fence, config: () => 1 }),
+        store.commit.prepare(handle, { turn: "t", fence, config: () => 1 }),
       ).toThrow(expect.objectContaining({ code: "NOT_SERIALIZABLE" }));
     }),
   );

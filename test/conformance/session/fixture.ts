@@ -11,7 +11,7 @@ import { leases } from "../../../src/stores/lease/leases.ts";
 import type { Leases } from "../../../src/stores/lease/leases.ts";
 import { sessions } from "../../../src/stores/session/sessions.ts";
 import type { Sessions } from "../../../src/stores/session/sessions.ts";
-import type { Turn } from "../../../src/stores/session/turn/turn-prepared.ts";
+import type { TurnDraft } from "../../../src/stores/session/turn/draft.ts";
 import { withPlace } from "../backend.ts";
 import type { Backend, Place } from "../backend.ts";
 
@@ -36,7 +36,7 @@ export interface SessionScene {
 export interface HeldSession {
   readonly handle: SessionHandle;
   readonly fence: Lease;
-  readonly commit: (turn: Turn) => ReturnType<Sessions["commit"]>;
+  readonly commit: (turn: TurnDraft) => ReturnType<Sessions["commit"]>;
 }
 
 export type Dump = Readonly<Record<string, readonly object[]>>;
@@ -132,7 +132,7 @@ export async function dumpOf(database: Database): Promise<Dump> {
 export function said(
   text: string,
   more: object = {},
-): NonNullable<Turn["nodes"]>[number] {
+): NonNullable<TurnDraft["nodes"]>[number] {
   return { kind: "message", role: "user", payload: { text }, ...more };
 }
 
@@ -140,7 +140,7 @@ export function said(
 export function answered(
   text: string,
   more: object = {},
-): NonNullable<Turn["nodes"]>[number] {
+): NonNullable<TurnDraft["nodes"]>[number] {
   return { kind: "message", role: "assistant", payload: { text }, ...more };
 }
 

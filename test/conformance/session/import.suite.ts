@@ -11,7 +11,6 @@ import {
 } from "../../../src/sqlite.ts";
 import { attachments } from "../../../src/stores/attachment/attachments.ts";
 import type { Database } from "../../../src/sql/database.ts";
-import { endCopy, turnsIn } from "../../../src/stores/session/copy/copy-in.ts";
 import { sessions } from "../../../src/stores/session/sessions.ts";
 import { driverName } from "../../sqlite/place.ts";
 import { rejection } from "../backend.ts";
@@ -52,7 +51,7 @@ type InScene = (
 /** A database that does something before each write of one operation. */
 function before(
   database: Database,
-  operation: unknown,
+  operation: string,
   action: () => Promise<unknown>,
 ): Database {
   return new Proxy(database, {
@@ -60,8 +59,8 @@ function before(
       const value: unknown = Reflect.get(target, name);
       if (typeof value !== "function") return value;
       if (name !== "write") return value.bind(target) as unknown;
-      return async (callee: unknown, ...rest: unknown[]) => {
-        if (callee === operation) await action();
+      return async (callee: { readonly name?: string }, ...rest: unknown[]) => {
+        if (callee.name === operation) await action();
         return (value as (...all: unknown[]) => unknown).call(
           target,
           callee,
@@ -77,7 +76,7 @@ function meanwhileTests(scene: InScene): void {
     "comes after every generation there is at its end, and so do its fences",
     scene(async (all, path) => {
       const { store, leases } = all;
-      const database = before(all.database, endCopy, async () => {
+      const database = before(all.database, "endSessionCopy", async () => {
         const { fence } = await holding(store, leases, await store.create("s"));
         expect(fence.fence).toBe(2);
         await store.delete("s");
@@ -95,7 +94,7 @@ function meanwhileTests(scene: InScene): void {
   test(
     "is refused at its end when somebody has created one meanwhile, and leaves nothing",
     scene(async (all, path) => {
-      const database = before(all.database, endCopy, () =>
+      const database = before(all.database, "endSessionCopy", () =>
         all.store.create("s"),
       );
       expect(
@@ -131,7 +130,7 @@ function meanwhileTests(scene: InScene): void {
         await rejection(importSession(all.database, next, { sqlite })),
       ).toMatchObject({ code: "SESSION_EXISTS" });
       await all.store.delete("s");
-      const database = before(all.database, endCopy, () =>
+      const database = before(all.database, "endSessionCopy", () =>
         importSession(all.database, path, { sqlite }),
       );
       expect(await importSession(database, path, { sqlite })).toEqual({
@@ -147,7 +146,7 @@ function meanwhileTests(scene: InScene): void {
     "has its attachments before anybody sees it",
     scene(async (all, path) => {
       let looked = 0;
-      const database = before(all.database, endCopy, async () => {
+      const database = before(all.database, "endSessionCopy", async () => {
         looked += 1;
         expect(await all.store.open("s")).toBeUndefined();
         expect((await all.dump())["attachments"]).toMatchObject([
@@ -166,7 +165,7 @@ function meanwhileTests(scene: InScene): void {
     "is let alone by reclaim while it goes on, and removed by it an hour after its last step",
     scene(async (all, path) => {
       const { store, clock } = all;
-      const going = before(all.database, turnsIn, async () => {
+      const going = before(all.database, "sessionTurnsIn", async () => {
         clock.advance(3_599_999);
         expect(await store.reclaim({ rowsPerSlice: 1 })).toMatchObject({
           rows: 0,
@@ -179,7 +178,7 @@ function meanwhileTests(scene: InScene): void {
         "own",
       ]);
       await store.erase("s");
-      const stopped = before(all.database, turnsIn, async () => {
+      const stopped = before(all.database, "sessionTurnsIn", async () => {
         clock.advance(3_600_000);
         expect(await store.reclaim()).toMatchObject({ blobs: 3 });
       });
@@ -225,7 +224,7 @@ function meanwhileTests(scene: InScene): void {
         sql`DELETE FROM holdfast_session_turn WHERE session > 1`,
         sql`DELETE FROM holdfast_attachment WHERE session > 1`,
       ]) {
-        const database = before(all.database, endCopy, () =>
+        const database = before(all.database, "endSessionCopy", () =>
           all.database.write("lose", function* () {
             yield* run(loss);
           }),

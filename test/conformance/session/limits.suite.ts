@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Turn } from "../../../src/stores/session/turn/turn-prepared.ts";
+import type { TurnDraft } from "../../../src/stores/session/turn/draft.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { inScene, said, spent } from "./fixture.ts";
@@ -43,7 +43,7 @@ function partTests(scene: InScene): void {
       scene(async ({ held, dump }) => {
         const { commit } = await held("s");
         const before = await dump();
-        const turn: Turn = { turn: "t1", ...content };
+        const turn: TurnDraft = { turn: "t1", ...content };
         expect(await rejection(commit(turn))).toMatchObject({
           code: "NOT_SERIALIZABLE",
           details: { ...where, path: "$.a.run", found: "a function" },

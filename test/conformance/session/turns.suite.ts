@@ -208,7 +208,7 @@ function contentTests(scene: InScene): void {
         const error = await rejection(
           broken.commit(handle, { turn: "t1", fence, nodes: [said("hi")] }),
         );
-        expect(error.code).toMatch(/^(PARAMETER_INVALID|LEASE_LOST)$/);
+        expect(error.code).toMatch(/^(OPTION_INVALID|LEASE_LOST)$/);
         expect(await rejection(broken.create("new"))).toMatchObject({
           code: "PARAMETER_INVALID",
         });

@@ -21,7 +21,7 @@ import {
   type StoreContext,
   type StoreOptions,
 } from "../../context.ts";
-import { readValue } from "../../session/sifted.ts";
+import { readValue } from "../../damage.ts";
 import { checkedEffect, type EffectScope } from "../scope.ts";
 import {
   awaitEventTable,

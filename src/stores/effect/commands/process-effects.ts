@@ -8,7 +8,7 @@ import type {
 import { processSurroundings } from "../../process/context.ts";
 import type { ProcessDraft } from "../../process/new-process.ts";
 import type { SessionScopeName } from "../../process/scope.ts";
-import type { RemovalReport } from "../../session/removing.ts";
+import type { RemovalReport } from "../../session/parts.ts";
 import type { SessionName } from "../../session/session-name.ts";
 import { waitNames } from "../../given.ts";
 import type { Page } from "../../list.ts";

@@ -8,10 +8,9 @@ import type { WaitOptions } from "../../../sql/database.ts";
 import { readEnd } from "../../process/read.ts";
 import { outputView } from "../../process/views.ts";
 import { processWaits } from "../../process/waiting.ts";
-import { meantGeneration } from "../../session/graph/generations.ts";
+import { meantGeneration } from "../../session/session-row.ts";
 import { sessions } from "../../session/sessions.ts";
-import { nothingRemoved } from "../../session/removing.ts";
-import type { RemovalReport } from "../../session/removing.ts";
+import { nothingRemoved, type RemovalReport } from "../../session/parts.ts";
 import { sessionNamed } from "../../session/session-name.ts";
 import type { SessionName } from "../../session/session-name.ts";
 import { givenWait } from "../../given.ts";
@@ -106,8 +105,9 @@ export async function deleteSessionOf(
     async ({ signal }) => {
       if (meant === null) return nothingRemoved;
       const one = { id, generation: meant };
+      const { clock } = environment;
       return storable(
-        await sessions(database, environment).delete(one, { signal }),
+        await sessions(database, clock && { clock }).delete(one, { signal }),
       );
     },
     wait,

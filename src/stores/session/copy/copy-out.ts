@@ -1,22 +1,33 @@
 import type { StoredBlob } from "../../../model/blob.ts";
 import type { Encoded } from "../../../model/encoded.ts";
-import type { SessionMeta, UsageEntry } from "../../../model/session.ts";
+import type {
+  SessionHandle,
+  SessionMeta,
+  UsageEntry,
+} from "../../../model/session.ts";
 import { keysOf } from "../../../sql/dialect.ts";
-import { row, rows, plainOperation } from "../../../sql/operation.ts";
-import type { Operation } from "../../../sql/operation.ts";
+import {
+  row,
+  rows,
+  storeOperation,
+  type StoreOperation,
+} from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
-import { loadMeta } from "../create.ts";
+import type { SessionContext } from "../context.ts";
+import { metaOf } from "../create.ts";
 import { graphPage } from "../graph/graph.ts";
 import type { GraphPage } from "../graph/graph.ts";
 import { leafOf, livingHead } from "../head-row.ts";
 import type { SessionHeadRow } from "../head-row.ts";
-import { blobsOf } from "../read.ts";
+import { lastUsage } from "../read/usage.ts";
 import type { SessionRef } from "../session-row.ts";
-import { componentRows } from "../turn/turn-components.ts";
-import type { ComponentRow } from "../turn/turn-components.ts";
-import { frameRows } from "../turn/turn-frames.ts";
-import type { FrameRow } from "../turn/turn-frames.ts";
-import { lastUsage } from "../usage.ts";
+import {
+  blobsOf,
+  componentRows,
+  frameRows,
+  type ComponentRow,
+  type FrameRow,
+} from "../state-row.ts";
 
 /** Reading a session out, to be written elsewhere. */
 
@@ -36,35 +47,38 @@ export interface SessionPicture {
 }
 
 /** @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
-export const pictureSession: Operation<SessionRef, SessionPicture> =
-  plainOperation("pictureSession", {
-    key: (input: SessionRef) => input.id,
-    *one(ref) {
-      const head = yield* livingHead(ref);
-      leafOf(head);
-      const { key, fork_node: forkNode } = head;
-      const { createdAt: _, ...meta } = yield* loadMeta(ref);
-      const own = yield* row<{ readonly key: number }>(sql`
+export const pictureSession: StoreOperation<
+  SessionContext,
+  SessionRef,
+  SessionPicture
+> = storeOperation("pictureSession", {
+  key: (input: SessionRef) => input.id,
+  *one(_: SessionContext, ref) {
+    const head = yield* livingHead(ref);
+    leafOf(head);
+    const { key, fork_node: forkNode } = head;
+    const { createdAt: _createdAt, ...meta } = yield* metaOf(ref);
+    const own = yield* row<{ readonly key: number }>(sql`
         SELECT key FROM holdfast_session_node WHERE ${keysOf(key, 0)} ORDER BY session DESC, key DESC LIMIT 1`);
-      const leafTurn = yield* row<{ readonly hash: string }>(sql`
+    const leafTurn = yield* row<{ readonly hash: string }>(sql`
         SELECT t.hash FROM holdfast_session_node n JOIN holdfast_session_turn t ON t.session = n.session AND t.turn = n.turn
         WHERE n.key = ${head.leaf ?? 0}`);
-      const frames = yield* frameRows(key);
-      const components = yield* componentRows(key);
-      const blobs = yield* blobsOf([...frames, ...components]);
-      return {
-        head,
-        meta,
-        frames,
-        components,
-        blobs: [...blobs.values()],
-        leafTurn: leafTurn?.hash ?? null,
-        nodesUntil: Math.max(own?.key ?? 0, forkNode ?? 0),
-        nodeCount: head.node_count,
-        usageUntil: yield* lastUsage(key),
-      };
-    },
-  });
+    const frames = yield* frameRows(key);
+    const components = yield* componentRows(key);
+    const blobs = yield* blobsOf([...frames, ...components]);
+    return {
+      head,
+      meta,
+      frames,
+      components,
+      blobs: [...blobs.values()],
+      leafTurn: leafTurn?.hash ?? null,
+      nodesUntil: Math.max(own?.key ?? 0, forkNode ?? 0),
+      nodeCount: head.node_count,
+      usageUntil: yield* lastUsage(key),
+    };
+  },
+});
 
 interface CopyPage<After> {
   readonly session: SessionRef;
@@ -77,15 +91,13 @@ interface BoundedPage extends CopyPage<number> {
 }
 
 /** The nodes of a picture, as they are still shown. */
-export const nodesOut: Operation<BoundedPage, GraphPage> = plainOperation(
-  "sessionNodesOut",
-  {
+export const nodesOut: StoreOperation<SessionContext, BoundedPage, GraphPage> =
+  storeOperation("sessionNodesOut", {
     key: (input: BoundedPage) => input.session.id,
-    *one({ session, after, limit, until }) {
+    *one(_: SessionContext, { session, after, limit, until }) {
       return yield* graphPage(yield* livingHead(session), after, limit, until);
     },
-  },
-);
+  });
 
 export interface UsageRow extends UsageEntry {
   readonly key: number;
@@ -94,19 +106,22 @@ export interface UsageRow extends UsageEntry {
   readonly at: number;
 }
 
-export const usageOut: Operation<BoundedPage, readonly UsageRow[]> =
-  plainOperation("sessionUsageOut", {
-    key: (input: BoundedPage) => input.session.id,
-    *one({ session, after, limit, until }) {
-      const { key } = yield* livingHead(session);
-      return yield* rows<UsageRow>(sql`
+export const usageOut: StoreOperation<
+  SessionContext,
+  BoundedPage,
+  readonly UsageRow[]
+> = storeOperation("sessionUsageOut", {
+  key: (input: BoundedPage) => input.session.id,
+  *one(_: SessionContext, { session, after, limit, until }) {
+    const { key } = yield* livingHead(session);
+    return yield* rows<UsageRow>(sql`
         SELECT key, turn, ordinal, at, source, model, input_tokens AS "inputTokens", output_tokens AS "outputTokens",
           cache_read_tokens AS "cacheReadTokens", cache_write_tokens AS "cacheWriteTokens",
           reasoning_tokens AS "reasoningTokens"
         FROM holdfast_session_usage
         WHERE ${keysOf(key, after, until)} ORDER BY session, key LIMIT ${limit}`);
-    },
-  });
+  },
+});
 
 export interface TurnRow {
   readonly turn: string;
@@ -117,15 +132,29 @@ export interface TurnRow {
 }
 
 /** Receipts by the id of their turn, later ones included. */
-export const turnsOut: Operation<
+export const turnsOut: StoreOperation<
+  SessionContext,
   CopyPage<string>,
   readonly TurnRow[]
-> = plainOperation("sessionTurnsOut", {
+> = storeOperation("sessionTurnsOut", {
   key: (input: CopyPage<string>) => input.session.id,
-  *one({ session, after, limit }) {
+  *one(_: SessionContext, { session, after, limit }) {
     const { key } = yield* livingHead(session);
     return yield* rows<TurnRow>(sql`
         SELECT turn, hash, parts, result, committed_at FROM holdfast_session_turn
         WHERE session = ${key} AND turn > ${after} ORDER BY turn LIMIT ${limit}`);
+  },
+});
+
+/** The living sessions of a database, of which an export has exactly one. */
+export const exportedSessions: StoreOperation<
+  SessionContext,
+  { readonly limit: number },
+  readonly SessionHandle[]
+> = storeOperation("exportedSessions", {
+  key: () => "",
+  *one(_: SessionContext, { limit }: { readonly limit: number }) {
+    return yield* rows<SessionHandle & object>(sql`
+      SELECT id, generation FROM holdfast_session WHERE deleted_at IS NULL ORDER BY key LIMIT ${limit}`);
   },
 });

@@ -7,9 +7,7 @@ import {
   descriptionOf,
   type Attachment,
 } from "../../attachment/attachment-row.ts";
-import { attachments } from "../../attachment/attachments.ts";
-import type { Attachments } from "../../attachment/attachments.ts";
-import type { Page } from "../../list.ts";
+import { attachments, type Attachments } from "../../attachment/attachments.ts";
 import type { Database } from "../../../sql/database.ts";
 import {
   beginCopy,
@@ -22,16 +20,27 @@ import {
   turnsIn,
   usageIn,
 } from "./copy-in.ts";
-import { nodesOut, pictureSession, turnsOut, usageOut } from "./copy-out.ts";
-import type { SessionPicture, TurnRow, UsageRow } from "./copy-out.ts";
+import {
+  nodesOut,
+  pictureSession,
+  turnsOut,
+  usageOut,
+  type SessionPicture,
+  type TurnRow,
+  type UsageRow,
+} from "./copy-out.ts";
+import type { Page } from "../../list.ts";
 import type { CreatedSession } from "../create.ts";
-import type { NodeRow } from "../node-row.ts";
-import { sessionSurroundings } from "../context.ts";
-import { reclaimGivenUp } from "../removing.ts";
-import { ImportedName, sessionNamed } from "../session-name.ts";
-import type { SessionName } from "../session-name.ts";
+import type { GraphPage } from "../graph/graph.ts";
+import { sessionContext, type SessionContext } from "../context.ts";
+import { reclaimGivenUp } from "../removal.ts";
+import {
+  ImportedName,
+  sessionNamed,
+  type SessionName,
+} from "../session-name.ts";
 import type { SessionRef } from "../session-row.ts";
-import { blobMissing } from "../turn/turn-components.ts";
+import { blobMissing } from "../state-row.ts";
 
 /** One side of a copy: a database, and where its attachments are when not in it. */
 export interface CopySide {
@@ -40,7 +49,7 @@ export interface CopySide {
 }
 
 export interface CopyOptions {
-  /** The id in the target: the source's unless told. */
+  /** The id in the target; defaults to the source's. */
   readonly id?: string | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?:
@@ -67,7 +76,7 @@ export async function copySession(
   options: CopyOptions = {},
 ): Promise<CreatedSession> {
   const picture = await from.database.read(
-    pictureSession,
+    pictureSession(sessionContext(from.database)),
     sessionNamed(source),
     { signal: options.signal },
   );
@@ -81,6 +90,9 @@ class Copy {
   readonly #source: SessionRef;
   readonly #to: CopySide;
   readonly #options: CopyOptions;
+  /** Of the side that is read and of the one that is written. */
+  readonly #out: SessionContext;
+  readonly #in: SessionContext;
 
   constructor(
     from: CopySide,
@@ -92,6 +104,8 @@ class Copy {
     this.#source = source;
     this.#to = to;
     this.#options = options;
+    this.#out = sessionContext(from.database);
+    this.#in = sessionContext(to.database);
   }
 
   async run(
@@ -100,12 +114,16 @@ class Copy {
   ): Promise<CreatedSession> {
     const { database } = this.#to;
     const origin = originOf(database, picture);
-    const before = await database.read(findCopy, { id, origin }, this.#wait);
+    const before = await database.read(
+      findCopy(this.#in),
+      { id, origin },
+      this.#wait,
+    );
     if (before !== undefined) return { ...before, existed: true };
     verifyBlobs(database, picture);
     const generation = -1 - randomNumber(database);
     const { key } = await database.write(
-      beginCopy,
+      beginCopy(this.#in),
       { id, generation, at: this.#now, picture },
       this.#wait,
     );
@@ -117,7 +135,7 @@ class Copy {
       const files = await this.#attachments(key, name);
       const counted = { usage, turns, attachments: files };
       const made = await database.write(
-        endCopy,
+        endCopy(this.#in),
         { session: key, id, at: this.#now, origin, picture, ...counted },
         this.#wait,
       );
@@ -127,7 +145,7 @@ class Copy {
       // Whoever copied the same at the same time came first.
       const other =
         isHoldfastError(error) && error.code === "SESSION_EXISTS"
-          ? await database.read(findCopy, { id, origin })
+          ? await database.read(findCopy(this.#in), { id, origin })
           : undefined;
       if (other !== undefined) return { ...other, existed: true };
       throw error;
@@ -138,8 +156,8 @@ class Copy {
   async #giveUp(session: number): Promise<void> {
     const { database } = this.#to;
     try {
-      await database.write(giveUpCopy, { session });
-      await reclaimGivenUp(sessionSurroundings(database, {}), session);
+      await database.write(giveUpCopy(this.#in), { session });
+      await reclaimGivenUp(this.#in, session);
     } catch {
       // The first failure is the one to tell.
     }
@@ -158,24 +176,23 @@ class Copy {
     let after = 0;
     let copied = 0;
     for (;;) {
-      const page: {
-        readonly nodes: readonly NodeRow[];
-        readonly hasMore: boolean;
-      } = await this.#from.database.read(
-        nodesOut,
+      const page: GraphPage = await this.#from.database.read(
+        nodesOut(this.#out),
         { session: this.#source, after, until, limit: rowsPerPage },
         this.#wait,
       );
       if (page.nodes.length > 0)
         await this.#to.database.write(
-          nodesIn,
+          nodesIn(this.#in),
           { session: key, at: this.#now, rows: page.nodes },
           this.#wait,
         );
       copied += page.nodes.length;
       this.#options.onProgress?.({ nodes: copied, of });
-      after = page.nodes.at(-1)?.key ?? until;
-      if (page.hasMore) continue;
+      if (page.next !== undefined) {
+        after = page.next;
+        continue;
+      }
       // Fewer than there were: some were removed since, and the picture is no longer one.
       if (copied !== of) throw copyDisturbed();
       return;
@@ -187,7 +204,7 @@ class Copy {
     let copied = 0;
     for (;;) {
       const page: readonly UsageRow[] = await this.#from.database.read(
-        usageOut,
+        usageOut(this.#out),
         {
           session: this.#source,
           after,
@@ -199,7 +216,7 @@ class Copy {
       const last = page.at(-1);
       if (last === undefined) return copied;
       await this.#to.database.write(
-        usageIn,
+        usageIn(this.#in),
         { session: key, at: this.#now, rows: page },
         this.#wait,
       );
@@ -213,7 +230,7 @@ class Copy {
     let copied = 0;
     for (;;) {
       const page: readonly TurnRow[] = await this.#from.database.read(
-        turnsOut,
+        turnsOut(this.#out),
         { session: this.#source, after, limit: rowsPerPage },
         this.#wait,
       );
@@ -223,7 +240,7 @@ class Copy {
         (turn) => revisionOf(head.key, turn) <= head.revision,
       );
       await this.#to.database.write(
-        turnsIn,
+        turnsIn(this.#in),
         { session: key, at: this.#now, rows: known },
         this.#wait,
       );
@@ -248,7 +265,7 @@ class Copy {
         if (committedAt === undefined) continue;
         const { attachment, content } = await from.get(this.#source, id);
         await this.#to.database.write(
-          touchCopy,
+          touchCopy(this.#in),
           { session, at: this.#now },
           this.#wait,
         );

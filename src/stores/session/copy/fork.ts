@@ -1,25 +1,49 @@
-import type { Encoded } from "../../../model/encoded.ts";
 import { isUserMessage } from "../../../model/session-ancestry.ts";
 import { nodeNotFound, sessionExists } from "../../../model/session-errors.ts";
-import type { SessionId } from "../../../model/session-id.ts";
+import { parseSessionId, type SessionId } from "../../../model/session-id.ts";
 import type { SessionMeta } from "../../../model/session.ts";
-import { row, rows, run, plainOperation } from "../../../sql/operation.ts";
-import type { Operation, Tx } from "../../../sql/operation.ts";
+import { givenFlag } from "../../../model/shape.ts";
+import type { WaitOptions } from "../../../sql/database.ts";
+import {
+  row,
+  rows,
+  run,
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { shareAttachments } from "../../attachment/attachment-row.ts";
 import { holdBlobs } from "../../blob/blob-row.ts";
-import { topmostFrom } from "../graph/ancestors.ts";
-import type { Ancestor } from "../graph/ancestors.ts";
-import { createdAndDeleted, insertSession } from "../create.ts";
-import type { CreatedSession } from "../create.ts";
-import { leafOf, lockedHead } from "../head-row.ts";
-import type { SessionHeadRow } from "../head-row.ts";
-import { shownNode } from "../node-row.ts";
-import type { NamedPoint } from "../node-row.ts";
-import type { SessionRef } from "../session-row.ts";
+import { optionsAndWait, type Call } from "../../method.ts";
+import type { SessionContext } from "../context.ts";
+import {
+  createdAndDeleted,
+  insertSession,
+  newMeta,
+  type CreatedSession,
+  type SessionDraft,
+} from "../create.ts";
+import { topmostFrom, type Ancestor } from "../graph/ancestors.ts";
 import { firstUserMessage } from "../graph/tombstones.ts";
+import { leafOf, lockedHead, type SessionHeadRow } from "../head-row.ts";
+import { shownNode, type NamedPoint } from "../node-row.ts";
+import { checkedId, sessionNamed, type SessionName } from "../session-name.ts";
+import type { SessionRef } from "../session-row.ts";
 
-export interface ForkSession {
+export interface SessionForkOptions extends WaitOptions {
+  /** The node it shares history up to; defaults to the leaf. */
+  readonly node?: string;
+  /** What differs from the source's; the relation defaults to root. */
+  readonly meta?: SessionDraft;
+  /**
+   * Whether config, frames and checkpoint come along. They belong to the leaf,
+   * so by default they do when the fork is made there.
+   */
+  readonly withState?: boolean;
+}
+
+interface ForkSession {
   readonly source: SessionRef;
   /** Unless given, the source's leaf. */
   readonly node: string | undefined;
@@ -27,9 +51,38 @@ export interface ForkSession {
   readonly at: number;
   /** Unless given, the source's. */
   readonly meta: Partial<SessionMeta>;
-  /** Whether config, frames and checkpoint come along; unless told, when the fork is at the leaf they belong to. */
+  /** Whether config, frames and checkpoint come along; by default when the fork is at the leaf they belong to. */
   readonly withState: boolean | undefined;
-  readonly textOf: (payload: Encoded) => Encoded;
+}
+
+/** @throws HoldfastError `ID_MALFORMED`, `NAME_INVALID`, `OPTION_INVALID` */
+export function givenFork(
+  { clock }: SessionContext,
+  source: SessionName,
+  id: string,
+  options?: SessionForkOptions,
+): Call<ForkSession> {
+  const { options: known, wait } = optionsAndWait(options, [
+    "node",
+    "meta",
+    "withState",
+  ]);
+  const { node, meta: draft = {}, withState } = known;
+  const { name, model, cwd, relation } = newMeta(id, draft);
+  const input = {
+    source: sessionNamed(source),
+    node: node === undefined ? undefined : checkedId("The id of a node", node),
+    id: parseSessionId(id),
+    at: clock.now(),
+    meta: {
+      ...(draft.name !== undefined && { name }),
+      ...(draft.model !== undefined && { model }),
+      ...(draft.cwd !== undefined && { cwd }),
+      ...(draft.relation !== undefined && { relation }),
+    },
+    withState: givenFlag("withState", withState),
+  };
+  return { input, wait };
 }
 
 /**
@@ -40,46 +93,49 @@ export interface ForkSession {
  * @throws HoldfastError `SESSION_EXISTS` when the id is taken by something
  *   else, `NODE_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED`.
  */
-export const forkSession: Operation<ForkSession, CreatedSession> =
-  plainOperation("forkSession", {
-    key: (input: ForkSession) => input.id,
-    *one(input) {
-      // Before the source is asked for: it may be gone since the fork was made.
-      const existing = yield* existingFork(input);
-      if (existing !== undefined) return existing;
-      const source = yield* lockedHead(input.source);
-      const node = yield* forkPoint(source, input.node);
-      const meta = { ...(yield* metaOf(source.key)), ...input.meta };
-      const created = yield* insertSession({
-        id: input.id,
-        at: input.at,
-        meta,
-      });
-      if (created === undefined) {
-        const other = yield* existingFork(input);
-        if (other !== undefined) return other;
-        throw createdAndDeleted(input.id);
-      }
-      const top = yield* topOfFork(source, node.key);
-      const messages =
-        node.messages - top.messages + (isUserMessage(top) ? 1 : 0);
-      const owner = {
-        key: created.key,
-        fork_node: node.key,
-        fork_top: top.key,
-      };
-      yield* run(sql`
+export const forkSession: StoreOperation<
+  SessionContext,
+  ForkSession,
+  CreatedSession
+> = storeOperation("forkSession", {
+  key: (input: ForkSession) => input.id,
+  *one(context: SessionContext, input) {
+    // Before the source is asked for: it may be gone since the fork was made.
+    const existing = yield* existingFork(input);
+    if (existing !== undefined) return existing;
+    const source = yield* lockedHead(input.source);
+    const node = yield* forkPoint(source, input.node);
+    const meta = { ...(yield* metaOf(source.key)), ...input.meta };
+    const created = yield* insertSession({
+      id: input.id,
+      at: input.at,
+      meta,
+    });
+    if (created === undefined) {
+      const other = yield* existingFork(input);
+      if (other !== undefined) return other;
+      throw createdAndDeleted(input.id);
+    }
+    const top = yield* topOfFork(source, node.key);
+    const messages =
+      node.messages - top.messages + (isUserMessage(top) ? 1 : 0);
+    const owner = {
+      key: created.key,
+      fork_node: node.key,
+      fork_top: top.key,
+    };
+    yield* run(sql`
         UPDATE holdfast_session SET forked_from = ${source.key}, fork_node = ${node.key}, fork_top = ${top.key},
           leaf = ${node.key}, node_count = ${node.depth - top.depth + 1}, user_message_count = ${messages},
-          first_user_message = ${yield* firstUserMessage(owner, input.textOf)}
+          first_user_message = ${yield* firstUserMessage(context, owner)}
         WHERE key = ${created.key}`);
-      if (input.withState ?? node.key === source.leaf)
-        yield* copyState(source, created.key);
-      const fork = { id: input.id, revision: 0, ...created };
-      yield* shareAttachments(source, fork);
-      return { id: input.id, generation: created.generation, existed: false };
-    },
-  });
+    if (input.withState ?? node.key === source.leaf)
+      yield* copyState(source, created.key);
+    const fork = { id: input.id, revision: 0, ...created };
+    yield* shareAttachments(source, fork);
+    return { id: input.id, generation: created.generation, existed: false };
+  },
+});
 
 /**
  * Where the history of a fork begins: at a root, or after the last node on the

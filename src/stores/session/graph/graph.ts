@@ -1,105 +1,246 @@
 import { corruptRow } from "../../../model/corrupt-row.ts";
+import type { SessionNode } from "../../../model/session.ts";
+import { checkedCount } from "../../../model/shape.ts";
+import type { WaitOptions } from "../../../sql/database.ts";
 import { keysOf } from "../../../sql/dialect.ts";
-import { row, rows, plainOperation } from "../../../sql/operation.ts";
-import type { Operation, Tx } from "../../../sql/operation.ts";
-import { sql } from "../../../sql/statement.ts";
+import {
+  row,
+  rows,
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../../sql/operation.ts";
+import { sql, type Statement } from "../../../sql/statement.ts";
 import { cursorInvalid } from "../../cursor.ts";
-import { leafOf, livingHead } from "../head-row.ts";
-import type { SessionHeadRow } from "../head-row.ts";
-import { ancestorAt, stretch, topmostFrom } from "./ancestors.ts";
-import { isShown, nodeColumns, shownNode } from "../node-row.ts";
-import type { GraphOwner, NodeRow } from "../node-row.ts";
+import { readValue } from "../../damage.ts";
+import {
+  list,
+  pageOf,
+  slicedByBytes,
+  type List,
+  type PageOptions,
+  type Place,
+  type Slice,
+  type SliceBounds,
+} from "../../list.ts";
+import { onlyWait, optionsAndWait, type Call } from "../../method.ts";
+import type { SessionContext } from "../context.ts";
+import { leafOf, livingHead, type SessionHeadRow } from "../head-row.ts";
+import {
+  isShown,
+  nodeColumns,
+  shownNode,
+  type GraphOwner,
+  type NodeRow,
+} from "../node-row.ts";
+import { checkedId, sessionNamed, type SessionName } from "../session-name.ts";
 import type { SessionRef } from "../session-row.ts";
+import { ancestorAt, stretch, topmostFrom } from "./ancestors.ts";
 
 interface LoadNode {
   readonly session: SessionRef;
   readonly id: string;
 }
 
+export function givenNode(
+  _: SessionContext,
+  session: SessionName,
+  id: string,
+  wait?: WaitOptions,
+): Call<LoadNode> {
+  const input = {
+    session: sessionNamed(session),
+    id: checkedId("The id of a node", id),
+  };
+  return { input, wait: onlyWait(wait) };
+}
+
 /** One node that the session shows; undefined for one it does not. */
-export const loadNode: Operation<LoadNode, NodeRow | undefined> =
-  plainOperation("loadNode", {
-    key: (input: LoadNode) => input.session.id,
-    *one({ session, id }) {
-      const found = yield* shownNode(yield* livingHead(session), id);
-      if (found === undefined) return undefined;
-      return yield* row<NodeRow>(sql`
+export const loadNode: StoreOperation<
+  SessionContext,
+  LoadNode,
+  NodeRow | undefined
+> = storeOperation("loadNode", {
+  key: (input: LoadNode) => input.session.id,
+  *one(_: SessionContext, { session, id }) {
+    const found = yield* shownNode(yield* livingHead(session), id);
+    if (found === undefined) return undefined;
+    return yield* row<NodeRow>(sql`
       SELECT ${nodeColumns} FROM holdfast_session_node n WHERE n.key = ${found.key}`);
-    },
-  });
-
-export interface GraphPage {
-  readonly nodes: readonly NodeRow[];
-  readonly hasMore: boolean;
-}
-
-export interface ReadGraph {
-  readonly session: SessionRef;
-  /** The key of the last node of the page before. */
-  readonly after: number;
-  /** The generation that page was of. */
-  readonly generation?: number;
-  readonly limit: number;
-}
-
-/** All nodes of all branches in the order of insertion: first those it was forked with. @throws HoldfastError `CURSOR_INVALID` */
-export const readGraph: Operation<
-  ReadGraph,
-  GraphPage & { readonly generation: number }
-> = plainOperation("readGraph", {
-  key: (input: ReadGraph) => input.session.id,
-  *one({ session, after, generation: given, limit }) {
-    const head = yield* livingHead(session);
-    const { generation } = head;
-    if ((given ?? generation) !== generation) throw cursorInvalid("filter");
-    return { generation, ...(yield* graphPage(head, after, limit)) };
   },
 });
 
-/** The same below a bound, for reading a graph as it was while it grows. */
+export function shownLoadedNode(
+  context: SessionContext,
+  found: NodeRow | undefined,
+): SessionNode | undefined {
+  return found && nodeView(context, found);
+}
+
+/** @throws HoldfastError `CORRUPT_ROW` */
+function nodeView({ decode }: SessionContext, found: NodeRow): SessionNode {
+  const { payload } = found;
+  if (payload === null)
+    throw corruptRow(
+      "holdfast_session_node",
+      found.key,
+      `(node "${found.id}") has no payload`,
+    );
+  return {
+    id: found.id,
+    parent: found.parent_id,
+    turn: found.turn,
+    at: found.at,
+    kind: found.kind,
+    role: found.role,
+    frame: found.frame,
+    causedBy: found.caused_by,
+    payload: readValue("holdfast_session_node", found.key, () =>
+      decode(payload),
+    ),
+  };
+}
+
+/** All nodes of all branches in the order of insertion: first those it was forked with. */
+export const graphList: List<
+  SessionContext,
+  [session: SessionName, options?: PageOptions],
+  SessionNode
+> = list("readGraph", {
+  table: "holdfast_session_node",
+  given(_: SessionContext, session: SessionName, options?: PageOptions) {
+    const { page } = pageOf(options, []);
+    return { filter: { session: sessionNamed(session) }, page };
+  },
+  slice: graphSlice,
+  keyOf: ({ id }: NodeRow) => id,
+  itemOf: nodeView,
+});
+
+function* graphSlice(
+  _: SessionContext,
+  { session }: { readonly session: SessionRef },
+  { after, limit }: SliceBounds,
+): Tx<Slice<NodeRow>> {
+  const head = yield* livingHead(session);
+  const place = after === undefined ? 0 : graphPlace(head, after);
+  const page = yield* graphPage(head, place, limit);
+  return {
+    rows: page.nodes,
+    next: page.next === undefined ? undefined : [head.generation, page.next],
+  };
+}
+
+/** A place in an earlier generation of the id means nothing in this one. @throws HoldfastError `CURSOR_INVALID` */
+function graphPlace(head: SessionHeadRow, after: Place): number {
+  const [generation, key] = after;
+  if (generation !== head.generation) throw cursorInvalid("filter");
+  if (typeof key !== "number" || !Number.isSafeInteger(key))
+    throw cursorInvalid("malformed");
+  return key;
+}
+
+export interface GraphPage {
+  readonly nodes: readonly NodeRow[];
+  /** The key of the last of them; undefined when there are no more. */
+  readonly next: number | undefined;
+}
+
+/** Nodes after a key, up to a bound, so that a graph can be read as it was while it grows. */
 export function* graphPage(
   owner: GraphOwner,
   after: number,
   limit: number,
   until: number = Number.MAX_SAFE_INTEGER,
 ): Tx<GraphPage> {
+  const place = (given: Place | undefined): number =>
+    Number(given?.[0] ?? after);
+  const { rows: nodes, next } = yield* slicedByBytes<NodeRow>(
+    { after: undefined, limit },
+    ({ key }) => [key],
+    function* (from, count) {
+      const range = { after: place(from), until, count };
+      const found = yield* graphRows<SizedNode>(owner, sizedColumns, range);
+      return found.map(({ bytes }) => bytes);
+    },
+    function* (from, count) {
+      const range = { after: place(from), until, count };
+      return yield* graphRows<NodeRow>(owner, nodeColumns, range);
+    },
+  );
+  return { nodes, next: next === undefined ? undefined : Number(next[0]) };
+}
+
+interface SizedNode {
+  readonly key: number;
+  readonly bytes: number;
+}
+
+const sizedColumns = sql`n.key, COALESCE(octet_length(n.payload), 0) AS bytes`;
+
+interface GraphRange {
+  readonly after: number;
+  readonly until: number;
+  readonly count: number;
+}
+
+function* graphRows<R extends object>(
+  owner: GraphOwner,
+  columns: Statement,
+  { after, until, count }: GraphRange,
+): Tx<readonly R[]> {
   // Shared nodes were there before the fork, so all of them come first.
-  const nodes = [...(yield* sharedPage(owner, after, limit))];
-  if (nodes.length <= limit)
-    nodes.push(
-      ...(yield* rows<NodeRow>(sql`
-        SELECT ${nodeColumns} FROM holdfast_session_node n
-        WHERE ${keysOf(owner.key, after, until)} AND ${isShown(owner)}
-        ORDER BY n.session, n.key LIMIT ${limit + 1 - nodes.length}`)),
-    );
-  return { nodes: nodes.slice(0, limit), hasMore: nodes.length > limit };
+  const shared = yield* sharedRows<R>(owner, columns, after, count);
+  if (shared.length >= count) return shared;
+  const own = yield* rows<R>(sql`
+    SELECT ${columns} FROM holdfast_session_node n
+    WHERE ${keysOf(owner.key, after, until)} AND ${isShown(owner)}
+    ORDER BY n.session, n.key LIMIT ${count - shared.length}`);
+  return [...shared, ...own];
 }
 
 /**
- * One more than a page of the nodes that a fork shares, or all that are left:
- * in stretches of the path, each from the top down, until enough are shown.
+ * So many of the nodes that a fork shares, or all that are left: in stretches
+ * of the path, each from the top down, until enough are shown.
  */
-function* sharedPage(
+function* sharedRows<R extends object>(
   owner: GraphOwner,
+  columns: Statement,
   after: number,
-  limit: number,
-): Tx<readonly NodeRow[]> {
+  count: number,
+): Tx<readonly R[]> {
   const { fork_node: end, fork_top: top } = owner;
-  const found: NodeRow[] = [];
+  const found: R[] = [];
   if (end === null) return found;
   let least = Math.max(after + 1, top ?? 0);
-  while (found.length <= limit && least <= end) {
+  while (found.length < count && least <= end) {
     const first = yield* topmostFrom(end, least);
     if (first === undefined) break;
-    const last = (yield* ancestorAt(end, first.depth + limit))?.key ?? end;
+    const last = (yield* ancestorAt(end, first.depth + count - 1))?.key ?? end;
     found.push(
-      ...(yield* rows<NodeRow>(sql`
-        SELECT ${nodeColumns} FROM ${stretch(last, least)} AS a CROSS JOIN holdfast_session_node n
+      ...(yield* rows<R>(sql`
+        SELECT ${columns} FROM ${stretch(last, least)} AS a CROSS JOIN holdfast_session_node n
         WHERE n.key = a.key AND ${isShown(owner)} ORDER BY a.key`)),
     );
     least = last + 1;
   }
-  return found.slice(0, limit + 1);
+  return found.slice(0, count);
+}
+
+export interface SessionPathOptions extends WaitOptions {
+  /** Where the way ends; defaults to where the conversation goes on. */
+  readonly leaf?: string;
+  /** The newest so many nodes, 1 to 10,000; defaults to 10,000. */
+  readonly limit?: number;
+}
+
+export interface SessionPath {
+  /** Root first. */
+  readonly nodes: readonly SessionNode[];
+  /** The node it leads to, also when it is not shown. */
+  readonly leaf: string | null;
+  /** True when older nodes were left out; read on with `leaf` set to the first node's parent. */
+  readonly hasMore: boolean;
 }
 
 export interface ReadPath {
@@ -109,7 +250,24 @@ export interface ReadPath {
   readonly limit: number;
 }
 
-export interface PathPage {
+const pathNodesMax = 10_000;
+
+export function givenPath(
+  _: SessionContext,
+  session: SessionName,
+  options?: SessionPathOptions,
+): Call<ReadPath> {
+  const { options: known, wait } = optionsAndWait(options, ["leaf", "limit"]);
+  const { leaf, limit = pathNodesMax } = known;
+  const input = {
+    session: sessionNamed(session),
+    leaf: leaf === undefined ? undefined : checkedId("The leaf", leaf),
+    limit: checkedCount("limit", limit, { min: 1, max: pathNodesMax }),
+  };
+  return { input, wait };
+}
+
+export interface PathRows {
   /** Root first. */
   readonly nodes: readonly NodeRow[];
   /** True when older nodes were left out. */
@@ -123,21 +281,26 @@ export interface PathPage {
  *
  * @throws HoldfastError `CORRUPT_ROW` when it leads nowhere.
  */
-export const readPath: Operation<ReadPath, PathPage> = plainOperation(
-  "readPath",
-  {
+export const readPath: StoreOperation<SessionContext, ReadPath, PathRows> =
+  storeOperation("readPath", {
     key: (input: ReadPath) => input.session.id,
-    *one({ session, leaf, limit }) {
-      return yield* pathOf(yield* livingHead(session), leaf, limit);
+    *one(_: SessionContext, { session, leaf, limit }) {
+      return yield* pathRows(yield* livingHead(session), leaf, limit);
     },
-  },
-);
+  });
 
-export function* pathOf(
+export function shownPath(
+  context: SessionContext,
+  { nodes, leaf, hasMore }: PathRows,
+): SessionPath {
+  return { nodes: nodes.map((node) => nodeView(context, node)), leaf, hasMore };
+}
+
+export function* pathRows(
   head: SessionHeadRow,
   leaf: string | undefined,
   limit: number,
-): Tx<PathPage> {
+): Tx<PathRows> {
   const chosen =
     leaf === undefined ? leafOf(head) : yield* shownNode(head, leaf);
   const leafId = leaf ?? chosen?.id ?? null;

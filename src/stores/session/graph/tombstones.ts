@@ -1,57 +1,81 @@
 import type { Encoded } from "../../../model/encoded.ts";
 import { isUserMessage } from "../../../model/session-ancestry.ts";
+import { givenList } from "../../../model/shape.ts";
+import type { WaitOptions } from "../../../sql/database.ts";
 import { integersOf } from "../../../sql/dialect.ts";
-import { row, rows, run, plainOperation } from "../../../sql/operation.ts";
-import type { Operation, Tx } from "../../../sql/operation.ts";
+import {
+  row,
+  rows,
+  run,
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
-import { assertBeginning } from "./graph.ts";
-import type { PathBeginning } from "./graph.ts";
-import { lockedHead } from "../head-row.ts";
-import type { SessionHeadRow } from "../head-row.ts";
-import { messageOnTheWay, onTheWayTo, topmostFrom } from "./ancestors.ts";
-import { isShown, shownNodes } from "../node-row.ts";
-import type { GraphOwner } from "../node-row.ts";
+import { onlyWait, type Call } from "../../method.ts";
+import { sweep, sweepOptions, type SweepOptions } from "../../removal.ts";
+import type { SessionContext } from "../context.ts";
+import { lockedHead, type SessionHeadRow } from "../head-row.ts";
+import { isShown, shownNodes, type GraphOwner } from "../node-row.ts";
+import { checkedId, sessionNamed, type SessionName } from "../session-name.ts";
 import type { SessionRef } from "../session-row.ts";
+import { messageOnTheWay, onTheWayTo, topmostFrom } from "./ancestors.ts";
+import { assertBeginning, type PathBeginning } from "./graph.ts";
 
-export interface TombstoneNodes {
+interface TombstoneNodes {
   readonly session: SessionRef;
   readonly ids: readonly string[];
-  /** What a list shows of a stored message. */
-  readonly textOf: (payload: Encoded) => Encoded;
-  readonly isShownAs: (payload: Encoded, shown: Encoded) => boolean;
+}
+
+const tombstonesMax = 1_000;
+
+export function givenTombstone(
+  _: SessionContext,
+  session: SessionName,
+  ids: readonly string[],
+  wait?: WaitOptions,
+): Call<TombstoneNodes> {
+  const input = {
+    session: sessionNamed(session),
+    ids: givenList("ids", ids, tombstonesMax).map((id) =>
+      checkedId("The id of a node", id),
+    ),
+  };
+  return { input, wait: onlyWait(wait) };
 }
 
 /**
  * Hides nodes from the session at once. Unknown ids are ignored; tells how many
  * it hid. Where the leaf is among them the conversation goes on above it.
  */
-export const tombstoneNodes: Operation<TombstoneNodes, number> = plainOperation(
-  "tombstoneNodes",
-  {
-    key: (input: TombstoneNodes) => input.session.id,
-    *one(input) {
-      const head = yield* lockedHead(input.session);
-      const found = yield* shownNodes(head, [...new Set(input.ids)]);
-      if (found.length === 0) return 0;
-      for (const { key } of found)
-        yield* run(sql`
-          INSERT INTO holdfast_session_tombstone (session, node) VALUES (${head.key}, ${key})`);
-      const owner = { ...head, fork_top: yield* topShown(head, found) };
-      const messages = found.filter(isUserMessage).map(({ key }) => key);
-      const first = (yield* hidesFirst(head, messages, input))
-        ? yield* firstUserMessage(owner, input.textOf)
-        : head.first_user_message;
-      const leaf = found.some(({ key }) => key === head.leaf)
-        ? yield* nearestShown(head, head.leaf ?? 0)
-        : head.leaf;
+export const tombstoneNodes: StoreOperation<
+  SessionContext,
+  TombstoneNodes,
+  number
+> = storeOperation("tombstoneNodes", {
+  key: (input: TombstoneNodes) => input.session.id,
+  *one(context: SessionContext, input) {
+    const head = yield* lockedHead(input.session);
+    const found = yield* shownNodes(head, [...new Set(input.ids)]);
+    if (found.length === 0) return 0;
+    for (const { key } of found)
       yield* run(sql`
-        UPDATE holdfast_session SET leaf = ${leaf}, node_count = node_count - ${found.length}, fork_top = ${owner.fork_top},
-          user_message_count = user_message_count - ${messages.length}, first_user_message = ${first}
-        WHERE key = ${head.key}`);
-      return found.length;
-    },
+        INSERT INTO holdfast_session_tombstone (session, node) VALUES (${head.key}, ${key})`);
+    const owner = { ...head, fork_top: yield* topShown(head, found) };
+    const messages = found.filter(isUserMessage).map(({ key }) => key);
+    const first = (yield* hidesFirst(context, head, messages))
+      ? yield* firstUserMessage(context, owner)
+      : head.first_user_message;
+    const leaf = found.some(({ key }) => key === head.leaf)
+      ? yield* nearestShown(head, head.leaf ?? 0)
+      : head.leaf;
+    yield* run(sql`
+      UPDATE holdfast_session SET leaf = ${leaf}, node_count = node_count - ${found.length}, fork_top = ${owner.fork_top},
+        user_message_count = user_message_count - ${messages.length}, first_user_message = ${first}
+      WHERE key = ${head.key}`);
+    return found.length;
   },
-);
+});
 
 /**
  * The first node above a hidden one that the session shows. None when the way
@@ -97,9 +121,9 @@ function* isMarked(session: number, node: number): Tx<boolean> {
 
 /** Whether the message that lists show may be among these: only then another one is looked for. */
 function* hidesFirst(
+  { isShownAs }: SessionContext,
   { first_user_message: first }: SessionHeadRow,
   messages: readonly number[],
-  { isShownAs }: TombstoneNodes,
 ): Tx<boolean> {
   if (messages.length === 0 || first === null) return false;
   const found = yield* rows<{ readonly payload: Encoded }>(sql`
@@ -109,8 +133,8 @@ function* hidesFirst(
 
 /** What a list shows of the first message that the session shows. Shared ones come first. */
 export function* firstUserMessage(
+  { textOf }: SessionContext,
   owner: GraphOwner,
-  textOf: (payload: Encoded) => Encoded,
 ): Tx<Encoded | null> {
   const shared = yield* firstSharedMessage(owner);
   const found = yield* row<{ readonly payload: Encoded }>(
@@ -138,17 +162,40 @@ function* firstSharedMessage(owner: GraphOwner): Tx<number | undefined> {
   }
 }
 
-export interface VacuumSlice {
+export interface VacuumReport {
+  readonly removed: number;
+  /** Removed from this session, and still shown by a fork. */
+  readonly shared: number;
+}
+
+/** Removes hidden nodes of a session that no fork shows, slice by slice. */
+export async function vacuumSession(
+  context: SessionContext,
+  session: SessionName,
+  options: SweepOptions<VacuumReport> | undefined,
+): Promise<VacuumReport> {
+  const { rowsPerSlice: rowsMax, ...known } = sweepOptions(options);
+  const ref = sessionNamed(session);
+  let after = 0;
+  return sweep(context, known, async () => {
+    const { next, ...report } = await context.database.write(
+      vacuumSlice(context),
+      { session: ref, after, rowsMax },
+      { signal: known.signal },
+    );
+    after = next ?? after;
+    return { report, isDone: next === undefined };
+  });
+}
+
+interface VacuumSlice {
   readonly session: SessionRef;
   /** The key of the last node looked at before. */
   readonly after: number;
   readonly rowsMax: number;
 }
 
-export interface VacuumedSlice {
-  readonly removed: number;
-  /** Hidden here, and shown by a fork. */
-  readonly kept: number;
+interface VacuumedSlice extends VacuumReport {
   /** Where to go on; undefined at the end. */
   readonly next: number | undefined;
 }
@@ -158,42 +205,45 @@ export interface VacuumedSlice {
  * follows a removed one stays; the mark stays with it and says why its parent
  * is missing.
  */
-export const vacuumSlice: Operation<VacuumSlice, VacuumedSlice> =
-  plainOperation("vacuumSessionSlice", {
-    key: (input: VacuumSlice) => input.session.id,
-    *one({ session, after, rowsMax }) {
-      const { key } = yield* lockedHead(session);
-      const forks = yield* livingForks(key);
-      // Every mark is looked for on the way to every fork.
-      const marksMax = Math.max(1, Math.floor(rowsMax / (forks.length + 1)));
-      const marked = yield* rows<{
-        readonly node: number;
-        readonly owner: number | null;
-      }>(sql`
+export const vacuumSlice: StoreOperation<
+  SessionContext,
+  VacuumSlice,
+  VacuumedSlice
+> = storeOperation("vacuumSessionSlice", {
+  key: (input: VacuumSlice) => input.session.id,
+  *one(_: SessionContext, { session, after, rowsMax }) {
+    const { key } = yield* lockedHead(session);
+    const forks = yield* livingForks(key);
+    // Every mark is looked for on the way to every fork.
+    const marksMax = Math.max(1, Math.floor(rowsMax / (forks.length + 1)));
+    const marked = yield* rows<{
+      readonly node: number;
+      readonly owner: number | null;
+    }>(sql`
         SELECT t.node, (SELECT n.session FROM holdfast_session_node n WHERE n.key = t.node) AS owner
         FROM holdfast_session_tombstone t
         WHERE t.session = ${key} AND t.node > ${after} ORDER BY t.node LIMIT ${marksMax}`);
-      const own = marked
-        .filter(({ owner }) => owner === key)
-        .map(({ node }) => node);
-      const reached = yield* reachedByForks(forks, own);
-      const removable = own.filter((node) => !reached.has(node));
-      const removed =
-        removable.length === 0
-          ? 0
-          : yield* run(sql`
+    const own = marked
+      .filter(({ owner }) => owner === key)
+      .map(({ node }) => node);
+    const reached = yield* reachedByForks(forks, own);
+    const removable = own.filter((node) => !reached.has(node));
+    const removed =
+      removable.length === 0
+        ? 0
+        : yield* run(sql`
               DELETE FROM holdfast_session_node WHERE key IN ${integersOf(removable)}`);
-      yield* removeIdleMarks(
-        key,
-        marked.map(({ node }) => node),
-      );
-      return {
-        removed,
-        kept: own.length - removable.length,
-        next: marked.length < marksMax ? undefined : marked.at(-1)?.node,
-      };
-    },
-  });
+    yield* removeIdleMarks(
+      key,
+      marked.map(({ node }) => node),
+    );
+    return {
+      removed,
+      shared: own.length - removable.length,
+      next: marked.length < marksMax ? undefined : marked.at(-1)?.node,
+    };
+  },
+});
 
 /** A mark is needed as long as its node is there, or one that follows it. */
 function* removeIdleMarks(session: number, nodes: readonly number[]): Tx<void> {

@@ -1,17 +1,75 @@
-import { keysOf } from "../../sql/dialect.ts";
-import { row, rows, plainOperation } from "../../sql/operation.ts";
-import type { Operation } from "../../sql/operation.ts";
-import { sql } from "../../sql/statement.ts";
-import { attachmentSizesOf } from "../attachment/attachment-row.ts";
-import { sizesOfBlobs } from "../blob/blob-row.ts";
-import { blobsOfSession } from "./roots.ts";
-import { livingSession } from "./session-row.ts";
-import type { SessionRef } from "./session-row.ts";
+import type { WaitOptions } from "../../../sql/database.ts";
+import { keysOf } from "../../../sql/dialect.ts";
+import {
+  row,
+  rows,
+  storeOperation,
+  type StoreOperation,
+} from "../../../sql/operation.ts";
+import { sql } from "../../../sql/statement.ts";
+import { attachmentSizesOf } from "../../attachment/attachment-row.ts";
+import { sizesOfBlobs } from "../../blob/blob-row.ts";
+import { onlyWait } from "../../method.ts";
+import type { SessionContext } from "../context.ts";
+import { sessionNamed, type SessionName } from "../session-name.ts";
+import { livingSession, type SessionRef } from "../session-row.ts";
+import { blobsOfSession } from "../state-row.ts";
 
 /** How many there are, and the bytes of their content. */
 export interface Sized {
   readonly count: number;
   readonly bytes: number;
+}
+
+/** What a session takes. */
+export interface SessionSizes {
+  /** Own ones, also hidden ones. */
+  readonly nodes: Sized;
+  readonly frames: Sized;
+  readonly components: Sized;
+  readonly turns: Sized;
+  readonly usage: Sized;
+  /** The content of frames and components, as stored; what is shared counts for each. */
+  readonly blobs: Sized;
+  /** Shared ones count for each too. */
+  readonly attachments: Sized;
+  readonly totalBytes: number;
+}
+
+const nodesPerPage = 5_000;
+
+export async function sizesOf(
+  context: SessionContext,
+  session: SessionName,
+  options: WaitOptions | undefined,
+): Promise<SessionSizes> {
+  const { database } = context;
+  const ref = sessionNamed(session);
+  const wait = onlyWait(options);
+  const parts = await database.read(measureParts(context), ref, wait);
+  let nodes: Sized = { count: 0, bytes: 0 };
+  let after: number | undefined = 0;
+  while (after !== undefined) {
+    const input = { session: ref, after, limit: nodesPerPage };
+    const page: SizedPage = await database.read(
+      measureNodes(context),
+      input,
+      wait,
+    );
+    nodes = {
+      count: nodes.count + page.count,
+      bytes: nodes.bytes + page.bytes,
+    };
+    after = page.last;
+  }
+  const sized: readonly Sized[] = Object.values(parts);
+  const totalBytes = sized.reduce((sum, { bytes }) => sum + bytes, nodes.bytes);
+  return { nodes, ...parts, totalBytes };
+}
+
+interface SizedPage extends Sized {
+  /** Where to go on; undefined at the end. */
+  readonly last: number | undefined;
 }
 
 interface MeasureNodes {
@@ -21,12 +79,13 @@ interface MeasureNodes {
 }
 
 /** Own nodes, also hidden ones, in pages: a long conversation is not measured at once. */
-export const measureNodes: Operation<
+export const measureNodes: StoreOperation<
+  SessionContext,
   MeasureNodes,
-  Sized & { readonly last: number | undefined }
-> = plainOperation("measureSessionNodes", {
+  SizedPage
+> = storeOperation("measureSessionNodes", {
   key: (input: MeasureNodes) => input.session.id,
-  *one({ session, after, limit }) {
+  *one(_: SessionContext, { session, after, limit }) {
     const { key } = yield* livingSession(session);
     const found = yield* row<{
       readonly count: number;
@@ -45,23 +104,13 @@ export const measureNodes: Operation<
   },
 });
 
-export interface SmallParts {
-  readonly frames: Sized;
-  readonly components: Sized;
-  readonly turns: Sized;
-  readonly usage: Sized;
-  /** The content of frames and components, as stored; what is shared counts for each. */
-  readonly blobs: Sized;
-  /** Shared ones count for each too. */
-  readonly attachments: Sized;
-}
+type SmallParts = Omit<SessionSizes, "nodes" | "totalBytes">;
 
 /** Everything but the nodes. */
-export const measureParts: Operation<SessionRef, SmallParts> = plainOperation(
-  "measureSessionParts",
-  {
+const measureParts: StoreOperation<SessionContext, SessionRef, SmallParts> =
+  storeOperation("measureSessionParts", {
     key: (input: SessionRef) => input.id,
-    *one(ref) {
+    *one(_: SessionContext, ref) {
       const { key } = yield* livingSession(ref);
       const found = yield* rows<{
         readonly part: string;
@@ -99,8 +148,7 @@ export const measureParts: Operation<SessionRef, SmallParts> = plainOperation(
         attachments: { count: files.attachments, bytes: files.size },
       };
     },
-  },
-);
+  });
 
 /** A turn has at most a thousand frames and some hundred components. */
 const blobsMax = 10_000;

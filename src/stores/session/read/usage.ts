@@ -1,12 +1,24 @@
-import { usageOverflow } from "../../model/session-errors.ts";
-import { tokenKinds } from "../../model/session.ts";
-import type { TokenUsage, UsageEntry } from "../../model/session.ts";
-import { keysOf } from "../../sql/dialect.ts";
-import { row, rows, run, plainOperation } from "../../sql/operation.ts";
-import type { Operation, Tx } from "../../sql/operation.ts";
-import { sql } from "../../sql/statement.ts";
-import { livingSession } from "./session-row.ts";
-import type { SessionRef } from "./session-row.ts";
+import { usageOverflow } from "../../../model/session-errors.ts";
+import {
+  tokenKinds,
+  type TokenUsage,
+  type UsageEntry,
+} from "../../../model/session.ts";
+import type { WaitOptions } from "../../../sql/database.ts";
+import { keysOf } from "../../../sql/dialect.ts";
+import {
+  row,
+  rows,
+  run,
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../../sql/operation.ts";
+import { sql } from "../../../sql/statement.ts";
+import { onlyWait } from "../../method.ts";
+import type { SessionContext } from "../context.ts";
+import { sessionNamed, type SessionName } from "../session-name.ts";
+import { livingSession, type SessionRef } from "../session-row.ts";
 
 /** A row for each entry of a turn: its place there makes it exactly one. */
 export function* writeUsage(
@@ -31,6 +43,39 @@ export function* lastUsage(session: number): Tx<number> {
   return last?.key ?? 0;
 }
 
+/** Some milliseconds of reading. */
+const usagePerPage = 2_000;
+
+/**
+ * What a session used: in pages, so that a long ledger holds nobody up, up to
+ * the entry that was the last one at first.
+ */
+export async function usageOf(
+  context: SessionContext,
+  session: SessionName,
+  options: WaitOptions | undefined,
+): Promise<readonly UsageEntry[]> {
+  const sums = new UsageSums();
+  const wait = onlyWait(options);
+  const { id, generation: given } = sessionNamed(session);
+  let generation = given;
+  let after: number | undefined = 0;
+  let until: number | undefined;
+  while (after !== undefined) {
+    // A session that is deleted and created meanwhile is another one.
+    const ref = { id, ...(generation !== undefined && { generation }) };
+    const input = { session: ref, after, until, limit: usagePerPage };
+    const page: SummedPage = await context.database.read(
+      sumUsage(context),
+      input,
+      wait,
+    );
+    sums.add(page.sums);
+    ({ next: after, until, generation } = page);
+  }
+  return sums.entries();
+}
+
 interface UsagePage {
   readonly session: SessionRef;
   /** The last entry of the page before. */
@@ -51,7 +96,7 @@ type Halves = Source &
 
 const half = 2 ** 26;
 
-export interface SummedPage {
+interface SummedPage {
   readonly generation: number;
   readonly until: number;
   readonly sums: readonly Halves[];
@@ -60,11 +105,10 @@ export interface SummedPage {
 }
 
 /** What was used, per source and model, in one page of entries. */
-export const sumUsage: Operation<UsagePage, SummedPage> = plainOperation(
-  "sumUsage",
-  {
+export const sumUsage: StoreOperation<SessionContext, UsagePage, SummedPage> =
+  storeOperation("sumUsage", {
     key: (input: UsagePage) => input.session.id,
-    *one({ session, after, until: given, limit }) {
+    *one(_: SessionContext, { session, after, until: given, limit }) {
       const { key, generation } = yield* livingSession(session);
       const until = given ?? (yield* lastUsage(key));
       const sums = yield* rows<
@@ -94,11 +138,10 @@ export const sumUsage: Operation<UsagePage, SummedPage> = plainOperation(
         next: count < limit ? undefined : last,
       };
     },
-  },
-);
+  });
 
 /** Adds up pages, exactly whatever the sums. */
-export class UsageSums {
+class UsageSums {
   /** In the order of first use. */
   readonly #sums = new Map<
     string,

@@ -1,48 +1,70 @@
-import type { Now } from "../../../model/clock.ts";
-import type { Encoded } from "../../../model/encoded.ts";
-import type { LeaseFence } from "../../../model/lease.ts";
 import { corruptRow } from "../../../model/corrupt-row.ts";
+import type { Encoded } from "../../../model/encoded.ts";
+import { isFence, type LeaseFence } from "../../../model/lease.ts";
 import {
   attachmentsGone,
   revisionConflict,
+  sessionMismatch,
   turnConflict,
 } from "../../../model/session-errors.ts";
-import { firstDifference } from "../../../model/session-turn.ts";
-import type {
-  NodeChoice,
-  TurnClaim,
-  TurnIdentity,
-  TurnPartHashes,
+import { parseSessionId } from "../../../model/session-id.ts";
+import {
+  componentHashesOf,
+  firstDifference,
+  nodePlaces,
+  turnIdentity,
+  usageGiven,
+  type NodeChoice,
+  type TurnClaim,
+  type TurnIdentity,
+  type TurnPartHashes,
 } from "../../../model/session-turn.ts";
-import type { UsageEntry } from "../../../model/session.ts";
-import { row, run, plainOperation } from "../../../sql/operation.ts";
-import type { Operation, Tx } from "../../../sql/operation.ts";
+import type { SessionHandle, UsageEntry } from "../../../model/session.ts";
+import {
+  checkedCount,
+  givenFlag,
+  givenInvalid,
+  givenObject,
+} from "../../../model/shape.ts";
+import type { WaitOptions } from "../../../sql/database.ts";
+import {
+  afterwards,
+  row,
+  run,
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { stampAttachments } from "../../attachment/attachment-row.ts";
-import { assertFenceAt, endLease } from "../../lease/parts.ts";
+import { assertFence, releaseLease } from "../../lease/parts.ts";
+import { onlyWait, type Call } from "../../method.ts";
 import { consumeClaims } from "../../queue/complete.ts";
-import { lockedHead } from "../head-row.ts";
-import type { SessionHeadRow } from "../head-row.ts";
+import type { SessionContext } from "../context.ts";
+import { lockedHead, type SessionHeadRow } from "../head-row.ts";
+import { writeUsage } from "../read/usage.ts";
+import { checkedId, sessionNamed } from "../session-name.ts";
 import type { SessionRef } from "../session-row.ts";
-import type { Manifest, PreparedComponent } from "./turn-components.ts";
-import { chosenFrame } from "./turn-frames.ts";
-import type { PreparedFrame } from "./turn-frames.ts";
-import { appendNodes, chosenLeaf } from "./turn-nodes.ts";
-import type { PreparedNode } from "./turn-nodes.ts";
-import { writeState } from "./turn-state.ts";
-import { writeUsage } from "../usage.ts";
+import { checkTurn, type TurnDraft } from "./draft.ts";
+import { encodedParts } from "./encode.ts";
+import { appendNodes, chosenLeaf, type PreparedNode } from "./nodes.ts";
+import {
+  chosenFrame,
+  writeState,
+  type Manifest,
+  type PreparedComponent,
+  type PreparedFrame,
+} from "./state.ts";
 
 /** A turn whose values are encoded and hashed. */
-export interface CommitTurn {
+interface CommitTurn {
   readonly session: SessionRef;
   readonly turn: string;
   readonly at: number;
-  /** When its fence is judged. */
-  readonly now: Now;
   readonly identity: TurnIdentity;
   /** Proof that the session's lease is held. Only a turn that was committed before needs none. */
   readonly fence: LeaseFence | undefined;
-  /** Gives the lease of `fence` back in the same transaction. */
+  /** Releases the lease of `fence` in the same transaction. */
   readonly release: boolean;
   readonly expectedRevision: number | undefined;
   readonly nodes: readonly PreparedNode[];
@@ -60,6 +82,67 @@ export interface CommitTurn {
   readonly putUntil: number;
 }
 
+/**
+ * Everything a commit needs, encoded and hashed: inside the transaction
+ * nothing can fail for its values.
+ *
+ * @throws HoldfastError `TURN_INVALID`, `NODE_EXISTS`, `SESSION_MISMATCH`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE` …
+ */
+export function givenCommit(
+  context: SessionContext,
+  handle: SessionHandle,
+  draft: TurnDraft,
+  wait?: WaitOptions,
+): Call<CommitTurn> {
+  const session = sessionNamed(handle);
+  const { generation } = session;
+  if (generation === undefined)
+    throw givenInvalid(
+      "session",
+      "a handle with id and generation, as create and open give it",
+      handle,
+    );
+  const { turn: name } = givenObject("the turn", draft);
+  const turn = checkedId("The id of a turn", name);
+  if (draft.session !== undefined && draft.session !== session.id)
+    throw sessionMismatch(session.id, parseSessionId(draft.session));
+  checkTurn(draft);
+  const { nodes = [], components = {}, expectedRevision, fence } = draft;
+  if (expectedRevision !== undefined)
+    checkedCount("expectedRevision", expectedRevision);
+  const owner = { session: session.id, generation, turn };
+  const places = nodePlaces(session.id, nodes);
+  const at = context.clock.now();
+  // Encoded before anything is hashed, since that says which part cannot be.
+  const { blobs, ...parts } = encodedParts(context, owner, draft, places, at);
+  const hashes = componentHashesOf(context.hash, components);
+  const input = {
+    session,
+    turn,
+    at,
+    identity: turnIdentity(context.hash, owner, draft, places, hashes),
+    fence: isFence(fence) ? fence : undefined,
+    release: givenFlag("release", draft.release) ?? false,
+    expectedRevision,
+    ...parts,
+    components: Object.entries(components).map(([part, component]) => ({
+      name: part,
+      version: component?.version ?? 0,
+      hash: hashes.get(part) ?? "",
+      blob: blobs.get(part) ?? null,
+    })),
+    leaf: draft.leaf,
+    usage: (draft.usage ?? []).map(usageGiven),
+    claims: (draft.claims ?? []).map(({ claim, batches }) => ({
+      claim,
+      batches: [...batches],
+    })),
+    attachments: [...(draft.attachments ?? [])],
+    currentFrame: draft.currentFrame,
+    putUntil: at - context.graceMs,
+  };
+  return { input, wait: onlyWait(wait) };
+}
 /** What a commit answers, word for word also when it is repeated. */
 export interface TurnResult {
   readonly revision: number;
@@ -84,30 +167,30 @@ export interface TurnOutcome extends TurnResult {
  *   `LEASE_LOST`, `REVISION_CONFLICT`, `CLAIM_LOST`, `NODE_EXISTS`,
  *   `NODE_PARENT_UNKNOWN`, `NODE_NOT_FOUND`, `ATTACHMENT_NOT_FOUND`.
  */
-export const commitTurn: Operation<CommitTurn, TurnOutcome> = plainOperation(
-  "commitTurn",
-  {
-    snapshotSafe: true,
-    key: (input: CommitTurn) => input.session.id,
-    *one(input) {
-      const head = yield* lockedHead(input.session);
-      const recorded = yield* recordedResult(head, input);
-      if (recorded !== undefined) {
-        if (input.release && input.fence !== undefined)
-          yield* endLease(head, input.fence);
-        return { kind: "replayed", ...recorded };
-      }
-      yield* assertFenceAt(head, input.fence, input.now());
-      const { expectedRevision = head.revision } = input;
-      if (expectedRevision !== head.revision)
-        throw revisionConflict(head.id, expectedRevision, head.revision);
-      const result = yield* applyTurn(head, input);
-      if (input.release && input.fence !== undefined)
-        yield* endLease(head, input.fence);
-      return { kind: "committed", ...result };
-    },
+export const commitTurn: StoreOperation<
+  SessionContext,
+  CommitTurn,
+  TurnOutcome
+> = storeOperation("commitTurn", {
+  snapshotSafe: true,
+  key: (input: CommitTurn) => input.session.id,
+  *one(context: SessionContext, input) {
+    const { fence, release, expectedRevision } = input;
+    const head = yield* lockedHead(input.session);
+    const recorded = yield* recordedResult(head, input);
+    if (recorded === undefined) {
+      yield* assertFence(context, head, fence);
+      if ((expectedRevision ?? head.revision) !== head.revision)
+        throw revisionConflict(head.id, expectedRevision ?? 0, head.revision);
+    }
+    const result = recorded ?? (yield* applyTurn(head, input));
+    if (release && fence !== undefined)
+      yield* releaseLease(context, head, fence);
+    if (recorded !== undefined) return { kind: "replayed", ...result };
+    yield* afterwards({ durable: context.afterCommit });
+    return { kind: "committed", ...result };
   },
-);
+});
 
 function* recordedResult(
   { key, id }: SessionHeadRow,

@@ -1,8 +1,56 @@
+import type { StoredBlob } from "../../model/blob.ts";
+import { corruptRow } from "../../model/corrupt-row.ts";
+import type { Encoded } from "../../model/encoded.ts";
 import { textsOf } from "../../sql/dialect.ts";
-import { row, rows } from "../../sql/operation.ts";
-import type { Tx } from "../../sql/operation.ts";
+import { row, rows, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
+import { readBlobs } from "../blob/blob-row.ts";
 import type { BlobRoots } from "../blob/root-row.ts";
+
+/** Checkpoints and frames of sessions, and the blobs that hold their content. */
+
+export interface ComponentRow {
+  readonly name: string;
+  readonly version: number;
+  readonly revision: number;
+  readonly hash: string;
+  readonly blob: string;
+}
+
+export function* componentRows(session: number): Tx<readonly ComponentRow[]> {
+  return yield* rows<ComponentRow>(sql`
+    SELECT name, version, revision, hash, blob FROM holdfast_session_component
+    WHERE session = ${session} ORDER BY name`);
+}
+
+export interface FrameRow {
+  readonly id: string;
+  readonly ordinal: number;
+  readonly hash: string;
+  readonly payload: Encoded;
+  readonly blob: string | null;
+}
+
+export function* frameRows(session: number): Tx<readonly FrameRow[]> {
+  return yield* rows<FrameRow>(sql`
+    SELECT id, ordinal, hash, payload, blob FROM holdfast_session_frame
+    WHERE session = ${session} ORDER BY ordinal, id`);
+}
+
+/** The blobs that some of these refer to, by their hashes. */
+export function* blobsOf(
+  owners: readonly { readonly blob: string | null }[],
+): Tx<ReadonlyMap<string, StoredBlob>> {
+  const hashes = new Set(owners.flatMap(({ blob }) => blob ?? []));
+  if (hashes.size === 0) return new Map();
+  const found = yield* readBlobs([...hashes]);
+  return new Map(found.map((blob) => [blob.hash, blob]));
+}
+
+/** A blob that a row refers to and that is not there. */
+export function blobMissing(table: string, key: string): Error {
+  return corruptRow(table, key, "refers to a blob that does not exist");
+}
 
 interface Hash {
   readonly blob: string;

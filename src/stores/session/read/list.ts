@@ -1,0 +1,141 @@
+import type { Encoded } from "../../../model/encoded.ts";
+import { parseSessionId, type SessionId } from "../../../model/session-id.ts";
+import type { SessionHandle, SessionMeta } from "../../../model/session.ts";
+import { rows, type Tx } from "../../../sql/operation.ts";
+import { sql } from "../../../sql/statement.ts";
+import { cursorInvalid } from "../../cursor.ts";
+import {
+  list,
+  pageOf,
+  slicedByBytes,
+  type List,
+  type PageOptions,
+  type Place,
+  type Slice,
+  type SliceBounds,
+} from "../../list.ts";
+import type { SessionContext } from "../context.ts";
+import { relationOf } from "../create.ts";
+
+export interface ListSessionsOptions extends PageOptions {
+  /** Only children of this session. */
+  readonly parent?: string;
+}
+
+/** What a list shows of a session. All of it is in columns, none read from the graph. */
+export interface SessionSummary extends SessionHandle {
+  readonly meta: SessionMeta;
+  readonly createdAt: number;
+  readonly activeAt: number;
+  readonly revision: number;
+  readonly nodeCount: number;
+  readonly userMessageCount: number;
+  /** The text of the first message of a user; empty when there is none. */
+  readonly firstUserMessage: string;
+}
+
+interface SummaryRow {
+  readonly id: SessionId;
+  readonly generation: number;
+  readonly name: string;
+  readonly model: string | null;
+  readonly cwd: string | null;
+  readonly parent: SessionId | null;
+  readonly caused_by: string | null;
+  readonly created_at: number;
+  readonly active_at: number;
+  readonly revision: number;
+  readonly node_count: number;
+  readonly user_message_count: number;
+  readonly first_user_message: Encoded | null;
+}
+
+interface SessionFilter {
+  readonly parent: SessionId | undefined;
+}
+
+/** Living sessions, the latest active first. */
+export const sessionList: List<
+  SessionContext,
+  [options?: ListSessionsOptions],
+  SessionSummary
+> = list("listSessions", {
+  table: "holdfast_session",
+  given(_: SessionContext, options?: ListSessionsOptions) {
+    const { filter, page } = pageOf(options, ["parent"]);
+    const { parent } = filter;
+    return {
+      filter: {
+        parent: parent === undefined ? undefined : parseSessionId(parent),
+      },
+      page,
+    };
+  },
+  slice: sessionSlice,
+  keyOf: ({ id }: SummaryRow) => id,
+  itemOf: summaryOf,
+});
+
+/** Sorts after every id: no id begins with it. */
+const afterAllIds = "\u{10ffff}";
+
+function* sessionSlice(
+  _: SessionContext,
+  { parent }: SessionFilter,
+  bounds: SliceBounds,
+): Tx<Slice<SummaryRow>> {
+  const filter =
+    parent === undefined
+      ? sql`deleted_at IS NULL`
+      : sql`deleted_at IS NULL AND parent IS NOT NULL AND parent = ${parent}`;
+  const next = (after: Place | undefined, count: number) => {
+    const { activeAt, id } = placeOf(after);
+    return sql`
+      FROM holdfast_session
+      WHERE ${filter} AND (active_at, id) < (${activeAt}, ${id})
+      ORDER BY active_at DESC, id DESC LIMIT ${count}`;
+  };
+  return yield* slicedByBytes(
+    bounds,
+    ({ active_at: activeAt, id }: SummaryRow) => [activeAt, id],
+    function* (after, count) {
+      const found = yield* rows<{ readonly bytes: number }>(sql`
+        SELECT COALESCE(octet_length(first_user_message), 0) AS bytes ${next(after, count)}`);
+      return found.map(({ bytes }) => bytes);
+    },
+    function* (after, count) {
+      return yield* rows<SummaryRow>(sql`
+        SELECT id, generation, name, model, cwd, parent, caused_by, created_at, active_at, revision,
+          node_count, user_message_count, first_user_message ${next(after, count)}`);
+    },
+  );
+}
+
+function placeOf(after: Place | undefined): {
+  readonly activeAt: number;
+  readonly id: string;
+} {
+  const [activeAt, id] = after ?? [Number.MAX_SAFE_INTEGER, afterAllIds];
+  if (typeof activeAt !== "number" || typeof id !== "string")
+    throw cursorInvalid("malformed");
+  return { activeAt, id };
+}
+
+function summaryOf(
+  { decode }: SessionContext,
+  found: SummaryRow,
+): SessionSummary {
+  const { id, generation, name, model, cwd } = found;
+  const { first_user_message: message } = found;
+  return {
+    id,
+    generation,
+    meta: { name, model, cwd, relation: relationOf(found) },
+    createdAt: found.created_at,
+    activeAt: found.active_at,
+    revision: found.revision,
+    nodeCount: found.node_count,
+    userMessageCount: found.user_message_count,
+    firstUserMessage: message === null ? "" : String(decode(message)),
+  };
+}

@@ -1,0 +1,324 @@
+import type { SessionHandle } from "../../model/session.ts";
+import { givenInvalid } from "../../model/shape.ts";
+import { lockToEnd } from "../../sql/dialect.ts";
+import {
+  announce,
+  row,
+  rows,
+  storeOperation,
+  run,
+  type StoreOperation,
+} from "../../sql/operation.ts";
+import { sql } from "../../sql/statement.ts";
+import { pendingCopies } from "../attachment/attachment-row.ts";
+import {
+  attachments as attachmentsIn,
+  type Attachments,
+} from "../attachment/attachments.ts";
+import { leaseChanged } from "../lease/topics.ts";
+import { addedProcesses } from "../process/end-report.ts";
+import {
+  forgetProcesses,
+  type ForgottenProcesses,
+} from "../process/session-end.ts";
+import { queueWork } from "../queue/topics.ts";
+import {
+  sweep,
+  sweepOptions,
+  type SweepOptions,
+  type SweptSlice,
+} from "../removal.ts";
+import type { SessionContext } from "./context.ts";
+import { nothingRemoved, type RemovalReport } from "./parts.ts";
+import { importIdleMs, reclaimSlice, type ReclaimedSlice } from "./reclaim.ts";
+import { sessionNamed, type SessionName } from "./session-name.ts";
+import { generationKeys, type SessionRef } from "./session-row.ts";
+
+export interface SessionEraseOptions extends SweepOptions<RemovalReport> {
+  /** Where attachments are, when not in the database: their bytes go too. */
+  readonly attachments?: Attachments;
+}
+
+/** Deletes a session, and removes slice by slice what it owned. */
+export async function removeSession(
+  context: SessionContext,
+  session: SessionName,
+  options: SweepOptions<RemovalReport> | undefined,
+): Promise<RemovalReport> {
+  const removal = new Removal(context, sweepOptions(options));
+  await removal.delete(sessionNamed(session));
+  return removal.report;
+}
+
+/** The same with every older generation of its id, and the bytes of its attachments. */
+export async function eraseSession(
+  context: SessionContext,
+  session: SessionName,
+  options: SessionEraseOptions | undefined,
+): Promise<RemovalReport> {
+  const { database } = context;
+  const { attachments: files = attachmentsIn(database), ...known } =
+    sweepOptions(options, ["attachments"]);
+  if (typeof files?.removeForgotten !== "function")
+    throw givenInvalid("attachments", "what attachments() returns", files);
+  const ref = sessionNamed(session);
+  const removal = new Removal(context, known);
+  await removal.delete(ref);
+  await removal.reclaimAll(ref.id);
+  await files.removeForgotten({
+    ...(known.signal && { signal: known.signal }),
+  });
+  const bytesPending = await database.read("pendingBytes", function* () {
+    return yield* pendingCopies(yield* generationKeys(ref.id));
+  });
+  return { ...removal.report, bytesPending };
+}
+
+/** Goes on with removals that were interrupted, of any session. */
+export async function reclaimSessions(
+  context: SessionContext,
+  options: SweepOptions<RemovalReport> | undefined,
+): Promise<RemovalReport> {
+  const removal = new Removal(context, sweepOptions(options));
+  await removal.reclaimAll(undefined);
+  return removal.report;
+}
+
+/** Removes what is left of a session that was given up. */
+export async function reclaimGivenUp(
+  context: SessionContext,
+  session: number,
+): Promise<void> {
+  await new Removal(context, sweepOptions({})).reclaim(session);
+}
+
+/** What a slice removed. */
+type Removed = Pick<
+  RemovalReport,
+  "rows" | "blobs" | "attachments" | "sharedNodes"
+>;
+
+type Slices = AsyncGenerator<SweptSlice<Removed>, void>;
+
+const sessionsPerPage = 100;
+
+/** One call of `delete`, `erase` or `reclaim`. */
+class Removal {
+  readonly #context: SessionContext;
+  readonly #options: SweepOptions<RemovalReport>;
+  readonly #rowsMax: number;
+  /** Those asked for, which are counted once. A source may be looked at again for each of its forks. */
+  readonly #done = new Set<number>();
+  #report = nothingRemoved;
+
+  constructor(
+    context: SessionContext,
+    options: SweepOptions<RemovalReport> & { readonly rowsPerSlice: number },
+  ) {
+    this.#context = context;
+    this.#options = options;
+    this.#rowsMax = options.rowsPerSlice;
+  }
+
+  get report(): RemovalReport {
+    return this.#report;
+  }
+
+  get #wait(): { readonly signal: AbortSignal | undefined } {
+    return { signal: this.#options.signal };
+  }
+
+  async delete(session: SessionRef): Promise<void> {
+    const { database, clock } = this.#context;
+    const deleted = await database.write(
+      deleteSession(this.#context),
+      { session, at: clock.now() },
+      this.#wait,
+    );
+    if (deleted === undefined) return;
+    const { key, generation, isReclaimed } = deleted;
+    this.#report = { ...this.#report, existed: true, generation };
+    await (isReclaimed ? this.#forgetProcesses(key) : this.reclaim(key));
+  }
+
+  /** Removes what a deleted session owned, and what its source only kept for it. */
+  async reclaim(session: number): Promise<void> {
+    await this.#sweep(this.#slicesOf(session));
+  }
+
+  /** Every deleted session, or generation of one id, of which something is left. */
+  async reclaimAll(id: string | undefined): Promise<void> {
+    await this.#sweep(this.#slicesOfAll(id));
+  }
+
+  async #sweep(slices: Slices): Promise<void> {
+    const { signal, onProgress } = this.#options;
+    const { rows: rowsBefore, blobs, attachments, sharedNodes } = this.#report;
+    const counted = (removed: Removed): void => {
+      this.#report = {
+        ...this.#report,
+        rows: rowsBefore + removed.rows,
+        blobs: blobs + removed.blobs,
+        attachments: attachments + removed.attachments,
+        sharedNodes: sharedNodes + removed.sharedNodes,
+      };
+      onProgress?.(this.#report);
+    };
+    const options = { ...(signal && { signal }), onProgress: counted };
+    await sweep(this.#context, options, async () => {
+      const step = await slices.next();
+      return step.done === true
+        ? { report: nothingRemoved, isDone: true }
+        : step.value;
+    });
+  }
+
+  async *#slicesOfAll(id: string | undefined): Slices {
+    const { database, clock } = this.#context;
+    let before = Number.MAX_SAFE_INTEGER;
+    for (;;) {
+      const at = clock.now();
+      const page = { id, at, before, limit: sessionsPerPage };
+      const keys: readonly number[] = await database.read(
+        unreclaimedSessions(this.#context),
+        page,
+      );
+      for (const key of keys)
+        if (!this.#done.has(key))
+          for await (const { report } of this.#slicesOf(key))
+            yield { report, isDone: false };
+      if (keys.length < sessionsPerPage) return;
+      before = keys.at(-1) ?? 0;
+    }
+  }
+
+  async *#slicesOf(session: number, isSource = false): Slices {
+    const { database, clock, graceMs } = this.#context;
+    if (!isSource) {
+      this.#done.add(session);
+      await this.#forgetProcesses(session);
+    }
+    for (let before: number | undefined; ;) {
+      const at = clock.now();
+      const putUntil = at - graceMs;
+      const slice: ReclaimedSlice = await database.write(
+        reclaimSlice(this.#context),
+        { session, before, at, putUntil, rowsMax: this.#rowsMax },
+        this.#wait,
+      );
+      const { rows: removed, blobs, attachments, shared, alsoReclaim } = slice;
+      const sharedNodes = isSource ? 0 : shared;
+      ({ before } = slice);
+      yield {
+        report: { rows: removed, blobs, attachments, sharedNodes },
+        isDone: before === undefined && alsoReclaim === undefined,
+      };
+      if (before !== undefined) continue;
+      if (alsoReclaim !== undefined) yield* this.#slicesOf(alsoReclaim, true);
+      return;
+    }
+  }
+
+  /** Apart from the slices, since processes are locked before sessions. What was done before is told again. */
+  async #forgetProcesses(session: number): Promise<void> {
+    const { database, clock } = this.#context;
+    const { processes: others } = this.#report;
+    for (let isDone = false; !isDone;) {
+      const slice: ForgottenProcesses = await database.write(
+        forgetProcesses,
+        { session, at: clock.now(), rowsMax: this.#rowsMax },
+        this.#wait,
+      );
+      const processes = addedProcesses(others, slice.report);
+      this.#report = { ...this.#report, processes };
+      isDone = slice.isDone;
+    }
+  }
+}
+
+interface DeleteSession {
+  readonly session: SessionRef;
+  readonly at: number;
+}
+
+interface DeletedSession extends SessionHandle {
+  readonly key: number;
+  /** False when it had been deleted before. */
+  readonly wasLiving: boolean;
+  /** True when nothing of it is left but the tombstone. */
+  readonly isReclaimed: boolean;
+}
+
+interface TombstoneRow extends SessionHandle {
+  readonly key: number;
+  readonly deleted_at: number | null;
+  readonly reclaimed_at: number | null;
+}
+
+/**
+ * Makes a session a tombstone: from now on its handles are fenced and its id
+ * may be used again. What it owned is removed in slices afterwards. May be
+ * repeated; undefined when there never was such a session.
+ */
+export const deleteSession: StoreOperation<
+  SessionContext,
+  DeleteSession,
+  DeletedSession | undefined
+> = storeOperation("deleteSession", {
+  key: (input: DeleteSession) => input.session.id,
+  *one(_: SessionContext, { session: { id, generation }, at }) {
+    const which =
+      generation === undefined
+        ? sql`id = ${id} AND generation > 0`
+        : sql`id = ${id} AND generation = ${generation}`;
+    const columns = sql`SELECT key, id, generation, deleted_at, reclaimed_at FROM holdfast_session`;
+    const found =
+      (yield* row<TombstoneRow>(sql`
+        ${columns} WHERE ${which} AND deleted_at IS NULL ${lockToEnd}`)) ??
+      (yield* row<TombstoneRow>(sql`
+        ${columns} WHERE ${which} ORDER BY generation DESC LIMIT 1 ${lockToEnd}`));
+    if (found === undefined) return undefined;
+    if (found.deleted_at === null) {
+      yield* run(sql`
+        UPDATE holdfast_session SET deleted_at = ${at}, name = NULL, model = NULL, cwd = NULL, parent = NULL,
+          caused_by = NULL, origin = NULL, config = NULL, current_frame = NULL, leaf = NULL, fork_node = NULL, fork_top = NULL,
+          node_count = 0, user_message_count = 0, first_user_message = NULL
+        WHERE key = ${found.key}`);
+      // Waits for its work or its lease end now.
+      yield* announce(leaseChanged, id);
+      yield* announce(queueWork, id);
+    }
+    return {
+      key: found.key,
+      id: found.id,
+      generation: found.generation,
+      wasLiving: found.deleted_at === null,
+      isReclaimed: found.reclaimed_at !== null,
+    };
+  },
+});
+
+interface UnreclaimedSessions {
+  readonly at: number;
+  /** Only generations of this id. */
+  readonly id: string | undefined;
+  readonly before: number;
+  readonly limit: number;
+}
+
+/** The keys of deleted sessions of which something is left, the newest first: forks before their sources. */
+const unreclaimedSessions: StoreOperation<
+  SessionContext,
+  UnreclaimedSessions,
+  readonly number[]
+> = storeOperation("unreclaimedSessions", {
+  key: (input: UnreclaimedSessions) => input.id ?? "",
+  *one(_: SessionContext, { id, at, before, limit }) {
+    const left = sql`deleted_at IS NOT NULL AND reclaimed_at IS NULL
+      AND (importing_at IS NULL OR importing_at <= ${at - importIdleMs})`;
+    const which = id === undefined ? left : sql`${left} AND id = ${id}`;
+    const found = yield* rows<{ readonly key: number }>(sql`
+      SELECT key FROM holdfast_session WHERE ${which} AND key < ${before} ORDER BY key DESC LIMIT ${limit}`);
+    return found.map(({ key }) => key);
+  },
+});
