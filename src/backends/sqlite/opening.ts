@@ -116,14 +116,7 @@ export class Opening {
     const release = registerFile(real, this.#driver);
     this.#undo.push(release);
     const connectReader = () => this.#connect(real, true, filePragmas);
-    // A writer that closes last copies the log into the file and deletes it; a
-    // reader cannot. It is opened first and undone last, so that an open that
-    // fails leaves both as they are: of a damaged file the log may be all there is.
-    // Beside a journal the switch to a log was cut short: the log is empty, and
-    // the file cannot be read before a writer has rolled the journal back.
-    const isSwitched = sizeOf(`${real}-journal`) === 0;
-    const early =
-      isSwitched && logBytes(real) > 0 ? await connectReader() : undefined;
+    const early = needsEarlyReader(real) ? await connectReader() : undefined;
     const thread = new LogThread(this.#driver, real, checkpointBusyMs);
     this.#undo.push(() => thread.close());
     const writer = readOnly ? undefined : await this.#writer(real, thread);
@@ -379,6 +372,17 @@ export class Opening {
       hash: sha256Hex,
     };
   }
+}
+
+/**
+ * A writer that closes last copies the log into the file and deletes it; a
+ * reader cannot. It is opened first and undone last, so that an open that
+ * fails leaves both as they are: of a damaged file the log may be all there is.
+ * Beside a journal the switch to a log was cut short: the log is empty, and
+ * the file cannot be read before a writer has rolled the journal back.
+ */
+function needsEarlyReader(real: string): boolean {
+  return logBytes(real) > 0 && sizeOf(`${real}-journal`) === 0;
 }
 
 function logBytes(real: string): number {
