@@ -7,14 +7,7 @@ export { parseProcessId } from "./model/process-id.ts";
 export type { ProcessId } from "./model/process-id.ts";
 export type { ProcessEnd, ProcessOutput } from "./model/process-output.ts";
 export type {
-  NamedScope,
-  RegistrationIdentity,
-  RegistrationPart,
-  RegistrationPartHashes,
-} from "./model/process-registration.ts";
-export type {
   ProcessDisposition,
-  ProcessEventFacts,
   ProcessIdentity,
   ProcessOrigin,
   ProcessRecord,
@@ -28,95 +21,56 @@ export type {
   SessionScope,
   WakeDelivery,
 } from "./model/process.ts";
-export { appendProcessEvent } from "./stores/process/append-event.ts";
 export type {
-  AppendedProcessEvent,
-  AppendProcessEvent,
-  MaterialisedWake,
-  ProcessEventPayload,
-  WakePayload,
-} from "./stores/process/append-event.ts";
-export type {
-  AppendedProcessEventView,
-  ProcessCancelOptions,
-  ProcessCommands,
   ProcessEventDraft,
   ProcessFenceOptions,
+} from "./stores/process/append.ts";
+export type {
+  AppendedProcessEvent,
+  MaterialisedWake,
+  ProcessCancelOptions,
+  ProcessEventView,
   ProcessSignalOptions,
-} from "./stores/process/commands.ts";
-export type { ProcessCodec } from "./stores/process/context.ts";
-export type { SessionProcesses } from "./stores/process/end-report.ts";
-export type { StoredProcessEvent } from "./stores/process/event-row.ts";
-export type { EndWakes } from "./stores/process/execution-end.ts";
+  ProcessView,
+} from "./stores/process/context.ts";
+export type { WakePayload } from "./stores/process/declared.ts";
 export type {
   ProcessChange,
   ProcessChangePage,
-  ProcessFeed,
 } from "./stores/process/feed.ts";
-export {
-  grantHandle,
-  revokeHandle,
-  transferHandles,
-} from "./stores/process/grant.ts";
-export type {
-  GrantHandle,
-  ProcessHandleDescriptor,
-  RevokeHandle,
-  TransferHandles,
-} from "./stores/process/grant.ts";
-export type {
-  ListHandlesOptions,
-  ProcessHandleDraft,
-  ProcessHandles,
-} from "./stores/process/handles.ts";
-export type { ProcessLease } from "./stores/process/lease.ts";
-export type {
-  ProcessLeases,
-  ProcessWorklistOptions,
-  RecoverableProcess,
-} from "./stores/process/leasing.ts";
-export type { ProcessFilter } from "./stores/process/list.ts";
-export type { ProcessDraft } from "./stores/process/new-process.ts";
-export type {
-  ProcessExternalRef,
-  ProcessNotes,
-} from "./stores/process/noting.ts";
-export { processes } from "./stores/process/processes.ts";
-export type { Processes } from "./stores/process/processes.ts";
-export type {
-  ProcessPruneOptions,
-  ProcessPruneReport,
-  ProcessPruning,
-} from "./stores/process/pruning.ts";
 export type {
   ProcessGrant,
   ProcessHandle,
-} from "./stores/process/read-grants.ts";
+} from "./stores/process/grant-row.ts";
+export type { ListHandlesOptions } from "./stores/process/grants.ts";
+export type { ProcessLease } from "./stores/process/lease.ts";
 export type {
   ListProcessesOptions,
-  ListProcessEventsOptions,
-  ProcessEventPage,
-  ProcessReads,
-} from "./stores/process/reading.ts";
-export { registerProcess } from "./stores/process/register.ts";
+  ProcessWorklistOptions,
+  RecoverableProcess,
+} from "./stores/process/list.ts";
 export type {
-  NewProcess,
-  RegisteredProcess,
-} from "./stores/process/register.ts";
+  AwaitedProcessSignal,
+  ProcessExternalRef,
+} from "./stores/process/notes.ts";
 export type {
+  ProcessDraft,
+  ProcessHandleDescriptor,
+  ProcessHandleDraft,
   SessionScopeName,
-  SessionScopeRef,
-} from "./stores/process/scope.ts";
-export { spawnProcess } from "./stores/process/spawn.ts";
-export type { SpawnedProcess, SpawnProcess } from "./stores/process/spawn.ts";
+} from "./stores/process/parts.ts";
+export { processes } from "./stores/process/processes.ts";
+export type { Processes } from "./stores/process/processes.ts";
+export type {
+  ProcessPrunePolicy,
+  ProcessPruneReport,
+} from "./stores/process/prune.ts";
+export type { ListProcessEventsOptions } from "./stores/process/read.ts";
 export type {
   ProcessGrantDraft,
-  ProcessSpawning,
   SpawnDraft,
-  SpawnedProcessView,
-} from "./stores/process/spawning.ts";
-export type { ProcessEventView, ProcessView } from "./stores/process/views.ts";
-export type {
-  AwaitedProcessEvent,
-  ProcessWaits,
-} from "./stores/process/waiting.ts";
+  SpawnedProcess,
+} from "./stores/process/register.ts";
+export type { RegisteredProcess } from "./stores/process/registration-row.ts";
+export type { SessionProcesses } from "./stores/process/session-end-row.ts";
+export type { AwaitedProcessEvent } from "./stores/process/wait.ts";

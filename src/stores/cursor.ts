@@ -39,6 +39,20 @@ export function keyPlace(owner: string, text: string): number {
   return place as number;
 }
 
+/** A text in a place. @throws HoldfastError `CURSOR_INVALID` */
+export function textAt(place: readonly unknown[], index: number): string {
+  const part = place[index];
+  if (typeof part !== "string") throw cursorInvalid("malformed");
+  return part;
+}
+
+/** A number in a place, such as the key of a row. @throws HoldfastError `CURSOR_INVALID` */
+export function numberAt(place: readonly unknown[], index: number): number {
+  const part = place[index];
+  if (!Number.isSafeInteger(part)) throw cursorInvalid("malformed");
+  return part as number;
+}
+
 /** The cursor of the next page of such a list; undefined at its end. */
 export function nextCursor(
   owner: string,

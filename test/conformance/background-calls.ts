@@ -59,17 +59,12 @@ function registryCalls(database: Database): readonly Call[] {
   const output: Position = ["object", { kind: "completed", value: 1 }];
   return [
     call("register", own.register, [draft, more], wait),
-    call("registering", own.registering, [draft]),
     call(
       "append",
       own.append,
       [process, ["object", { type: "signal.go" }], more],
       wait,
     ),
-    call("appending", own.appending, [
-      process,
-      ["object", { type: "signal.go" }],
-    ]),
     call("complete", own.complete, [process, output, more], fenced),
     call("cancel process", own.cancel, [process, more], [...wait, "reason"]),
     call(
@@ -100,7 +95,6 @@ function registryCalls(database: Database): readonly Call[] {
       wait,
     ),
     call("spawn", own.spawn, [spawned, more], wait),
-    call("spawning", own.spawning, [spawned]),
     call(
       "prune",
       own.prune,
@@ -118,7 +112,12 @@ function registryReads(database: Database): readonly Call[] {
     call("grants", own.grants, [process, more], [...pages, "after"]),
     call("get process", own.get, [process, more], wait),
     call("output", own.output, [process, more], wait),
-    call("events", own.events, [process, more], [...pages, "type", "wakes"]),
+    call(
+      "events",
+      own.events,
+      [process, more],
+      [...pages, "after", "from", "type", "wakes"],
+    ),
     call("recent", own.recent, [process, ["count", 1], more], wait),
     call(
       "count",

@@ -1,14 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { manualClock } from "../../src/model/clock.ts";
-import { parseProcessId } from "../../src/model/process-id.ts";
-import type { SessionId } from "../../src/model/session-id.ts";
-import type { Tx } from "../../src/sql/operation.ts";
 import type { Database } from "../../src/sql/database.ts";
 import { effects } from "../../src/stores/effect/effects.ts";
 import { processEffects } from "../../src/stores/effect/commands/process-effects.ts";
-import { grantHandle } from "../../src/stores/process/grant.ts";
 import { processes } from "../../src/stores/process/processes.ts";
-import { registerProcess } from "../../src/stores/process/register.ts";
 import { queue } from "../../src/stores/queue/queue.ts";
 import { sessions } from "../../src/stores/session/sessions.ts";
 import { isDeep } from "../depth.ts";
@@ -74,9 +69,9 @@ describe("two transactions that concern the same sessions in opposite order", ()
         database.write(
           "grants",
           function* () {
-            yield* granted(first, first);
+            yield* store.grant.prepare(first, first)();
             yield* barrier.stop();
-            yield* granted(first, second);
+            yield* store.grant.prepare(first, second)();
           },
           { isolation: "readCommitted" },
         ),
@@ -132,11 +127,11 @@ describe("a session that is deleted", () => {
     "waits for a process that is registered to wake it, and clears its wake target",
     scene(async ({ place, barrier, database }) => {
       const draft = { id: "p", kind: "k", wakeTarget: "a" };
-      const process = processes(database).registering(draft);
+      const register = processes(database).register.prepare(draft);
       const registered = database.write(
         "register",
         function* () {
-          yield* registerProcess(process);
+          yield* register();
           yield* barrier.stop();
         },
         { isolation: "readCommitted" },
@@ -160,7 +155,7 @@ describe("a session that is deleted", () => {
       const kept = database.write(
         "grant",
         function* () {
-          yield* granted("p", "a");
+          yield* store.grant.prepare("p", "a")();
           yield* barrier.stop();
         },
         { isolation: "readCommitted" },
@@ -174,12 +169,3 @@ describe("a session that is deleted", () => {
     }),
   );
 });
-
-function* granted(process: string, session: string): Tx<void> {
-  yield* grantHandle({
-    process: parseProcessId(process),
-    scope: { session: { id: session as SessionId }, frame: null },
-    descriptor: { kind: null, label: null },
-    at: 1_000,
-  });
-}

@@ -7,12 +7,7 @@ import {
   parseFunctionName,
 } from "../../src/executions.ts";
 import { idSource } from "../../src/kernel.ts";
-import {
-  appendProcessEvent,
-  processes,
-  registerProcess,
-  spawnProcess,
-} from "../../src/processes.ts";
+import { processes } from "../../src/processes.ts";
 import { sessions } from "../../src/sessions.ts";
 import type { Created } from "../../src/executions.ts";
 import { parseExecutionId } from "../../src/model/execution-id.ts";
@@ -131,13 +126,11 @@ describe("an event of a process appended with an old snapshot", () => {
       const store = processes(database);
       await store.register({ id: "p", kind: "k", eventTypes });
       const event = { type: "progress", payload: 1, replayKey: "r" };
-      const input = store.appending("p", event);
-      expect(
-        await after(
-          () => store.append("p", event),
-          () => appendProcessEvent(input),
-        ),
-      ).toMatchObject({ runs: again, value: { isReplay: true } });
+      const part = store.append.prepare("p", event);
+      expect(await after(() => store.append("p", event), part)).toMatchObject({
+        runs: again,
+        value: { isReplay: true },
+      });
     }),
   );
 
@@ -146,7 +139,7 @@ describe("an event of a process appended with an old snapshot", () => {
     withStale(async ({ database, after }) => {
       const store = processes(database);
       await store.register({ id: "p", kind: "k", eventTypes });
-      const input = store.appending("p", {
+      const part = store.append.prepare("p", {
         type: "done",
         payload: 1,
         replayKey: "r",
@@ -154,7 +147,7 @@ describe("an event of a process appended with an old snapshot", () => {
       expect(
         await after(
           () => store.claim("p", { owner: "w", incarnation: "1" }),
-          () => appendProcessEvent(input),
+          part,
         ),
       ).toMatchObject({ runs: again, code: "PROCESS_LEASED" });
     }),
@@ -175,14 +168,15 @@ describe("an event of a process appended with an old snapshot", () => {
         return outcome.lease;
       };
       const fence = await claim("alice");
-      const input = store.appending("p", { type: "progress", fence });
+      const part = store.append.prepare("p", { type: "progress", fence });
       const rival = async (): Promise<void> => {
         clock.advance(20_000);
         await claim("bob");
       };
-      expect(await after(rival, () => appendProcessEvent(input))).toMatchObject(
-        { runs: again, code: "PROCESS_LEASE_LOST" },
-      );
+      expect(await after(rival, part)).toMatchObject({
+        runs: again,
+        code: "PROCESS_LEASE_LOST",
+      });
     }),
   );
 
@@ -198,15 +192,16 @@ describe("an event of a process appended with an old snapshot", () => {
       );
       if (outcome.kind !== "acquired") throw new Error("It is not free.");
       const fence = outcome.lease;
-      const input = store.appending("p", { type: "progress", fence });
+      const part = store.append.prepare("p", { type: "progress", fence });
       const rival = async (): Promise<void> => {
         clock.advance(20_000);
         expect(await store.holder("p")).toBeUndefined();
         clock.set(1_000);
       };
-      expect(await after(rival, () => appendProcessEvent(input))).toMatchObject(
-        { runs: again, code: "PROCESS_LEASE_LOST" },
-      );
+      expect(await after(rival, part)).toMatchObject({
+        runs: again,
+        code: "PROCESS_LEASE_LOST",
+      });
     }),
   );
 
@@ -215,7 +210,7 @@ describe("an event of a process appended with an old snapshot", () => {
     withStale(async ({ database, after }) => {
       const store = processes(database);
       await store.register({ id: "p", kind: "k", eventTypes });
-      const input = store.appending("p", {
+      const part = store.append.prepare("p", {
         type: "done",
         payload: 1,
         replayKey: "r",
@@ -223,7 +218,7 @@ describe("an event of a process appended with an old snapshot", () => {
       expect(
         await after(
           () => store.complete("p", { kind: "completed", value: 2 }),
-          () => appendProcessEvent(input),
+          part,
         ),
       ).toMatchObject({ runs: again, code: "PROCESS_TERMINAL" });
     }),
@@ -240,12 +235,9 @@ describe("an event of a process appended with an old snapshot", () => {
         wakeTarget: "s",
         eventTypes: [{ name: "tell", wake: { input: { kind: "payload" } } }],
       });
-      const input = store.appending("p", { type: "tell", payload: "hi" });
+      const part = store.append.prepare("p", { type: "tell", payload: "hi" });
       expect(
-        await after(
-          () => sessions(database).delete("s"),
-          () => appendProcessEvent(input),
-        ),
+        await after(() => sessions(database).delete("s"), part),
       ).toMatchObject({
         runs: again,
         value: { event: { wake: { delivery: { kind: "noTarget" } } } },
@@ -259,11 +251,11 @@ describe("an event of a process appended with an old snapshot", () => {
       const store = processes(database);
       const process = { id: "p", kind: "k" } as const;
       await store.register(process);
-      const input = store.registering(process);
+      const part = store.register.prepare(process);
       expect(
         await after(
           () => store.complete("p", { kind: "completed", value: 2 }),
-          () => registerProcess(input),
+          part,
         ),
       ).toMatchObject({
         runs: again,
@@ -281,13 +273,11 @@ describe("an event of a process appended with an old snapshot", () => {
         kind: "k",
         execution: { function: "ci/build" },
       } as const;
-      const input = store.spawning(process);
-      expect(
-        await after(
-          () => store.spawn(process),
-          () => spawnProcess(input),
-        ),
-      ).toMatchObject({ runs: again, value: { existed: true } });
+      const part = store.spawn.prepare(process);
+      expect(await after(() => store.spawn(process), part)).toMatchObject({
+        runs: again,
+        value: { existed: true },
+      });
     }),
   );
 });

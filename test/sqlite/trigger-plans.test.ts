@@ -3,6 +3,7 @@ import { rows } from "../../src/sql/operation.ts";
 import type { Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Statement } from "../../src/sql/statement.ts";
+import type { Processes } from "../../src/stores/process/processes.ts";
 import { dueSchedules } from "../../src/stores/schedule/fire.ts";
 import { removeOwned } from "../../src/stores/removal.ts";
 import { triggersOwned } from "../../src/stores/trigger/subscription-row.ts";
@@ -36,7 +37,11 @@ function statementsOf(body: Tx<unknown>): readonly Statement[] {
 }
 
 const source = { type: "t", key: "k" };
-const context = { ...planContext, hash: () => "hash" };
+const context = {
+  ...planContext,
+  hash: () => "hash",
+  processes: {} as Processes,
+};
 
 /** The first page of a list. */
 function first(filter: object) {

@@ -31,7 +31,7 @@ function isPage(file: string, text: string): boolean {
   const type = name.replaceAll(/(?:^|-)([a-z])/g, (_, letter: string) =>
     letter.toUpperCase(),
   );
-  return text.includes(`export interface ${type} {`);
+  return text.includes(`export interface ${type} `);
 }
 
 export function longFunctions(tree: Tree): readonly string[] {

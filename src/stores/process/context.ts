@@ -1,59 +1,158 @@
-import type { Clock } from "../../model/clock.ts";
+import { corruptRow } from "../../model/corrupt-row.ts";
 import type { Encoded } from "../../model/encoded.ts";
-import type { Entropy } from "../../model/entropy.ts";
-import type { HashValue } from "../../model/session-turn.ts";
-import { valueCodec } from "../../model/value-codec.ts";
-import type { Database } from "../../sql/database.ts";
-import { surroundings } from "../execution/context.ts";
-import type { StoreEnvironment, Surroundings } from "../execution/context.ts";
+import { isHoldfastError } from "../../model/errors.ts";
+import {
+  isOutput,
+  outputOfResult,
+  type ProcessEnd,
+  type ProcessOutput,
+} from "../../model/process-output.ts";
+import type {
+  ProcessRecord,
+  ProcessStatus,
+  ProcessWake,
+} from "../../model/process.ts";
+import { isResult } from "../../model/result.ts";
+import type { Database, WaitOptions } from "../../sql/database.ts";
+import type { StoreContext, StoreOptions } from "../context.ts";
+import {
+  executionContext,
+  type ExecutionContext,
+} from "../execution/context.ts";
+import type { StoredEnd, StoredProcessEvent } from "./event-row.ts";
 
-/** How values of processes become what columns hold, and back. */
-export interface ProcessCodec {
-  readonly encode: (value: unknown) => Encoded;
-  readonly decode: (stored: Encoded) => unknown;
-  readonly hash: HashValue;
-}
+/** What operations on processes need besides their input. Processes may run as executions, so it is a context for those too. */
+export type ProcessContext = ExecutionContext;
 
-/** A database with the surroundings that processes work in. */
-export interface ProcessSurroundings {
-  readonly database: Database;
-  readonly clock: Clock;
-  readonly entropy: Entropy;
-  readonly codec: ProcessCodec;
-  /** For the executions that processes run as. */
-  readonly executions: Surroundings;
-}
-
-/**
- * For composing operations of one's own: the same surroundings give the same
- * texts and hashes as the methods of `processes` do.
- */
-export function processCodec(
-  database: Pick<Database, "sha256Hex">,
-  environment: Pick<StoreEnvironment, "payload" | "valueLimits"> = {},
-): ProcessCodec {
-  const { payload, valueLimits } = environment;
-  const codec = valueCodec({
-    sha256Hex: database.sha256Hex,
-    ...(payload && { payload }),
-    ...(valueLimits && { limits: valueLimits }),
-  });
-  return {
-    encode: (value) => codec.encode(value) as Encoded,
-    decode: (stored) => codec.decode(stored),
-    hash: (domain, version, value) => codec.hash(domain, version, value),
-  };
-}
-
-export function processSurroundings(
+/** @throws HoldfastError `OPTION_INVALID` */
+export function processContext(
   database: Database,
-  given: StoreEnvironment,
-): ProcessSurroundings {
+  options: StoreOptions | undefined,
+): ProcessContext {
+  return executionContext(database, options);
+}
+
+/** A process as callers see it. */
+export type ProcessView = ProcessRecord<unknown>;
+
+/** An event as callers see it. */
+export interface ProcessEventView {
+  readonly process: string;
+  readonly sequence: number;
+  readonly at: number;
+  readonly type: string;
+  /** Undefined for events of the registry that carry nothing. */
+  readonly payload: unknown;
+  readonly replayKey: string | null;
+  /** The number among the signals of one name. */
+  readonly ordinal: number | null;
+  /** Set when the event ended the process. */
+  readonly end: ProcessEnd | null;
+  readonly wake: ProcessWake | null;
+  /** Where the result is in the log of the execution that the process ran as. */
+  readonly executionVersion: number | null;
+}
+
+export interface ProcessCancelOptions extends WaitOptions {
+  /** For people and for the process; kept in the event. */
+  readonly reason?: string;
+}
+
+export interface ProcessSignalOptions extends WaitOptions {
+  /** Names this signal for its sender: sending it twice is sending it once. */
+  readonly key: string;
+}
+
+/** A wake with what the session is told. */
+export interface MaterialisedWake extends ProcessWake {
+  readonly input: string;
+}
+
+/** An event that was appended, now or before. */
+export interface AppendedProcessEvent {
+  readonly event: ProcessEventView;
+  /** What woke whom; null when the event wakes nobody. */
+  readonly wake: MaterialisedWake | null;
+  /** True when the event was there already. */
+  readonly isReplay: boolean;
+  /** The status of the process afterwards. */
+  readonly status: ProcessStatus;
+}
+
+type Decode = Pick<StoreContext, "decode">;
+
+/** @throws HoldfastError `CORRUPT_ROW`, `PAYLOAD_CODEC_FAILED` */
+export function recordView(
+  context: Decode,
+  record: ProcessRecord<Encoded>,
+): ProcessView {
+  const read = (stored: Encoded | null): unknown =>
+    stored === null
+      ? null
+      : valueOf(context, "holdfast_process", record.id, stored);
   return {
-    database,
-    clock: given.clock ?? database.clock,
-    entropy: given.entropy ?? database.entropy,
-    codec: processCodec(database, given),
-    executions: surroundings(database, given),
+    ...record,
+    input: read(record.input),
+    externalRef: read(record.externalRef),
   };
+}
+
+/** @throws HoldfastError `CORRUPT_ROW`, `PAYLOAD_CODEC_FAILED` */
+export function eventView(
+  context: Decode,
+  event: StoredProcessEvent,
+): ProcessEventView {
+  const { process, sequence, at, type, replayKey, ordinal, end, wake } = event;
+  const { payload, executionVersion } = event;
+  return {
+    process,
+    sequence,
+    at,
+    type,
+    payload:
+      payload === null
+        ? undefined
+        : valueOf(context, eventTable, eventKey(event), payload),
+    replayKey,
+    ordinal,
+    end,
+    wake,
+    executionVersion,
+  };
+}
+
+const eventTable = "holdfast_process_event";
+
+function eventKey({ process, sequence }: StoredProcessEvent): string {
+  return `${process}:${sequence}`;
+}
+
+/** What a process ended with. @throws HoldfastError `CORRUPT_ROW`, `PAYLOAD_CODEC_FAILED` */
+export function outputView(
+  context: Decode,
+  { event, result }: StoredEnd,
+): ProcessOutput {
+  const key = eventKey(event);
+  const stored = event.output ?? result;
+  const value =
+    stored === null ? undefined : valueOf(context, eventTable, key, stored);
+  const output =
+    event.output === null && isResult(value) ? outputOfResult(value) : value;
+  if (isOutput(output)) return output;
+  throw corruptRow(eventTable, key, "ended a process without output");
+}
+
+function valueOf(
+  { decode }: Decode,
+  table: string,
+  key: string,
+  stored: Encoded,
+): unknown {
+  try {
+    return decode(stored);
+  } catch (error) {
+    if (!isHoldfastError(error) || error.code !== "VALUE_MALFORMED")
+      throw error;
+    throw corruptRow(table, key, "holds a value that cannot be read");
+  }
 }

@@ -1,16 +1,33 @@
-import type { Encoded } from "../../model/encoded.ts";
 import { corruptRow } from "../../model/corrupt-row.ts";
+import type { Encoded } from "../../model/encoded.ts";
+import { isHoldfastError } from "../../model/errors.ts";
 import type { ProcessId } from "../../model/process-id.ts";
 import type { ProcessEnd } from "../../model/process-output.ts";
-import type {
-  ProcessEventFacts,
-  ProcessWait,
-  ProcessWake,
+import {
+  afterProcessEvent,
+  isSignalType,
+  type ProcessEventFacts,
+  type ProcessState,
+  type ProcessWait,
+  type ProcessWake,
+  type SessionScope,
+  type WakeDelivery,
 } from "../../model/process.ts";
-import { row, run } from "../../sql/operation.ts";
-import type { Tx } from "../../sql/operation.ts";
-import { sql } from "../../sql/statement.ts";
-import type { Statement } from "../../sql/statement.ts";
+import type { ValueCodec } from "../../model/value-codec.ts";
+import { integersOf } from "../../sql/dialect.ts";
+import { announce, row, rows, run, type Tx } from "../../sql/operation.ts";
+import { sql, type Statement } from "../../sql/statement.ts";
+import {
+  enqueueWake,
+  type EnqueueBatch,
+  type NewlyEnqueued,
+} from "../queue/enqueue.ts";
+import {
+  processesOfKeys,
+  writeProcess,
+  type ProcessRoot,
+} from "./process-row.ts";
+import { processEnded, processEvent } from "./topics.ts";
 
 /** An event as it is stored. */
 export interface StoredProcessEvent extends ProcessEventFacts {
@@ -24,6 +41,34 @@ export interface StoredProcessEvent extends ProcessEventFacts {
   readonly output: Encoded | null;
   readonly wake: ProcessWake | null;
   readonly executionVersion: number | null;
+}
+
+/** A payload as it was when it was given: its caller may change what it gave. */
+export interface ProcessEventPayload {
+  readonly encoded: Encoded;
+  /** Covers the type too. */
+  readonly hash: string;
+}
+
+/** @throws HoldfastError `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE` */
+export function eventPayload(
+  codec: Pick<ValueCodec, "encode" | "hash">,
+  type: string,
+  value: unknown,
+): ProcessEventPayload {
+  return {
+    encoded: codec.encode(value) as Encoded,
+    hash: eventHash(codec, type, value),
+  };
+}
+
+/** Covers the type too. */
+export function eventHash(
+  codec: Pick<ValueCodec, "hash">,
+  type: string,
+  value: unknown,
+): string {
+  return codec.hash("process-event", 1, [type, value]);
 }
 
 export interface EventRow {
@@ -44,6 +89,12 @@ export interface EventRow {
 /** Of `holdfast_process_event e`. */
 export const eventColumns: Statement = sql`
   e.sequence, e.at, e.type, e.ordinal, e.replay_key, e.hash, e.body, e.payload, e.output, e.wake, e.execution_version`;
+
+/** The event that ended a process, and the result of its execution if it ended with that. */
+export interface StoredEnd {
+  readonly event: StoredProcessEvent;
+  readonly result: Encoded | null;
+}
 
 interface EventBody {
   readonly end?: ProcessEnd;
@@ -88,6 +139,7 @@ function parsed(found: EventRow, text: string): object {
 /** What an event is by itself; `EventRow` without the name of its process. */
 export type NewEventRow = Omit<StoredProcessEvent, "process">;
 
+/** Moves nothing else: see `appendToProcess`. */
 export function* insertEvent(process: number, event: NewEventRow): Tx<void> {
   const { end, wait } = event;
   const body: EventBody = { ...(end && { end }), ...(wait && { wait }) };
@@ -116,4 +168,191 @@ export function* nextOrdinal(process: number, type: string): Tx<number> {
     SELECT MAX(ordinal) AS ordinal FROM holdfast_process_event
     WHERE process = ${process} AND type = ${type} AND ordinal IS NOT NULL`);
   return (last?.ordinal ?? 0) + 1;
+}
+
+/** An event that may be appended: everything about it is decided. */
+export interface DecidedEvent {
+  readonly type: string;
+  readonly at: number;
+  readonly hash: string;
+  readonly replayKey?: string | null;
+  readonly payload?: Encoded | null;
+  readonly end?: ProcessEnd | null;
+  readonly output?: Encoded | null;
+  readonly wait?: ProcessWait | null;
+  readonly wake?: WakeDraft | null;
+  readonly executionVersion?: number | null;
+}
+
+export interface WakeDraft {
+  /** What the session finds in its queue. */
+  readonly payload: Encoded;
+  /** Null when no two wakes are the same. */
+  readonly dedupeKey: string | null;
+  readonly target: SessionScope | null;
+}
+
+interface Appended {
+  readonly event: StoredProcessEvent;
+  readonly state: ProcessState;
+}
+
+/** The kind of the item that a woken session finds. */
+const wakeItemKind = "process.wake";
+
+/**
+ * Appends an event to a process that the transaction has locked, moves its
+ * state, puts the wake into the queue of its session, and tells those who wait.
+ */
+export function* appendToProcess(
+  root: ProcessRoot,
+  draft: DecidedEvent,
+): Tx<Appended> {
+  const sequence = root.state.sequence + 1;
+  const { type, at, hash } = draft;
+  const wake =
+    draft.wake === undefined || draft.wake === null
+      ? null
+      : yield* enqueuedWake(root, sequence, at, draft.wake);
+  const event: StoredProcessEvent = {
+    process: root.id,
+    sequence,
+    at,
+    type,
+    end: draft.end ?? null,
+    wait: draft.wait ?? null,
+    ordinal: isSignalType(type) ? yield* nextOrdinal(root.key, type) : null,
+    replayKey: draft.replayKey ?? null,
+    hash,
+    payload: draft.payload ?? null,
+    output: draft.output ?? null,
+    wake,
+    executionVersion: draft.executionVersion ?? null,
+  };
+  yield* insertEvent(root.key, event);
+  const state = afterProcessEvent(root.state, event);
+  yield* writeProcess(root.key, root.state, state);
+  yield* announce(processEvent, root.id);
+  if (event.end !== null) yield* announce(processEnded, root.id);
+  return { event, state };
+}
+
+function* enqueuedWake(
+  root: ProcessRoot,
+  sequence: number,
+  at: number,
+  wake: WakeDraft,
+): Tx<ProcessWake> {
+  const { target, dedupeKey } = wake;
+  return {
+    dedupeKey: dedupeKey ?? `${root.id}:${sequence}`,
+    delivery:
+      target === null
+        ? { kind: "noTarget" }
+        : yield* delivered(root, sequence, at, { ...wake, target }),
+  };
+}
+
+function* delivered(
+  { key, id }: ProcessRoot,
+  sequence: number,
+  now: number,
+  wake: WakeDraft & { readonly target: SessionScope },
+): Tx<WakeDelivery> {
+  const { payload, dedupeKey, target } = wake;
+  const outcome = yield* unlessGone({
+    session: { id: target.session, generation: target.generation },
+    id: wakeBatchId(key, sequence),
+    source: { process: id, sequence },
+    policy: wakePolicy,
+    availableAt: 0,
+    items: [{ kind: wakeItemKind, payload }],
+    at: now,
+    dedupeKey: dedupeKey === null ? null : keyInFrame(target, dedupeKey),
+  });
+  return outcome === undefined
+    ? { kind: "targetGone" }
+    : { kind: outcome.kind, batch: outcome.batch.id, ...target };
+}
+
+/** Frames of one session are woken apart: what one is told does not stand for what another is. */
+function keyInFrame({ frame }: SessionScope, dedupeKey: string): string {
+  return JSON.stringify([frame, dedupeKey]);
+}
+
+const wakePolicy: EnqueueBatch["policy"] = {
+  class: "turn",
+  delivery: "earliestSafeBoundary",
+  slot: "exclusive",
+  mergeKey: null,
+};
+
+/** Undefined when the session to be woken is gone: the event happened all the same. */
+function* unlessGone(
+  wake: Parameters<typeof enqueueWake>[0],
+): Tx<NewlyEnqueued | undefined> {
+  try {
+    return yield* enqueueWake(wake);
+  } catch (error) {
+    if (isGone(error)) return undefined;
+    throw error;
+  }
+}
+
+function isGone(error: unknown): boolean {
+  return (
+    isHoldfastError(error) &&
+    (error.code === "SESSION_NOT_FOUND" || error.code === "SESSION_DELETED")
+  );
+}
+
+/** The id of the batch with which an event wakes its session. */
+function wakeBatchId(process: number, sequence: number): string {
+  return `wake_${process}_${sequence}`;
+}
+
+const wakeBatchForm = /^wake_(\d+)_(\d+)$/;
+
+/**
+ * Whether queued batches that are called like wakes are wakes of events that
+ * are there and say so. Events of what was pruned are gone.
+ */
+export function* wakesOf(
+  batches: readonly string[],
+): Tx<(batch: string) => boolean> {
+  const processes = new Set<number>();
+  for (const batch of batches) {
+    const [, process] = wakeBatchForm.exec(batch) ?? [];
+    if (process !== undefined) processes.add(Number(process));
+  }
+  if (processes.size === 0) return () => true;
+  const keys = [...processes];
+  const known = yield* processesOfKeys(keys);
+  const sequences = batches.flatMap((batch) => {
+    const [, , sequence] = wakeBatchForm.exec(batch) ?? [];
+    return sequence === undefined ? [] : Number(sequence);
+  });
+  const found = yield* rows<{
+    readonly process: number;
+    readonly sequence: number;
+    readonly wake: string;
+  }>(sql`
+    SELECT process, sequence, wake FROM holdfast_process_event
+    WHERE process IN ${integersOf(keys)} AND sequence IN ${integersOf(sequences)} AND wake IS NOT NULL`);
+  const waking = new Map(
+    found.map((event) => [
+      wakeBatchId(event.process, event.sequence),
+      event.wake,
+    ]),
+  );
+  return (batch) => {
+    const [, process] = wakeBatchForm.exec(batch) ?? [];
+    if (process === undefined) return true;
+    const woken = known.get(Number(process));
+    if (woken === undefined) return false;
+    return (
+      woken.pruned_at !== null ||
+      waking.get(batch)?.includes(JSON.stringify(batch)) === true
+    );
+  };
 }

@@ -1,13 +1,19 @@
 import type { ProcessId } from "../../model/process-id.ts";
-import { optionsOf } from "../../model/shape.ts";
 import { behindPlace, belowHorizon } from "../../sql/dialect.ts";
-import { rows, plainOperation } from "../../sql/operation.ts";
-import type { Operation } from "../../sql/operation.ts";
+import { rows, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import { cursorInvalid, cursorPlace, cursorText } from "../cursor.ts";
-import { checkedLimit } from "../paging.ts";
-import type { PageOptions } from "../list.ts";
-import type { ProcessSurroundings } from "./context.ts";
+import { numberAt } from "../cursor.ts";
+import {
+  list,
+  pageOf,
+  type List,
+  type Page,
+  type PageOptions,
+  type Place,
+  type Slice,
+  type SliceBounds,
+} from "../list.ts";
+import type { ProcessContext } from "./context.ts";
 
 /** Something that happened to a process. Its event has the rest. */
 export interface ProcessChange {
@@ -17,82 +23,50 @@ export interface ProcessChange {
   readonly at: number;
 }
 
-interface FeedPlace {
+/** A feed has no end: there is always somewhere to go on, now or later. */
+export interface ProcessChangePage extends Page<ProcessChange> {
+  readonly next: string;
+}
+
+interface ChangeRow extends ProcessChange {
   readonly tx: number;
   readonly key: number;
 }
 
-type ChangeRow = ProcessChange & FeedPlace;
-
-interface ReadChanges {
-  readonly after: FeedPlace;
-  readonly limit: number;
-}
+const start: Place = [0, 0];
 
 /**
  * What happened to processes behind a cursor, in an order in which nothing
  * can be missed: what a slower transaction may still precede is left out.
  */
-export const readChanges: Operation<ReadChanges, readonly ChangeRow[]> =
-  plainOperation("readProcessChanges", {
-    key: () => "",
-    *one({ after, limit }) {
-      return yield* rows<ChangeRow>(sql`
-        SELECT e.tx, e.key, p.id AS process, e.sequence, e.type, e.at
-        FROM holdfast_process_event e JOIN holdfast_process p ON p.key = e.process
-        WHERE ${behindPlace(after.tx, after.key)} AND ${belowHorizon}
-        ORDER BY e.tx, e.key LIMIT ${limit}`);
-    },
-  });
+export const changeList: List<
+  ProcessContext,
+  [options?: PageOptions],
+  ProcessChange
+> = list("readProcessChanges", {
+  table: "holdfast_process_event",
+  given(_: ProcessContext, options?: PageOptions) {
+    return { filter: {}, page: pageOf(options, []).page };
+  },
+  slice: (_, __: object, bounds) => changeSlice(bounds),
+  keyOf: ({ process, sequence }: ChangeRow) => `${process}:${sequence}`,
+  itemOf: (_, { process, sequence, type, at }) => ({
+    process,
+    sequence,
+    type,
+    at,
+  }),
+});
 
-export interface ProcessChangePage {
-  readonly items: readonly ProcessChange[];
-  /** Where to go on, now or later. */
-  readonly next: string;
-}
-
-/** All that happens to processes, in one order. */
-export interface ProcessFeed {
-  /**
-   * What happened behind a cursor. Each event is told once, none is missed; a
-   * process that was pruned is told by its last event alone.
-   * @throws HoldfastError `CURSOR_INVALID`
-   */
-  changes(options?: PageOptions): Promise<ProcessChangePage>;
-}
-
-const feedName = "process-changes";
-
-export function processFeed({ database }: ProcessSurroundings): ProcessFeed {
-  return {
-    async changes(options) {
-      const { after, limit, ...wait } = optionsOf(options);
-      const place = after === undefined ? { tx: 0, key: 0 } : feedPlace(after);
-      const found = await database.read(
-        readChanges,
-        {
-          after: place,
-          limit: checkedLimit(limit),
-        },
-        wait,
-      );
-      const { tx, key } = found.at(-1) ?? place;
-      return {
-        items: found.map(({ process, sequence, type, at }) => ({
-          process,
-          sequence,
-          type,
-          at,
-        })),
-        next: cursorText(feedName, [tx, key]),
-      };
-    },
-  };
-}
-
-function feedPlace(cursor: string): FeedPlace {
-  const [tx, key] = cursorPlace(feedName, cursor);
-  if (!Number.isSafeInteger(tx) || !Number.isSafeInteger(key))
-    throw cursorInvalid("malformed");
-  return { tx: tx as number, key: key as number };
+export function* changeSlice({
+  after = start,
+  limit,
+}: SliceBounds): Tx<Slice<ChangeRow>> {
+  const found = yield* rows<ChangeRow>(sql`
+    SELECT e.tx, e.key, p.id AS process, e.sequence, e.type, e.at
+    FROM holdfast_process_event e JOIN holdfast_process p ON p.key = e.process
+    WHERE ${behindPlace(numberAt(after, 0), numberAt(after, 1))} AND ${belowHorizon}
+    ORDER BY e.tx, e.key LIMIT ${limit}`);
+  const last = found.at(-1);
+  return { rows: found, next: last ? [last.tx, last.key] : after };
 }

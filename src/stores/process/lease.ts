@@ -24,16 +24,24 @@ import {
   type StoreOperation,
   type Tx,
 } from "../../sql/operation.ts";
+import type { LeaseOutcome, RenewLease } from "../lease/acquire.ts";
 import { assertHeld, type HeldRef } from "../lease/ends.ts";
+import {
+  givenLeaseTime,
+  givenRequest,
+  type LeaseClaimant,
+  type LeaseOptions,
+} from "../lease/given.ts";
 import {
   leaseOperations,
   type HolderLease,
   type LeaseContext,
   type LeaseOperations,
 } from "../lease/kind.ts";
+import { takeLease } from "../lease/wait.ts";
 import { onlyWait, type Call } from "../method.ts";
-import { appendToProcess } from "./append-to.ts";
-import { replayed } from "./event-row.ts";
+import type { ProcessContext } from "./context.ts";
+import { appendToProcess, replayed } from "./event-row.ts";
 import {
   clearProcessLease,
   expireProcessLease,
@@ -147,6 +155,29 @@ export function givenHeld(
   wait?: WaitOptions,
 ): Call<HeldRef<ProcessId>> {
   return { input: givenProcessLease(lease), wait: onlyWait(wait) };
+}
+
+/** @throws HoldfastError `OPTION_INVALID`, `DURATION_INVALID`, `ID_MALFORMED` */
+export function givenRenew(
+  _: LeaseContext,
+  lease: ProcessLease,
+  options?: LeaseOptions,
+): Call<RenewLease<ProcessId>> {
+  const shown = givenProcessLease(lease);
+  const { leaseMs, wait } = givenLeaseTime(options);
+  return { input: { ...shown, leaseMs }, wait };
+}
+
+/** Takes the lease of a running process, or tells who has it. */
+export async function claimProcess(
+  context: ProcessContext,
+  process: string,
+  claimant: LeaseClaimant,
+  options: LeaseOptions | undefined,
+): Promise<LeaseOutcome<ProcessLease>> {
+  const of = parseProcessId(process);
+  const { request, wait } = givenRequest(context, claimant, options);
+  return takeLease(processLeaseOperations, context, { ...request, of }, wait);
 }
 
 /**

@@ -1,19 +1,39 @@
+import {
+  decideRecovery,
+  type ProcessRecovery,
+  type ProcessStatus,
+  type ProcessSummary,
+} from "../../model/process.ts";
 import { HoldfastError } from "../../model/errors.ts";
-import { excerpt } from "../../model/excerpt.ts";
-import type { ProcessStatus, ProcessSummary } from "../../model/process.ts";
-import { checkedFilterText } from "../../model/shape.ts";
-import { rows, plainOperation } from "../../sql/operation.ts";
-import type { Operation } from "../../sql/operation.ts";
-import { sql } from "../../sql/statement.ts";
-import type { Statement } from "../../sql/statement.ts";
-import { sift } from "../damage.ts";
-import type { Damaged } from "../damage.ts";
-import { summaryColumns, summaryOf } from "./process-row.ts";
-import type { SummaryRow } from "./process-row.ts";
+import { checkedFilterText, givenFlag } from "../../model/shape.ts";
+import { rows, type Tx } from "../../sql/operation.ts";
+import { sql, type Statement } from "../../sql/statement.ts";
+import { textAt } from "../cursor.ts";
+import { recordFoundEnds } from "../lease/ends.ts";
+import {
+  list,
+  lists,
+  pageOf,
+  sliced,
+  type List,
+  type Page,
+  type PageOptions,
+  type Slice,
+  type SliceBounds,
+} from "../list.ts";
+import type { ProcessContext } from "./context.ts";
+import { processLeaseOperations } from "./lease.ts";
+import { summaryColumns, summaryOf, type SummaryRow } from "./process-row.ts";
+import {
+  runningOf,
+  runningRows,
+  type RunningProcess,
+  type RunningRow,
+} from "./running-row.ts";
 
 /** Which processes a list shows. */
-export interface ProcessFilter {
-  /** `running` unless told. */
+export interface ListProcessesOptions extends PageOptions {
+  /** Defaults to `running`. */
   readonly status?: ProcessStatus | "any";
   /** Only those that wait for a signal, or only those that do not. */
   readonly waiting?: boolean;
@@ -23,44 +43,89 @@ export interface ProcessFilter {
   readonly orphaned?: boolean;
 }
 
-export interface ListProcesses {
-  readonly filter: ProcessFilter;
-  /** The last id of the page before. */
-  readonly after: string;
-  readonly limit: number;
+interface ProcessFilter {
+  readonly status: ProcessStatus | "any";
+  readonly waiting: boolean | undefined;
+  readonly definition: string | undefined;
+  readonly kind: string | undefined;
+  readonly orphaned: boolean | undefined;
 }
 
-export interface StoredProcessPage {
-  readonly items: readonly ProcessSummary[];
-  readonly damaged: readonly Damaged[];
-  /** The id to go on after; undefined at the end. */
-  readonly next: string | undefined;
-}
+const processTable = "holdfast_process";
 
 /** Processes in the order of their ids. */
-export const listProcesses: Operation<ListProcesses, StoredProcessPage> =
-  plainOperation("listProcesses", {
-    key: () => "",
-    *one({ filter, after, limit }) {
-      const found = yield* rows<SummaryRow>(sql`
-        SELECT ${summaryColumns} FROM holdfast_process p
-        WHERE p.id > ${after} ${conditionOf(filter)} ORDER BY p.id LIMIT ${limit + 1}`);
-      const page = found.slice(0, limit);
-      return {
-        ...sifted(page),
-        next: found.length > limit ? page.at(-1)?.id : undefined,
-      };
-    },
-  });
+export const processList: List<
+  ProcessContext,
+  [options?: ListProcessesOptions],
+  ProcessSummary
+> = list("listProcesses", {
+  table: processTable,
+  given(_: ProcessContext, options?: ListProcessesOptions) {
+    const { filter, page } = pageOf(options, [
+      "status",
+      "waiting",
+      "definition",
+      "kind",
+      "orphaned",
+    ]);
+    const { status = "running", waiting, definition, kind, orphaned } = filter;
+    return {
+      filter: {
+        status: checkedStatus(status),
+        waiting: givenFlag("waiting", waiting),
+        definition: filterText("definition", definition),
+        kind: filterText("kind", kind),
+        orphaned: givenFlag("orphaned", orphaned),
+      },
+      page,
+    };
+  },
+  slice: (_, filter: ProcessFilter, bounds) => processSlice(filter, bounds),
+  keyOf: ({ id }: SummaryRow) => id,
+  itemOf: (_, found) => summaryOf(found),
+});
 
-function sifted(found: readonly SummaryRow[]): Omit<StoredProcessPage, "next"> {
-  return sift("holdfast_process", found, ({ id }) => id, summaryOf);
+function filterText(option: string, text?: string): string | undefined {
+  return text === undefined ? undefined : checkedFilterText(option, text);
+}
+
+const statuses: readonly string[] = [
+  "running",
+  "completed",
+  "failed",
+  "cancelled",
+  "abandoned",
+  "any",
+] satisfies (ProcessStatus | "any")[];
+
+function checkedStatus(status: ProcessStatus | "any"): ProcessStatus | "any" {
+  if (statuses.includes(status)) return status;
+  throw new HoldfastError(
+    "OPTION_INVALID",
+    `status is one of ${statuses.join(", ")}; got something else.`,
+    { option: "status" },
+  );
+}
+
+export function processSlice(
+  filter: ProcessFilter,
+  bounds: SliceBounds,
+): Tx<Slice<SummaryRow>> {
+  return sliced(
+    bounds,
+    ({ id }) => [id],
+    function* (after, count) {
+      return yield* rows<SummaryRow>(sql`
+        SELECT ${summaryColumns} FROM holdfast_process p
+        WHERE p.id > ${after === undefined ? "" : textAt(after, 0)} ${conditionOf(filter)} ORDER BY p.id LIMIT ${count}`);
+    },
+  );
 }
 
 const everything: Statement = sql``;
 
 function conditionOf(filter: ProcessFilter): Statement {
-  const { status = "running", waiting, definition, kind, orphaned } = filter;
+  const { status, waiting, definition, kind, orphaned } = filter;
   const grants = sql`SELECT 1 FROM holdfast_process_grant g WHERE g.process = p.key`;
   const conditions = [
     status === "any" ? everything : sql`AND p.status = ${status}`,
@@ -83,35 +148,112 @@ function conditionOf(filter: ProcessFilter): Statement {
   return conditions.reduce((left, right) => sql`${left} ${right}`);
 }
 
-const statuses: ReadonlySet<unknown> = new Set<ProcessStatus | "any">([
-  "running",
-  "completed",
-  "failed",
-  "cancelled",
-  "abandoned",
-  "any",
-]);
-const flags: ReadonlySet<string> = new Set(["waiting", "orphaned"]);
-const texts: ReadonlySet<string> = new Set(["definition", "kind"]);
-
-/** A filter as a caller gave it. What we do not know is refused, since it would filter nothing. @throws HoldfastError `OPTION_INVALID` */
-export function checkedFilter(given: ProcessFilter): ProcessFilter {
-  for (const [option, value] of Object.entries(given)) {
-    if (value === undefined) continue;
-    if (option === "status" && statuses.has(value)) continue;
-    if (flags.has(option) && typeof value === "boolean") continue;
-    if (texts.has(option)) checkedFilterText(option, value as string);
-    else throw filterInvalid(option);
-  }
-  return given;
+export interface ProcessWorklistOptions extends PageOptions {
+  /** Only what nobody has begun, or only what somebody has. */
+  readonly started?: boolean;
 }
 
-function filterInvalid(option: string): HoldfastError {
-  const why =
-    option === "status"
-      ? `status is one of ${[...statuses].join(", ")}; got something else.`
-      : flags.has(option)
-        ? `Option ${option} is true or false; got something else.`
-        : `There is no option ${excerpt(option)}. There are: status, waiting, definition, kind, orphaned, after, limit, signal, timeout.`;
-  return new HoldfastError("OPTION_INVALID", why, { option });
+/** A process that nobody works on. */
+export interface RecoverableProcess {
+  /** `get` shows what was given to it. */
+  readonly process: ProcessSummary;
+  /** Why nobody does: nobody ever asked or it was released, the lease ran out, or the owner died. */
+  readonly lease: "none" | "expired" | "ownerDead";
+  /** What its disposition, and how often it was begun, say is to be done. */
+  readonly recovery: ProcessRecovery;
+}
+
+interface JudgedRow {
+  readonly row: RunningRow;
+  /** When its lease was judged. */
+  readonly now: number;
+}
+
+interface JudgedProcess extends RunningProcess {
+  readonly now: number;
+}
+
+/** Running processes by id, with those who work on them. */
+export const runningList: List<
+  ProcessContext,
+  [options?: ProcessWorklistOptions],
+  JudgedProcess
+> = list("listRunningProcesses", {
+  table: processTable,
+  given(_: ProcessContext, options?: ProcessWorklistOptions) {
+    const { filter, page } = pageOf(options, ["started"]);
+    const isStarted = givenFlag("started", filter.started);
+    return { filter: { isStarted }, page };
+  },
+  *slice(
+    { clock },
+    { isStarted }: { readonly isStarted: boolean | undefined },
+    bounds,
+  ) {
+    const { rows: found, next } = yield* sliced(
+      bounds,
+      ({ id }: RunningRow) => [id],
+      function* (after, count) {
+        const behind = after === undefined ? "" : textAt(after, 0);
+        return yield* runningRows(behind, isStarted, count);
+      },
+    );
+    const now = clock.now();
+    return { rows: found.map((row) => ({ row, now })), next };
+  },
+  keyOf: ({ row }: JudgedRow) => row.id,
+  itemOf: (_, { row, now }) => ({ ...runningOf(row, now), now }),
+});
+
+/** Running processes that nobody works on. Leases that are found to have run out are recorded as over. */
+export async function worklist(
+  context: ProcessContext,
+  options: ProcessWorklistOptions | undefined,
+): Promise<Page<RecoverableProcess>> {
+  const { items, damaged, next } = await lists(context, runningList)(options);
+  const ended = items.filter((item) => item.isUnrecordedEnd);
+  const [first] = ended;
+  if (first !== undefined) {
+    const of = ended
+      .toSorted((a, b) => a.key - b.key)
+      .map(({ process }) => process.id);
+    const { signal, timeout } = options ?? {};
+    await recordFoundEnds(
+      processLeaseOperations,
+      context,
+      { of, at: first.now },
+      { signal, timeout },
+    );
+  }
+  const unattended = await withoutLiving(context, items);
+  return {
+    items: unattended.map(({ process, holder, hasExpired }) => ({
+      process,
+      lease: holder ? "ownerDead" : hasExpired ? "expired" : "none",
+      recovery: decideRecovery(process),
+    })),
+    damaged,
+    next,
+  };
+}
+
+/** Those without a worker, or with one that has died. Each owner is asked about once. */
+async function withoutLiving(
+  { database }: ProcessContext,
+  running: readonly RunningProcess[],
+): Promise<readonly RunningProcess[]> {
+  const dead = new Map<string, boolean>();
+  const kept: RunningProcess[] = [];
+  for (const one of running) {
+    const { holder } = one;
+    if (holder !== undefined) {
+      const { process } = holder;
+      if (process === null) continue;
+      if (!dead.has(process))
+        dead.set(process, (await database.liveness(process)) === "dead");
+      if (dead.get(process) !== true) continue;
+    }
+    kept.push(one);
+  }
+  return kept;
 }

@@ -1,58 +1,140 @@
+import type { Duration } from "../../model/durations.ts";
 import { coreTypes } from "../../model/process-event-type.ts";
-import { row, rows, run, plainOperation } from "../../sql/operation.ts";
-import type { Operation, Tx } from "../../sql/operation.ts";
+import {
+  plainOperation,
+  row,
+  rows,
+  run,
+  type Operation,
+  type Tx,
+} from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
+import { isDamage, type Damaged } from "../damage.ts";
 import { unlinkProcess } from "../execution/log/spawned.ts";
-import { appendToProcess } from "./append-to.ts";
+import { sweep, type SweepOptions } from "../removal.ts";
+import type { ProcessContext } from "./context.ts";
+import { appendToProcess } from "./event-row.ts";
 import { lockedProcessByKey } from "./process-row.ts";
 
-export interface Prunable {
-  /** Ended at this instant or before. */
-  readonly endedUntil: number;
-  /** The last one of the page before; null for the first. */
-  readonly after: PrunablePlace | null;
-  readonly limit: number;
+/** Which processes are pruned. */
+export interface ProcessPrunePolicy {
+  /** How long ago a process must have ended. */
+  readonly olderThan: Duration;
 }
 
-export interface PrunablePlace {
+export interface ProcessPruneReport {
+  /** Processes that became tombstones. */
+  readonly pruned: number;
+  /** Events removed, also of those whose pruning was interrupted before. */
+  readonly rows: number;
+  /** Rows that cannot be read, by id: pruning goes on past them. */
+  readonly damaged: readonly Damaged[];
+}
+
+const nothingPruned: ProcessPruneReport = { pruned: 0, rows: 0, damaged: [] };
+
+/** Prunes what was interrupted, and then what ended at an instant or before, a slice per transaction. */
+export async function pruneInSlices(
+  context: ProcessContext,
+  endedUntil: number,
+  options: SweepOptions<ProcessPruneReport> & { readonly rowsPerSlice: number },
+): Promise<ProcessPruneReport> {
+  const { database, clock } = context;
+  const { rowsPerSlice: rowsMax, signal } = options;
+  const prunable = prunableProcesses(context, endedUntil);
+  let current: PrunablePlace | undefined;
+  return sweep(context, options, async () => {
+    current ??= (await prunable.next()).value;
+    if (current === undefined) return { report: nothingPruned, isDone: true };
+    const { key: process, id } = current;
+    try {
+      const slice = await database.write(
+        pruneSlice,
+        { process, at: clock.now(), rowsMax },
+        { signal },
+      );
+      if (slice.isDone) current = undefined;
+      const pruned = Number(slice.isPruned);
+      const report = { pruned, rows: slice.rows, damaged: [] };
+      return { report, isDone: false };
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+      current = undefined;
+      const damaged = [{ table: "holdfast_process", key: id }];
+      return { report: { ...nothingPruned, damaged }, isDone: false };
+    }
+  });
+}
+
+/** Those whose pruning was begun and not ended, then those that ended, the longest ended first. */
+async function* prunableProcesses(
+  { database }: ProcessContext,
+  endedUntil: number,
+): AsyncGenerator<PrunablePlace, undefined> {
+  for (let after = 0; ;) {
+    const next = await database.read(nextBeingPruned, { after });
+    if (next === undefined) break;
+    yield next;
+    after = next.key;
+  }
+  for (let after: PrunablePlace | null = null; ;) {
+    const page: readonly PrunablePlace[] = await database.read(endedProcesses, {
+      endedUntil,
+      after,
+    });
+    yield* page;
+    const last = page.at(-1);
+    if (last === undefined) return undefined;
+    after = last;
+  }
+}
+
+interface PrunablePlace {
   readonly key: number;
   readonly id: string;
   readonly endedAt: number;
 }
 
-/** Ended processes, the longest ended first. */
-export const prunableProcesses: Operation<Prunable, readonly PrunablePlace[]> =
+interface EndedProcesses {
+  readonly endedUntil: number;
+  /** The last one of the page before; null for the first. */
+  readonly after: PrunablePlace | null;
+}
+
+const processesPerPage = 100;
+
+const endedProcesses: Operation<EndedProcesses, readonly PrunablePlace[]> =
   plainOperation("prunableProcesses", {
     key: () => "",
-    *one({ endedUntil, after, limit }) {
+    *one({ endedUntil, after }) {
       const { endedAt, key } = after ?? { endedAt: -1, key: 0 };
       return yield* rows<PrunablePlace>(sql`
         SELECT key, id, ended_at AS "endedAt" FROM holdfast_process
         WHERE ended_at IS NOT NULL AND pruned_at IS NULL AND ended_at <= ${endedUntil}
           AND (ended_at, key) > (${endedAt}, ${key})
-        ORDER BY ended_at, key LIMIT ${limit}`);
+        ORDER BY ended_at, key LIMIT ${processesPerPage}`);
     },
   });
 
-/** A process whose pruning was begun and not ended. */
-export const nextBeingPruned: Operation<
+const nextBeingPruned: Operation<
   { readonly after: number },
-  { readonly key: number; readonly id: string } | undefined
+  PrunablePlace | undefined
 > = plainOperation("nextBeingPruned", {
   key: () => "",
   *one({ after }: { readonly after: number }) {
-    return yield* row<{ readonly key: number; readonly id: string }>(sql`
-      SELECT key, id FROM holdfast_process WHERE is_pruning = 1 AND key > ${after} ORDER BY key LIMIT 1`);
+    return yield* row<PrunablePlace>(sql`
+      SELECT key, id, ended_at AS "endedAt" FROM holdfast_process
+      WHERE is_pruning = 1 AND key > ${after} ORDER BY key LIMIT 1`);
   },
 });
 
-export interface PruneSlice {
+interface PruneSlice {
   readonly process: number;
   readonly at: number;
   readonly rowsMax: number;
 }
 
-export interface PrunedSlice {
+interface PrunedSlice {
   readonly rows: number;
   /** True when the process became a tombstone by this slice. */
   readonly isPruned: boolean;

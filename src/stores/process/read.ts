@@ -1,177 +1,96 @@
-import type { Encoded } from "../../model/encoded.ts";
 import { corruptRow } from "../../model/corrupt-row.ts";
+import type { Encoded } from "../../model/encoded.ts";
 import { processPruned } from "../../model/process-errors.ts";
-import type { ProcessId } from "../../model/process-id.ts";
+import { parseProcessId, type ProcessId } from "../../model/process-id.ts";
+import type { ProcessOutput } from "../../model/process-output.ts";
 import type { ProcessRecord } from "../../model/process.ts";
-import { row, rows, plainOperation } from "../../sql/operation.ts";
-import type { Operation, Tx } from "../../sql/operation.ts";
-import { sql } from "../../sql/statement.ts";
+import { checkedCount, checkedText, givenFlag } from "../../model/shape.ts";
+import type { WaitOptions } from "../../sql/database.ts";
+import {
+  row,
+  rows,
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../sql/operation.ts";
+import { sql, type Statement } from "../../sql/statement.ts";
+import { numberAt } from "../cursor.ts";
+import { sift, type Sifted } from "../damage.ts";
 import { finishedResult } from "../execution/standing-row.ts";
-import { ReadBudget, pageCharactersMax, readWithin } from "../read-budget.ts";
-import { sift } from "../damage.ts";
-import type { Damaged } from "../damage.ts";
-import { eventColumns, eventOf } from "./event-row.ts";
-import type { EventRow, StoredProcessEvent } from "./event-row.ts";
-import { foundProcess, processColumns, recordOf } from "./process-row.ts";
-import type { ProcessRoot, ProcessRow } from "./process-row.ts";
+import {
+  list,
+  pageOf,
+  slicedByBytes,
+  type List,
+  type PageOptions,
+  type Place,
+} from "../list.ts";
+import { onlyWait, type Call } from "../method.ts";
+import {
+  eventView,
+  outputView,
+  recordView,
+  type ProcessContext,
+  type ProcessEventView,
+  type ProcessView,
+} from "./context.ts";
+import {
+  eventColumns,
+  eventOf,
+  type EventRow,
+  type StoredEnd,
+  type StoredProcessEvent,
+} from "./event-row.ts";
+import {
+  foundProcess,
+  processColumns,
+  recordOf,
+  type ProcessRoot,
+  type ProcessRow,
+} from "./process-row.ts";
+
+interface OfProcess {
+  readonly process: ProcessId;
+}
+
+/** @throws HoldfastError `ID_MALFORMED`, `OPTION_INVALID` */
+export function givenProcess(
+  _: ProcessContext,
+  process: string,
+  wait?: WaitOptions,
+): Call<OfProcess> {
+  return { input: { process: parseProcessId(process) }, wait: onlyWait(wait) };
+}
 
 /** A process by its id, or nothing. @throws HoldfastError `CORRUPT_ROW` */
-export const readProcess: Operation<
-  { readonly process: ProcessId },
+export const readProcess: StoreOperation<
+  ProcessContext,
+  OfProcess,
   ProcessRecord<Encoded> | undefined
-> = plainOperation("readProcess", {
-  key: (input: { readonly process: ProcessId }) => input.process,
-  *one({ process }) {
+> = storeOperation("readProcess", {
+  key: (input: OfProcess) => input.process,
+  *one(_: ProcessContext, { process }) {
     const found = yield* row<ProcessRow>(sql`
       SELECT ${processColumns} FROM holdfast_process p WHERE p.id = ${process}`);
     return found === undefined ? undefined : recordOf(found);
   },
 });
 
-export interface ReadEvents {
-  readonly process: ProcessId;
-  /** Those with a greater number. */
-  readonly after: number;
-  readonly type: string | undefined;
-  /** Only those that caused a wake. */
-  readonly isWake: boolean;
-  readonly limit: number;
-}
-
-export interface StoredEventPage {
-  readonly items: readonly StoredProcessEvent[];
-  readonly damaged: readonly Damaged[];
-  /** Where to go on: the number of the last event looked at. Undefined at the end. */
-  readonly next: number | undefined;
-}
-
-/** Events behind a cursor, in order. Large ones make short pages. @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED` */
-export const readEvents: Operation<ReadEvents, StoredEventPage> =
-  plainOperation("readProcessEvents", {
-    key: (input: ReadEvents) => input.process,
-    *one({ process, after, type, isWake, limit }) {
-      const { key, id } = yield* unprunedProcess(process);
-      const ofType = type === undefined ? sql`` : sql`AND e.type = ${type}`;
-      const wakes = isWake ? sql`AND e.wake IS NOT NULL` : sql``;
-      const { rows: found, isAll } = yield* readWithin(
-        new ReadBudget(pageCharactersMax),
-        limit + 1,
-        function* (last: EventRow | undefined, count) {
-          return yield* rows<EventRow>(sql`
-            SELECT ${eventColumns} FROM holdfast_process_event e
-            WHERE e.process = ${key} AND e.sequence > ${last?.sequence ?? after} ${ofType} ${wakes}
-            ORDER BY e.sequence LIMIT ${count}`);
-        },
-        sizeOf,
-      );
-      const page = found.slice(0, limit);
-      const hasMore = !isAll || found.length > limit;
-      return {
-        ...siftedEvents(id, page),
-        next: hasMore ? page.at(-1)?.sequence : undefined,
-      };
-    },
-  });
-
-function sizeOf({ payload, output }: EventRow): number {
-  return (payload?.length ?? 0) + (output?.length ?? 0);
-}
-
-function siftedEvents(
-  id: ProcessId,
-  found: readonly EventRow[],
-): Omit<StoredEventPage, "next"> {
-  return sift(
-    "holdfast_process_event",
-    found,
-    ({ sequence }) => `${id}:${sequence}`,
-    (event) => eventOf({ ...event, id }),
-  );
-}
-
-export interface RecentEvents {
-  readonly process: ProcessId;
-  readonly limit: number;
-}
-
-/** The latest events, in order. @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED` */
-export const recentEvents: Operation<
-  RecentEvents,
-  Omit<StoredEventPage, "next">
-> = plainOperation("recentProcessEvents", {
-  key: (input: RecentEvents) => input.process,
-  *one({ process, limit }) {
-    const { key, id } = yield* unprunedProcess(process);
-    const { rows: found } = yield* readWithin(
-      new ReadBudget(pageCharactersMax),
-      limit,
-      function* (last: EventRow | undefined, count) {
-        const before = last?.sequence ?? Number.MAX_SAFE_INTEGER;
-        return yield* rows<EventRow>(sql`
-          SELECT ${eventColumns} FROM holdfast_process_event e
-          WHERE e.process = ${key} AND e.sequence > 0 AND e.sequence < ${before}
-          ORDER BY e.sequence DESC LIMIT ${count}`);
-      },
-      sizeOf,
-    );
-    return siftedEvents(id, found.toReversed());
-  },
-});
-
-export interface CountEvents {
-  readonly process: ProcessId;
-  readonly type: string;
-  /** The last number that counts. */
-  readonly through: number;
-}
-
-/** How many events of a type there are up to a number. @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED` */
-export const countEvents: Operation<CountEvents, number> = plainOperation(
-  "countProcessEvents",
-  {
-    key: (input: CountEvents) => input.process,
-    *one({ process, type, through }) {
-      const { key } = yield* unprunedProcess(process);
-      const counted = yield* row<{ readonly count: number }>(sql`
-        SELECT COUNT(*) AS count FROM holdfast_process_event
-        WHERE process = ${key} AND type = ${type} AND sequence <= ${through}`);
-      return counted?.count ?? 0;
-    },
-  },
-);
-
-export interface ReadSignal {
-  readonly process: ProcessId;
-  readonly type: string;
-  readonly ordinal: number;
-}
-
-/** The n-th signal of a type; undefined when it has not come yet. @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `CORRUPT_ROW` */
-export const readSignal: Operation<ReadSignal, StoredProcessEvent | undefined> =
-  plainOperation("readProcessSignal", {
-    key: (input: ReadSignal) => input.process,
-    *one({ process, type, ordinal }) {
-      const { key, id } = yield* unprunedProcess(process);
-      const found = yield* row<EventRow>(sql`
-      SELECT ${eventColumns} FROM holdfast_process_event e
-      WHERE e.process = ${key} AND e.type = ${type} AND e.ordinal = ${ordinal}`);
-      return found === undefined ? undefined : eventOf({ ...found, id });
-    },
-  });
-
-/** The event that ended a process, and the result of its execution if it ended with that. */
-export interface StoredEnd {
-  readonly event: StoredProcessEvent;
-  readonly result: Encoded | null;
+export function shownProcess(
+  context: ProcessContext,
+  record: ProcessRecord<Encoded> | undefined,
+): ProcessView | undefined {
+  return record && recordView(context, record);
 }
 
 /** How a process ended; undefined while it runs. @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `CORRUPT_ROW` */
-export const readEnd: Operation<
-  { readonly process: ProcessId },
+export const readEnd: StoreOperation<
+  ProcessContext,
+  OfProcess,
   StoredEnd | undefined
-> = plainOperation("readProcessEnd", {
-  key: (input: { readonly process: ProcessId }) => input.process,
-  *one({ process }) {
+> = storeOperation("readProcessEnd", {
+  key: (input: OfProcess) => input.process,
+  *one(_: ProcessContext, { process }) {
     const { key, id, state, row: root } = yield* unprunedProcess(process);
     if (state.endedSequence === null) return undefined;
     const found = yield* row<EventRow>(sql`
@@ -184,6 +103,231 @@ export const readEnd: Operation<
       return { event, result: null };
     const ended = yield* finishedResult(root.execution_id);
     return { event, result: ended?.result ?? null };
+  },
+});
+
+export function shownEnd(
+  context: ProcessContext,
+  end: StoredEnd | undefined,
+): ProcessOutput | undefined {
+  return end && outputView(context, end);
+}
+
+export interface ListProcessEventsOptions extends PageOptions {
+  /** Events from this number on; defaults to 1. The registration is 0. */
+  readonly from?: number;
+  readonly type?: string;
+  /** Only events that caused a wake. */
+  readonly wakes?: boolean;
+}
+
+interface EventFilter {
+  readonly process: ProcessId;
+  readonly from: number;
+  readonly type: string | undefined;
+  readonly isWake: boolean;
+}
+
+const eventTable = "holdfast_process_event";
+
+function eventKey({ id, sequence }: EventRow): string {
+  return `${id}:${sequence}`;
+}
+
+function eventItem(context: ProcessContext, found: EventRow): ProcessEventView {
+  return eventView(context, eventOf(found));
+}
+
+/** Events in order. Large ones make short pages. @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED` */
+export const eventList: List<
+  ProcessContext,
+  [process: string, options?: ListProcessEventsOptions],
+  ProcessEventView
+> = list("readProcessEvents", {
+  table: eventTable,
+  given(
+    _: ProcessContext,
+    process: string,
+    options?: ListProcessEventsOptions,
+  ) {
+    const { filter, page } = pageOf(options, ["from", "type", "wakes"]);
+    const { from = 1, type, wakes } = filter;
+    return {
+      filter: {
+        process: parseProcessId(process),
+        from: checkedCount("from", from),
+        type: type === undefined ? undefined : checkedType(type),
+        isWake: givenFlag("wakes", wakes) ?? false,
+      },
+      page,
+    };
+  },
+  *slice(_, { process, from, type, isWake }: EventFilter, bounds) {
+    const { key, id } = yield* unprunedProcess(process);
+    const ofType = type === undefined ? sql`` : sql`AND e.type = ${type}`;
+    const wakes = isWake ? sql`AND e.wake IS NOT NULL` : sql``;
+    const { rows: found, next } = yield* slicedByBytes(
+      bounds,
+      ({ sequence }: EventRow) => [sequence],
+      ...eventReads(
+        (after) => sql`
+          FROM holdfast_process_event e
+          WHERE e.process = ${key} AND e.sequence >= ${after === undefined ? from : numberAt(after, 0) + 1} ${ofType} ${wakes}
+          ORDER BY e.sequence`,
+      ),
+    );
+    return { rows: found.map((each) => ({ ...each, id })), next };
+  },
+  keyOf: eventKey,
+  itemOf: eventItem,
+});
+
+/** How the bytes of events are read, and how the events: from `FROM` on both are the same. */
+function eventReads(
+  next: (after: Place | undefined) => Statement,
+): [
+  (after: Place | undefined, count: number) => Tx<readonly number[]>,
+  (after: Place | undefined, count: number) => Tx<readonly EventRow[]>,
+] {
+  return [
+    function* (after, count) {
+      const found = yield* rows<{ readonly bytes: number }>(sql`
+        SELECT COALESCE(octet_length(e.payload), 0) + COALESCE(octet_length(e.output), 0) AS bytes
+        ${next(after)} LIMIT ${count}`);
+      return found.map(({ bytes }) => bytes);
+    },
+    function* (after, count) {
+      return yield* rows<EventRow>(
+        sql`SELECT ${eventColumns} ${next(after)} LIMIT ${count}`,
+      );
+    },
+  ];
+}
+
+interface RecentEvents extends OfProcess {
+  readonly limit: number;
+}
+
+/** @throws HoldfastError `ID_MALFORMED`, `OPTION_INVALID` */
+export function givenRecent(
+  _: ProcessContext,
+  process: string,
+  limit: number,
+  wait?: WaitOptions,
+): Call<RecentEvents> {
+  const input = {
+    process: parseProcessId(process),
+    limit: checkedCount("limit", limit, { min: 1, max: 1_000 }),
+  };
+  return { input, wait: onlyWait(wait) };
+}
+
+/** The latest events, in order. @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED` */
+export const recentEvents: StoreOperation<
+  ProcessContext,
+  RecentEvents,
+  Sifted<ProcessEventView>
+> = storeOperation("recentProcessEvents", {
+  key: (input: RecentEvents) => input.process,
+  *one(context: ProcessContext, { process, limit }) {
+    const { key, id } = yield* unprunedProcess(process);
+    const { rows: found } = yield* slicedByBytes(
+      { after: undefined, limit },
+      ({ sequence }: EventRow) => [sequence],
+      ...eventReads(
+        () => sql`
+          FROM holdfast_process_event e
+          WHERE e.process = ${key} AND e.sequence > 0 ORDER BY e.sequence DESC`,
+      ),
+    );
+    const inOrder = found.toReversed().map((each) => ({ ...each, id }));
+    return sift(eventTable, inOrder, eventKey, (each) =>
+      eventItem(context, each),
+    );
+  },
+});
+
+interface CountEvents extends OfProcess {
+  readonly type: string;
+  /** The last number that counts. */
+  readonly through: number;
+}
+
+/** @throws HoldfastError `ID_MALFORMED`, `OPTION_INVALID`, `NAME_INVALID` */
+export function givenCount(
+  _: ProcessContext,
+  process: string,
+  type: string,
+  through: number = Number.MAX_SAFE_INTEGER,
+  wait?: WaitOptions,
+): Call<CountEvents> {
+  const input = {
+    process: parseProcessId(process),
+    type: checkedType(type),
+    through: checkedCount("through", through),
+  };
+  return { input, wait: onlyWait(wait) };
+}
+
+export function checkedType(type: string): string {
+  return checkedText("The type of an event", type);
+}
+
+/** How many events of a type there are up to a number. @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED` */
+export const countEvents: StoreOperation<ProcessContext, CountEvents, number> =
+  storeOperation("countProcessEvents", {
+    key: (input: CountEvents) => input.process,
+    *one(_: ProcessContext, { process, type, through }) {
+      const { key } = yield* unprunedProcess(process);
+      const counted = yield* row<{ readonly count: number }>(sql`
+        SELECT COUNT(*) AS count FROM holdfast_process_event
+        WHERE process = ${key} AND type = ${type} AND sequence <= ${through}`);
+      return counted?.count ?? 0;
+    },
+  });
+
+interface NextEvent extends OfProcess {
+  /** Behind this number. */
+  readonly after: number;
+  readonly type: string | undefined;
+}
+
+/** The first event behind a number; undefined when it has not come yet. @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `CORRUPT_ROW` */
+export const nextEvent: StoreOperation<
+  ProcessContext,
+  NextEvent,
+  StoredProcessEvent | undefined
+> = storeOperation("nextProcessEvent", {
+  key: (input: NextEvent) => input.process,
+  *one(_: ProcessContext, { process, after, type }) {
+    const { key, id } = yield* unprunedProcess(process);
+    const ofType = type === undefined ? sql`` : sql`AND e.type = ${type}`;
+    const found = yield* row<EventRow>(sql`
+      SELECT ${eventColumns} FROM holdfast_process_event e
+      WHERE e.process = ${key} AND e.sequence > ${after} ${ofType}
+      ORDER BY e.sequence LIMIT 1`);
+    return found === undefined ? undefined : eventOf({ ...found, id });
+  },
+});
+
+interface ReadSignal extends OfProcess {
+  readonly type: string;
+  readonly ordinal: number;
+}
+
+/** The n-th signal of a type; undefined when it has not come yet. @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `CORRUPT_ROW` */
+export const readSignal: StoreOperation<
+  ProcessContext,
+  ReadSignal,
+  StoredProcessEvent | undefined
+> = storeOperation("readProcessSignal", {
+  key: (input: ReadSignal) => input.process,
+  *one(_: ProcessContext, { process, type, ordinal }) {
+    const { key, id } = yield* unprunedProcess(process);
+    const found = yield* row<EventRow>(sql`
+      SELECT ${eventColumns} FROM holdfast_process_event e
+      WHERE e.process = ${key} AND e.type = ${type} AND e.ordinal = ${ordinal}`);
+    return found === undefined ? undefined : eventOf({ ...found, id });
   },
 });
 

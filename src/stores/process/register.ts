@@ -1,196 +1,302 @@
-import type { Encoded } from "../../model/encoded.ts";
 import type { ExecutionId } from "../../model/execution-id.ts";
-import { corruptRow } from "../../model/corrupt-row.ts";
-import { processConflict } from "../../model/process-errors.ts";
-import { coreTypes } from "../../model/process-event-type.ts";
-import type { ProcessEventType } from "../../model/process-event-type.ts";
-import type { ProcessId } from "../../model/process-id.ts";
-import { firstDifference } from "../../model/process-registration.ts";
-import type {
-  NamedScope,
-  RegistrationIdentity,
-  RegistrationPartHashes,
-} from "../../model/process-registration.ts";
-import type {
-  ProcessDisposition,
-  ProcessIdentity,
-  ProcessRecord,
-  SessionScope,
-} from "../../model/process.ts";
-import { lockRow } from "../../sql/dialect.ts";
-import { announce, row, plainOperation } from "../../sql/operation.ts";
-import type { Operation, Tx } from "../../sql/operation.ts";
-import { sql } from "../../sql/statement.ts";
-import { insertEvent } from "./event-row.ts";
-import type { EndWakes } from "./execution-end.ts";
-import { processColumns, recordOf } from "./process-row.ts";
-import type { ProcessRow } from "./process-row.ts";
-import { keptScope } from "./scope.ts";
-import type { SessionScopeRef } from "./scope.ts";
-import { processEvent } from "./topics.ts";
+import { isFields } from "../../model/payload-schema.ts";
+import { processConflict, processInvalid } from "../../model/process-errors.ts";
+import {
+  endTypes,
+  type ProcessEventType,
+} from "../../model/process-event-type.ts";
+import type { ProcessEnd } from "../../model/process-output.ts";
+import { registryKeys } from "../../model/process-replay-key.ts";
+import {
+  isTruthy,
+  textOf,
+  type PayloadSelector,
+} from "../../model/selector.ts";
+import { draftOf, givenList, givenObject } from "../../model/shape.ts";
+import type { WaitOptions } from "../../sql/database.ts";
+import {
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../sql/operation.ts";
+import { createExecution, type NewExecution } from "../execution/log/create.ts";
+import {
+  newExecution,
+  type CreateOptions,
+} from "../execution/log/new-execution.ts";
+import { linkProcess, standingForProcess } from "../execution/log/spawned.ts";
+import { onlyWait, type Call } from "../method.ts";
+import { recordView, type ProcessContext } from "./context.ts";
+import type { WakePayload } from "./declared.ts";
+import { grant } from "./grant-row.ts";
+import {
+  checkedDescriptor,
+  endProcessOf,
+  newProcess,
+  scopeNamed,
+  type EndedExecution,
+  type EndWakes,
+  type ProcessDraft,
+  type NewProcess,
+  type ProcessHandleDescriptor,
+  type ProcessHandleDraft,
+  type SessionScopeName,
+  type SessionScopeRef,
+} from "./parts.ts";
+import {
+  foundRegistration,
+  register,
+  type RegisteredProcess,
+} from "./registration-row.ts";
 
-/** A process to be registered; `registering` of `processes` makes one of what a caller says. */
-export interface NewProcess {
-  readonly id: ProcessId;
-  readonly at: number;
-  readonly identity: ProcessIdentity;
-  readonly disposition: ProcessDisposition;
-  readonly attemptsMax: number | null;
-  readonly eventTypes: readonly ProcessEventType[];
-  readonly causedBy: string | null;
-  readonly originator: NamedScope | null;
-  readonly wakeTarget: SessionScopeRef | null;
-  readonly input: Encoded;
-  readonly identified: RegistrationIdentity;
+/** @throws HoldfastError `OPTION_INVALID`, `PROCESS_INVALID`, `ID_MALFORMED`, `NAME_INVALID`, `NOT_SERIALIZABLE` */
+export function givenRegister(
+  { clock, codec }: ProcessContext,
+  draft: ProcessDraft,
+  wait?: WaitOptions,
+): Call<NewProcess> {
+  const input = newProcess(codec, draft, clock.now());
+  return { input, wait: onlyWait(wait) };
 }
 
-/** The execution that a spawned process runs as. */
-interface OwnExecution {
-  readonly key: number;
-  readonly id: ExecutionId;
+/** See `register` of the rows. */
+export const registerProcess: StoreOperation<
+  ProcessContext,
+  NewProcess,
+  RegisteredProcess
+> = storeOperation("registerProcess", {
+  snapshotSafe: true,
+  key: (input: NewProcess) => input.id,
+  one: (_: ProcessContext, input) => register(input),
+});
+
+/** @throws HoldfastError `CORRUPT_ROW` when the one that was registered before cannot be read. */
+export function shownRegistered<R extends RegisteredProcess>(
+  context: ProcessContext,
+  registered: R,
+): Omit<R, "record"> & Pick<RegisteredProcess<unknown>, "record"> {
+  return { ...registered, record: recordView(context, registered.record) };
+}
+
+/** A process that runs as an execution. */
+export interface SpawnDraft extends Omit<
+  ProcessDraft,
+  "input" | "disposition" | "attemptsMax"
+> {
+  /** Its id defaults to that of the process; its input is that of the process. */
+  readonly execution: CreateOptions;
+  /** Who can address it from the first moment on. */
+  readonly grants?: readonly ProcessGrantDraft[];
+}
+
+export interface ProcessGrantDraft {
+  readonly scope: SessionScopeName;
+  readonly descriptor?: ProcessHandleDraft;
+}
+
+const spawnNames = [
+  "id",
+  "kind",
+  "label",
+  "definition",
+  "eventTypes",
+  "originator",
+  "causedBy",
+  "wakeTarget",
+  "execution",
+  "grants",
+] as const satisfies readonly (keyof SpawnDraft)[];
+
+interface SpawnProcess {
+  readonly execution: NewExecution;
+  readonly process: NewProcess;
   readonly endWakes: EndWakes;
+  readonly grants: readonly {
+    readonly scope: SessionScopeRef;
+    readonly descriptor: ProcessHandleDescriptor;
+  }[];
 }
 
-export interface RegisteredProcess<Value = Encoded> {
-  readonly key: number;
-  readonly id: ProcessId;
-  /** True when it was there already, registered with the same content. */
-  readonly existed: boolean;
-  readonly record: ProcessRecord<Value>;
-}
-
-/**
- * Registers a process, or finds the one that was registered before under the
- * same id with the same content, however far it has come.
- *
- * @throws HoldfastError `PROCESS_CONFLICT` naming the part that differs,
- *   `SESSION_NOT_FOUND` or `SESSION_DELETED` for its wake target.
- */
-export const registerProcess: Operation<NewProcess, RegisteredProcess> =
-  plainOperation("registerProcess", {
-    snapshotSafe: true,
-    key: (input: NewProcess) => input.id,
-    one: (input) => registeredAs(input, undefined),
-  });
-
-/** The same for a process that runs as an execution. */
-export function* registeredAs(
-  input: NewProcess,
-  execution: OwnExecution | undefined,
-): Tx<RegisteredProcess> {
-  const found = yield* foundRegistration(input);
-  if (found !== undefined) return found;
-  const target =
-    input.wakeTarget === null ? null : yield* keptScope(input.wakeTarget);
-  const key = yield* insertProcess(input, target, execution);
-  if (key === undefined) {
-    const other = yield* foundRegistration(input);
-    if (other !== undefined) return other;
-    throw corruptRow(
-      "holdfast_process",
-      input.id,
-      "is in the way and cannot be read",
-    );
-  }
-  yield* insertEvent(key, registeredEvent(input));
-  yield* announce(processEvent, input.id);
-  const registered = yield* rowOf(input.id);
-  if (registered === undefined) throw new Error("The row was just written.");
-  return { key, id: input.id, existed: false, record: recordOf(registered) };
-}
-
-function* rowOf(id: ProcessId): Tx<ProcessRow | undefined> {
-  return yield* row<ProcessRow>(sql`
-    SELECT ${processColumns} FROM holdfast_process p WHERE p.id = ${id}`);
-}
-
-/**
- * The process that was registered before with the same content; undefined when
- * none was. Locked, so that it is told as it is now and not as an older
- * snapshot shows it.
- *
- * @throws HoldfastError `PROCESS_CONFLICT`
- */
-export function* foundRegistration({
-  id,
-  identified,
-}: NewProcess): Tx<RegisteredProcess | undefined> {
-  const found = yield* row<ProcessRow>(sql`
-    SELECT ${processColumns} FROM holdfast_process p WHERE p.id = ${id} ${lockRow}`);
-  if (found === undefined) return undefined;
-  if (found.hash !== identified.hash)
-    throw processConflict(id, differingPart(found, identified));
-  return { key: found.key, id, existed: true, record: recordOf(found) };
-}
-
-/** Whether the process that has this id was registered for the same cause, whatever else is different. */
-export function* isSameCause({ id, identified }: NewProcess): Tx<boolean> {
-  const found = yield* rowOf(id);
-  const { causedBy } = identified.parts;
-  return (
-    found !== undefined &&
-    causedBy !== undefined &&
-    partsOf(found).causedBy === causedBy
-  );
-}
-
-function differingPart(found: ProcessRow, given: RegistrationIdentity): string {
-  return firstDifference(partsOf(found), given.parts) ?? "content";
-}
-
-/** Kept when the process is pruned. @throws HoldfastError `CORRUPT_ROW` */
-export function partsOf(found: ProcessRow): RegistrationPartHashes {
-  try {
-    return JSON.parse(found.parts) as RegistrationPartHashes;
-  } catch {
-    throw corruptRow(
-      "holdfast_process",
-      found.id,
-      "has parts that are no JSON",
-    );
-  }
-}
-
-function* insertProcess(
-  input: NewProcess,
-  target: SessionScope | null,
-  execution: OwnExecution | undefined,
-): Tx<number | undefined> {
-  const { id, at, identity, originator, identified } = input;
-  const inserted = yield* row<{ readonly key: number }>(sql`
-    INSERT INTO holdfast_process
-      (id, hash, parts, kind, label, definition, disposition, attempts_max,
-       originator_session, originator_generation, originator_frame, caused_by,
-       wake_session, wake_generation, wake_frame, event_types, input, execution, execution_id, end_wakes,
-       created_at, updated_at, sequence, status, attempts, is_pruning)
-    VALUES (${id}, ${identified.hash}, ${JSON.stringify(identified.parts)},
-       ${identity.kind}, ${identity.label}, ${identity.definition}, ${input.disposition}, ${input.attemptsMax},
-       ${originator?.session ?? null}, ${originator?.generation ?? null}, ${originator?.frame ?? null},
-       ${input.causedBy},
-       ${target?.session ?? null}, ${target?.generation ?? null}, ${target?.frame ?? null},
-       ${JSON.stringify(input.eventTypes)}, ${input.input},
-       ${execution?.key ?? null}, ${execution?.id ?? null},
-       ${execution === undefined ? null : JSON.stringify(execution.endWakes)}, ${at}, ${at}, 0, 'running', 0, 0)
-    ON CONFLICT (id) DO NOTHING RETURNING key`);
-  return inserted?.key;
-}
-
-function registeredEvent({
-  at,
-  identified,
-}: NewProcess): Parameters<typeof insertEvent>[1] {
-  return {
-    sequence: 0,
+/** @throws HoldfastError those of `givenRegister` and of a new execution */
+export function givenSpawn(
+  context: ProcessContext,
+  given: SpawnDraft,
+  wait?: WaitOptions,
+): Call<SpawnProcess> {
+  const at = context.clock.now();
+  const draft = draftOf("the process", given, spawnNames);
+  const { execution: options, grants = [], ...rest } = draft;
+  const execution = newExecution(
+    { ...context, codec: context.values },
+    { ...givenObject("execution", options), id: options.id ?? draft.id },
     at,
-    type: coreTypes.registered,
-    end: null,
-    wait: null,
-    ordinal: null,
-    replayKey: null,
-    hash: identified.hash,
-    payload: null,
-    output: null,
-    wake: null,
-    executionVersion: null,
+  );
+  const { id, created } = execution;
+  const process = newProcess(
+    context.codec,
+    {
+      ...rest,
+      eventTypes: withEndWakes(draft),
+      input: options.input,
+      disposition: "rerunnable",
+      // How often its execution is tried is for that to say.
+      attemptsMax: null,
+    },
+    at,
+    [id, created.role, created.function, created.inputHash],
+  );
+  return {
+    input: {
+      execution,
+      process,
+      endWakes: endWakesOf(context, process),
+      grants: givenList("grants", grants, grantsMax).map(grantOf),
+    },
+    wait: onlyWait(wait),
   };
+}
+
+const grantsMax = 100;
+
+function grantOf(draft: ProcessGrantDraft): SpawnProcess["grants"][number] {
+  const { scope, descriptor = {} } = draftOf("grant", draft, [
+    "scope",
+    "descriptor",
+  ]);
+  return {
+    scope: scopeNamed(scope),
+    descriptor: checkedDescriptor(descriptor),
+  };
+}
+
+const endsThatWake: readonly ProcessEnd[] = [
+  "completed",
+  "failed",
+  "cancelled",
+];
+
+/** The end wakes the session, unless the declarations say what does. */
+function withEndWakes({
+  id,
+  eventTypes = [],
+  wakeTarget,
+}: SpawnDraft): readonly ProcessEventType[] {
+  if (wakeTarget === undefined || wakeTarget === null) return eventTypes;
+  const ends = Object.values(endTypes);
+  const given: unknown = eventTypes;
+  // What is no list of declarations is refused when it is checked.
+  const isSaid =
+    !Array.isArray(given) ||
+    given.some((type: unknown) =>
+      isFields(type) ? ends.includes(String(type["name"])) : false,
+    );
+  if (isSaid) return eventTypes;
+  return [
+    ...eventTypes,
+    ...endsThatWake.map((end): ProcessEventType => {
+      const value = `Process ${id}: ${end}.`;
+      return {
+        name: endTypes[end],
+        wake: { input: { kind: "constant", value } },
+      };
+    }),
+  ];
+}
+
+/** Encoded now: when an execution ends, its operations have no codec of the registry. */
+function endWakesOf(
+  { encode }: ProcessContext,
+  { id, eventTypes, causedBy, wakeTarget }: NewProcess,
+): EndWakes {
+  const wakes: Record<string, EndWakes[string]> = {};
+  for (const [index, { name, wake }] of eventTypes.entries()) {
+    if (wake === undefined || !Object.values(endTypes).includes(name)) continue;
+    const constant = (selector: PayloadSelector): unknown => {
+      if (selector.kind === "constant") return selector.value;
+      throw processInvalid(
+        `$.eventTypes[${index}].wake`,
+        "selects from a payload, and the end of an execution has none here: use constants.",
+      );
+    };
+    const { when, input, dedupe } = wake;
+    if (when !== undefined && !isTruthy(constant(when))) continue;
+    const payload: WakePayload = {
+      process: id,
+      type: name,
+      input: textOf(constant(input)),
+      replayKey: registryKeys.end(name),
+      causedBy,
+      frame: wakeTarget?.frame ?? null,
+    };
+    wakes[name] = {
+      payload: encode(payload),
+      dedupeKey: dedupe === undefined ? null : textOf(constant(dedupe)),
+    };
+  }
+  return wakes;
+}
+
+/** A process that was spawned; `execution` is what it runs as. */
+export interface SpawnedProcess<Value> extends RegisteredProcess<Value> {
+  readonly execution: string;
+}
+
+interface StoredSpawn extends RegisteredProcess {
+  readonly execution: ExecutionId;
+}
+
+/**
+ * Creates an execution, registers its process and grants handles of it: all or
+ * nothing. The process ends with the execution. What was spawned before with
+ * the same content is found again, and left as it is.
+ *
+ * @throws HoldfastError those of `createExecution`, `register` and `grant`
+ */
+export const spawnProcess: StoreOperation<
+  ProcessContext,
+  SpawnProcess,
+  StoredSpawn
+> = storeOperation("spawnProcess", {
+  snapshotSafe: true,
+  key: (input: SpawnProcess) => input.process.id,
+  *one(_: ProcessContext, { execution, process, endWakes, grants }) {
+    // Asked first: the execution of a pruned process may be gone, and is not made again.
+    const before = yield* foundRegistration(process);
+    if (before !== undefined) return { ...before, execution: execution.id };
+    const { key, ended } = yield* ownExecution(execution, process);
+    const own = { key, id: execution.id, endWakes };
+    const registered = yield* register(process, own);
+    const spawned = { ...registered, execution: execution.id };
+    if (registered.existed) return spawned;
+    yield* linkProcess(key, registered.key);
+    for (const each of bySession(grants))
+      yield* grant({ ...each, process: process.id, at: process.at });
+    if (ended !== undefined) yield* endProcessOf(registered.key, ended);
+    return spawned;
+  },
+});
+
+/** In one order for all; what is granted twice to one session is called as the later one says. */
+function bySession(grants: SpawnProcess["grants"]): SpawnProcess["grants"] {
+  const sessions = [...new Set(grants.map(({ scope }) => scope.session.id))];
+  return sessions
+    .toSorted()
+    .flatMap((id) => grants.filter(({ scope }) => scope.session.id === id));
+}
+
+/** The execution of a new process. One that was there before is taken if no other process has it. */
+function* ownExecution(
+  execution: NewExecution,
+  process: NewProcess,
+): Tx<{ readonly key: number; readonly ended: EndedExecution | undefined }> {
+  const { key, existed } = yield* createExecution(execution);
+  if (!existed) return { key, ended: undefined };
+  const { record, result } = yield* standingForProcess(execution.id);
+  if (record.process !== null) {
+    // A caller that spawned the same a moment ago has registered it by now.
+    const other = yield* foundRegistration(process);
+    if (other?.key !== record.process)
+      throw processConflict(process.id, "execution");
+  }
+  return { key, ended: result && { ...result, at: process.at } };
 }

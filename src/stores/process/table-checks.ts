@@ -14,10 +14,14 @@ import { generationsThere } from "../session/session-row.ts";
 import { inSessions } from "../session/table-checks.ts";
 import { distinct, groupedBy, tableCheck } from "../table-check.ts";
 import type { CheckTools, TableCheck } from "../table-check.ts";
-import { isReport } from "./end-report.ts";
-import { eventColumns, eventOf } from "./event-row.ts";
-import type { EventRow } from "./event-row.ts";
-import { partsOf } from "./register.ts";
+import {
+  eventColumns,
+  eventHash,
+  eventOf,
+  type EventRow,
+} from "./event-row.ts";
+import { partsOf } from "./registration-row.ts";
+import { isReport } from "./session-end-row.ts";
 import { processColumns, processesOfKeys, recordOf } from "./process-row.ts";
 import type { ProcessRow } from "./process-row.ts";
 
@@ -169,7 +173,7 @@ function faultOfContent(
   if (row.output !== null && !isOutput(decode(row.output)))
     return "It ended the process without output.";
   if (row.payload === null) return undefined;
-  return hash("process-event", 1, [row.type, decode(row.payload)]) === row.hash
+  return eventHash({ hash }, row.type, decode(row.payload)) === row.hash
     ? undefined
     : "Its payload has another hash.";
 }

@@ -4,7 +4,7 @@ import { integersOf, textsOf } from "../../sql/dialect.ts";
 import { rows } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import { wakesOf } from "../process/wakes.ts";
+import { wakesOf } from "../process/event-row.ts";
 import { inSessions } from "../session/table-checks.ts";
 import { byKey, distinct, tableCheck } from "../table-check.ts";
 import type { TableCheck } from "../table-check.ts";

@@ -1,4 +1,7 @@
-import { noProcesses, type SessionProcesses } from "../process/end-report.ts";
+import {
+  noProcesses,
+  type SessionProcesses,
+} from "../process/session-end-row.ts";
 
 /** What was removed of a session. */
 export interface RemovalReport {

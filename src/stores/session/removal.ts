@@ -16,11 +16,11 @@ import {
   type Attachments,
 } from "../attachment/attachments.ts";
 import { leaseChanged } from "../lease/topics.ts";
-import { addedProcesses } from "../process/end-report.ts";
 import {
+  addedProcesses,
   forgetProcesses,
   type ForgottenProcesses,
-} from "../process/session-end.ts";
+} from "../process/session-end-row.ts";
 import { queueWork } from "../queue/topics.ts";
 import {
   sweep,

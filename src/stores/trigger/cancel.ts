@@ -4,15 +4,7 @@ import { occurrenceNotFound } from "../../model/trigger-errors.ts";
 import { storeOperation, type StoreOperation } from "../../sql/operation.ts";
 import { isDamage, type Damaged, type Sifted } from "../damage.ts";
 import { optionsAndWait, type Call } from "../method.ts";
-import {
-  appendProcessEvent,
-  type AppendProcessEvent,
-} from "../process/append-event.ts";
-import {
-  cancelRequest,
-  newEvent,
-  type ProcessCancelOptions,
-} from "../process/commands.ts";
+import type { ProcessCancelOptions } from "../process/context.ts";
 import { foundProcess, type ProcessRoot } from "../process/process-row.ts";
 import type { TriggerContext } from "./context.ts";
 import {
@@ -23,22 +15,18 @@ import {
 
 interface CancelOccurrence {
   readonly key: string;
-  /** What each process is asked. */
-  readonly request: Omit<AppendProcessEvent, "process">;
+  /** What each process is asked with. */
+  readonly request: Pick<ProcessCancelOptions, "reason">;
 }
 
 export function givenCancelOccurrence(
-  context: TriggerContext,
+  { processes }: TriggerContext,
   key: string,
   options?: ProcessCancelOptions,
 ): Call<CancelOccurrence> {
-  const {
-    options: { reason },
-    wait,
-  } = optionsAndWait(options, ["reason"]);
-  const around = { clock: context.clock, codec: context };
-  const event = cancelRequest(around, reason);
-  const { process: _, ...request } = newEvent(around, "trigger", event);
+  const { options: request, wait } = optionsAndWait(options, ["reason"]);
+  // A wrong reason is refused now, whatever there is to be cancelled.
+  processes.cancel.prepare("trigger", request);
   return { input: { key: checkedOccurrenceKey(key), request }, wait };
 }
 
@@ -55,7 +43,7 @@ export const cancelOccurrence: StoreOperation<
   Sifted<string>
 > = storeOperation("cancelOccurrence", {
   key: (input: CancelOccurrence) => input.key,
-  *one(_: TriggerContext, { key, request }) {
+  *one({ processes }: TriggerContext, { key, request }) {
     const found = yield* foundOccurrence(key);
     if (found === undefined) throw occurrenceNotFound(key);
     const damaged: Damaged[] = [];
@@ -73,7 +61,7 @@ export const cancelOccurrence: StoreOperation<
     // The one order in which several processes are locked: that of their keys.
     for (const { id } of running.toSorted((a, b) => a.key - b.key))
       try {
-        yield* appendProcessEvent({ ...request, process: id });
+        yield* processes.cancel.prepare(id, request)();
         items.push(id);
       } catch (error) {
         passOver(error, id, damaged);

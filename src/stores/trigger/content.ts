@@ -20,9 +20,10 @@ import { pathText } from "../../model/value-path.ts";
 import {
   checkedDescriptor,
   type ProcessHandleDraft,
-} from "../process/handles.ts";
-import { newProcess } from "../process/new-process.ts";
-import { scopeNamed, type SessionScopeName } from "../process/scope.ts";
+  newProcess,
+  scopeNamed,
+  type SessionScopeName,
+} from "../process/parts.ts";
 import {
   newTerms as scheduleTerms,
   type NewTerms as ScheduleTerms,

@@ -5,10 +5,12 @@ import {
   type StoreContext,
   type StoreOptions,
 } from "../context.ts";
+import { processes, type Processes } from "../process/processes.ts";
 
 /** The context of triggers: with it the processes that are started are written as `processes` writes them. */
 export interface TriggerContext extends StoreContext {
   readonly hash: HashValue;
+  readonly processes: Processes;
 }
 
 export function triggerContext(
@@ -19,6 +21,7 @@ export function triggerContext(
   const { codec } = context;
   return {
     ...context,
+    processes: processes(database, options),
     hash: (domain, version, value) => codec.hash(domain, version, value),
   };
 }

@@ -8,13 +8,12 @@ import {
 } from "../../model/trigger.ts";
 import { run, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import { grantHandle, type GrantHandle } from "../process/grant.ts";
-import { newProcess } from "../process/new-process.ts";
 import {
-  isSameCause,
-  registerProcess,
-  type NewProcess,
-} from "../process/register.ts";
+  grant as grantHandle,
+  type GrantHandle,
+} from "../process/grant-row.ts";
+import { newProcess, type NewProcess } from "../process/parts.ts";
+import { isSameCause, register } from "../process/registration-row.ts";
 import type { SubscriptionContent } from "./content.ts";
 import type { TriggerContext } from "./context.ts";
 import type {
@@ -105,7 +104,7 @@ function* start(
   { registrant, content: { grant } }: Subscription,
 ): Tx<DeliveryRefusal | null> {
   try {
-    const { existed } = yield* registerProcess(process);
+    const { existed } = yield* register(process);
     // One that was there has its handle, or that was moved on.
     if (registrant !== null && grant !== null && !existed)
       yield* grantHandle(granted(process, registrant, grant, at));

@@ -25,7 +25,7 @@ import {
   type SliceBounds,
 } from "../list.ts";
 import { onlyWait, type Call } from "../method.ts";
-import { listRunning } from "../process/worklist.ts";
+import { readRunning } from "../process/running-row.ts";
 import { checkedSource } from "./content.ts";
 import type { TriggerContext } from "./context.ts";
 import {
@@ -248,7 +248,7 @@ export const unstartedList: List<
     page: pageOf(options, []).page,
   }),
   *slice({ clock }, _, { after, limit }) {
-    const page = yield* listRunning({
+    const page = yield* readRunning({
       // The ids of these processes follow one another.
       after: String(after?.[0] ?? processPrefix),
       isStarted: false,

@@ -5,7 +5,7 @@ import type { StoreOptions } from "../context.ts";
 import type { Sifted } from "../damage.ts";
 import { lists, type Page, type PageOptions } from "../list.ts";
 import { reads, writes, type Method } from "../method.ts";
-import type { ProcessCancelOptions } from "../process/commands.ts";
+import type { ProcessCancelOptions } from "../process/context.ts";
 import type { SweepOptions } from "../removal.ts";
 import type { Scheduler, SchedulerOptions } from "../schedule/schedule-row.ts";
 import { runOwnSchedules } from "../schedule/schedules.ts";

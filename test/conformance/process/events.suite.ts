@@ -334,14 +334,21 @@ function readTests(on: On): void {
           ({ sequence }) => sequence,
         );
       expect(await numbers({})).toEqual([1, 2, 3, 4, 5, 6]);
-      expect(await numbers({ after: 4 })).toEqual([5, 6]);
+      expect(await numbers({ from: 5 })).toEqual([5, 6]);
       expect(await numbers({ wakes: true })).toEqual([2, 4, 6]);
-      expect(await numbers({ wakes: true, after: 2 })).toEqual([4, 6]);
+      expect(await numbers({ wakes: true, from: 3 })).toEqual([4, 6]);
       expect(await numbers({ type: "progress" })).toEqual([1, 3, 5]);
-      expect(await numbers({ after: -1, limit: 1 })).toEqual([0]);
+      expect(await numbers({ from: 0, limit: 1 })).toEqual([0]);
       const page = await store.events("p", { limit: 4 });
-      expect(page.next).toBe(4);
-      expect((await store.events("p", { after: 4 })).next).toBeUndefined();
+      const next = page.next ?? "";
+      expect(await numbers({ after: next })).toEqual([5, 6]);
+      expect((await store.events("p", { after: next })).next).toBeUndefined();
+      expect(
+        await rejection(store.events("p", { after: next, wakes: true })),
+      ).toMatchObject({
+        code: "CURSOR_INVALID",
+        details: { reason: "filter" },
+      });
     }),
   );
 

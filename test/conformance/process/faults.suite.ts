@@ -1,11 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { Tx } from "../../../src/sql/operation.ts";
 import type { Database } from "../../../src/sql/database.ts";
-import { appendProcessEvent } from "../../../src/stores/process/append-event.ts";
 import { executions } from "../../../src/stores/execution/executions.ts";
 import { queue as queueIn } from "../../../src/stores/queue/queue.ts";
 import { processes } from "../../../src/stores/process/processes.ts";
-import { spawnProcess } from "../../../src/stores/process/spawn.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { Fault, faulty, onProcesses, stored } from "./fixture.ts";
@@ -110,13 +108,11 @@ function faultTests(on: On): void {
     "[AX10] a fault before any statement of it leaves nothing at all",
     on(async (setting) => {
       const { database, store } = setting;
-      const input = store.spawning(build);
+      const spawn = store.spawn.prepare(build);
       const before = await stored(database);
-      const statements = await failingEverywhere(database, () =>
-        spawnProcess(input),
-      );
+      const statements = await failingEverywhere(database, spawn);
       expect(await stored(database)).toEqual(before);
-      await database.write(spawnProcess, input);
+      await database.write("spawn", spawn);
       expect(statements).toBeGreaterThan(8);
       expect(await store.hasHandle("build", "s")).toBe(true);
     }),
@@ -133,13 +129,11 @@ function faultTests(on: On): void {
         eventTypes: [{ name: "e", wake: { input: { kind: "payload" } } }],
       });
       const event = { type: "e", payload: "hello", replayKey: "k" };
-      const input = store.appending("p", event);
+      const append = store.append.prepare("p", event);
       const before = await stored(database);
-      const statements = await failingEverywhere(database, () =>
-        appendProcessEvent(input),
-      );
+      const statements = await failingEverywhere(database, append);
       expect(await stored(database)).toEqual(before);
-      await database.write(appendProcessEvent, input);
+      await database.write("append", append);
       expect(statements).toBeGreaterThan(6);
       expect((await queue.list("s")).items).toHaveLength(1);
     }),

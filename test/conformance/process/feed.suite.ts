@@ -60,6 +60,7 @@ function feedTests(on: On): void {
       expect(await store.changes({ after: cursor })).toEqual({
         items: [],
         next: cursor,
+        damaged: [],
       });
       await store.complete("p", { kind: "completed", value: 1 });
       const [later] = await changesAfter(setting, 1, cursor);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { rows } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
-import { forgetProcesses } from "../../../src/stores/process/session-end.ts";
+import { forgetProcesses } from "../../../src/stores/process/session-end-row.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { altered, onProcesses, stored } from "./fixture.ts";

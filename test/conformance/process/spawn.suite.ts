@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { SpawnDraft } from "../../../src/stores/process/spawning.ts";
+import type { SpawnDraft } from "../../../src/stores/process/register.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { byAnn } from "../execution/fixture.ts";

@@ -89,12 +89,16 @@ export function processValuesSuite(backend: Backend): void {
         await store.signal("p", "go", text, { key: `${n}` });
       const lengths: number[] = [];
       const seen: number[] = [];
-      for (let after: number | undefined = 0; after !== undefined;) {
-        const page = await store.events("p", { after, limit: 1_000 });
+      let after: string | undefined;
+      do {
+        const page = await store.events("p", {
+          ...(after !== undefined && { after }),
+          limit: 1_000,
+        });
         lengths.push(page.items.length);
         seen.push(...page.items.map(({ sequence }) => sequence));
         after = page.next;
-      }
+      } while (after !== undefined);
       expect(seen).toEqual(Array.from({ length: count }, (_, n) => n + 1));
       expect(Math.max(...lengths)).toBeLessThan(count);
       // The latest, as many as one answer should hold.

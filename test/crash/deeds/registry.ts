@@ -1,18 +1,18 @@
 import type { Database } from "../../../src/sql/database.ts";
 import type { AppendOutcome } from "../../../src/stores/execution/log/append.ts";
 import { executions } from "../../../src/stores/execution/executions.ts";
-import type { AppendedProcessEventView } from "../../../src/stores/process/commands.ts";
+import type { AppendedProcessEvent } from "../../../src/stores/process/context.ts";
 import { processes } from "../../../src/stores/process/processes.ts";
-import type { SpawnedProcessView } from "../../../src/stores/process/spawning.ts";
+import type { SpawnedProcess } from "../../../src/stores/process/register.ts";
 import type { Orders } from "../prepare-deeds.ts";
 
 const found = { type: "found", payload: "two bugs", replayKey: "k" };
 
-export function append(database: Database): Promise<AppendedProcessEventView> {
+export function append(database: Database): Promise<AppendedProcessEvent> {
   return processes(database).append("p", found);
 }
 
-export function spawn(database: Database): Promise<SpawnedProcessView> {
+export function spawn(database: Database): Promise<SpawnedProcess<unknown>> {
   return processes(database).spawn({
     id: "build",
     kind: "workflow",

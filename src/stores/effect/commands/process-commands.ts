@@ -1,34 +1,31 @@
-import { parseProcessId } from "../../../model/process-id.ts";
-import { registryKeys } from "../../../model/process-replay-key.ts";
+import { coreTypes } from "../../../model/process-event-type.ts";
 import { signalType } from "../../../model/process.ts";
 import type { ProcessStatus } from "../../../model/process.ts";
-import { checkedText, givenList } from "../../../model/shape.ts";
+import { checkedText } from "../../../model/shape.ts";
 import type { Tx } from "../../../sql/operation.ts";
 import type { WaitOptions, WriteOptions } from "../../../sql/database.ts";
-import { appendProcessEvent } from "../../process/append-event.ts";
-import {
-  cancelRequest,
-  checkedSignal,
-  checkedSignalKey,
-  newEvent,
-} from "../../process/commands.ts";
 import type {
+  AppendedProcessEvent,
   ProcessCancelOptions,
-  ProcessEventDraft,
   ProcessSignalOptions,
-} from "../../process/commands.ts";
-import type { ProcessSurroundings } from "../../process/context.ts";
-import { grantHandle, transferHandles } from "../../process/grant.ts";
-import { checkedDescriptor, handlesAsked } from "../../process/handles.ts";
-import type { ProcessHandleDraft } from "../../process/handles.ts";
-import { newProcess } from "../../process/new-process.ts";
-import type { ProcessDraft } from "../../process/new-process.ts";
-import { listHandles } from "../../process/read-grants.ts";
-import type { ListHandles } from "../../process/read-grants.ts";
-import { registerProcess } from "../../process/register.ts";
-import { namedParts, scopeNamed } from "../../process/scope.ts";
-import type { SessionScopeName } from "../../process/scope.ts";
-import { nextCursor } from "../../cursor.ts";
+} from "../../process/context.ts";
+import { eventHash } from "../../process/event-row.ts";
+import { grant as grantHandle } from "../../process/grant-row.ts";
+import type { ProcessHandle } from "../../process/grant-row.ts";
+import {
+  checkedDescriptor,
+  namedParts,
+  newProcess,
+  scopeNamed,
+} from "../../process/parts.ts";
+import type {
+  ProcessDraft,
+  ProcessHandleDraft,
+  SessionScopeName,
+} from "../../process/parts.ts";
+import type { Processes } from "../../process/processes.ts";
+import { register } from "../../process/registration-row.ts";
+import type { StoreContext } from "../../context.ts";
 import { givenWait } from "../../given.ts";
 import type { Page, PageOptions } from "../../list.ts";
 import type { EffectOptions } from "../context.ts";
@@ -70,7 +67,8 @@ export interface CommandedProcess {
 }
 
 /** What commands are given with. */
-export interface Commander extends ProcessSurroundings {
+export interface Commander extends StoreContext {
+  readonly processes: Processes;
   readonly store: Effects;
   readonly environment: EffectOptions;
 }
@@ -106,7 +104,7 @@ export function startProcess(
     commandKey(commander, options, "start", id),
     envelope,
     function* () {
-      const { existed, record } = yield* registerProcess(input);
+      const { existed, record } = yield* register(input);
       // Nobody gets a handle of what is but a name by now.
       if (holder !== undefined && record.prunedAt === null)
         yield* grantHandle({
@@ -127,25 +125,36 @@ export function listProcesses(
   holder: SessionScopeName,
   options: ListHeldProcessesOptions,
 ): Promise<Page<ListedProcess>> {
-  const { after } = options;
-  const { input, cursor } = handlesAsked(holder, options);
-  const { limit, isLive } = input;
-  const named = namedParts(input.scope);
-  const mode = isLive ? "live" : "all";
-  const place = after === undefined ? [] : ["after", `${input.after}`];
-  const parts = [named.session, named.frame ?? "-", mode, `${limit}`, ...place];
-  const asked = { holder: named, mode, limit, after: input.after };
+  const { live, after, limit } = options;
+  const list = commander.processes.handles.prepare(holder, {
+    ...(live !== undefined && { live }),
+    ...(after !== undefined && { after }),
+    ...(limit !== undefined && { limit }),
+  });
+  const named = namedParts(scopeNamed(holder));
+  const mode = live === true ? "live" : "all";
+  const page = [
+    ...(limit === undefined ? [] : [`${limit}`]),
+    ...(after === undefined ? [] : ["after", after]),
+  ];
+  const parts = [named.session, named.frame ?? "-", mode, ...page];
+  const asked = {
+    holder: named,
+    mode,
+    limit: limit ?? null,
+    after: after ?? null,
+  };
   return commander.store.transact(
     scope,
     commandKey(commander, options, "list", ...parts),
     { kind: "process.list", input: asked },
-    () => listed(input, cursor),
+    () => listed(list),
     ownTerms(options),
   );
 }
 
-function* listed(input: ListHandles, cursor: string): Tx<Page<ListedProcess>> {
-  const { items, damaged, next } = yield* listHandles(input);
+function* listed(list: () => Tx<Page<ProcessHandle>>): Tx<Page<ListedProcess>> {
+  const { items, damaged, next } = yield* list();
   return {
     items: items.map(({ process: { id, identity, status } }) => ({
       id,
@@ -154,12 +163,9 @@ function* listed(input: ListHandles, cursor: string): Tx<Page<ListedProcess>> {
       status,
     })),
     damaged,
-    next: nextCursor(cursor, next),
+    next,
   };
 }
-
-/** In one transaction, as with `processes.transfer`. */
-const transferMax = 1_000;
 
 export async function transferProcesses(
   commander: Commander,
@@ -171,26 +177,19 @@ export async function transferProcesses(
   },
   options: ProcessCommandOptions,
 ): Promise<void> {
-  const input = {
-    from: scopeNamed(given.from),
-    to: scopeNamed(given.to),
-    processes: givenList("processes", given.processes, transferMax).map(
-      parseProcessId,
-    ),
-  };
+  const { from, to, processes } = given;
+  const transfer = commander.processes.transfer.prepare(from, to, processes);
   const named = {
-    from: namedParts(input.from),
-    to: namedParts(input.to),
-    processes: input.processes.toSorted(),
+    from: namedParts(scopeNamed(from)),
+    to: namedParts(scopeNamed(to)),
+    processes: processes.toSorted(),
   };
   const digest = commander.database.sha256Hex(JSON.stringify(named));
   await commander.store.transact(
     scope,
     commandKey(commander, options, "transfer", digest),
     { kind: "process.transfer", input: named },
-    function* () {
-      yield* transferHandles(input);
-    },
+    transfer,
     ownTerms(options),
   );
 }
@@ -201,11 +200,25 @@ export function cancelProcess(
   process: string,
   options: ProcessCommandOptions & ProcessCancelOptions,
 ): Promise<CommandedProcess> {
-  const id = parseProcessId(process);
-  const key = commandKey(commander, options, "cancel", id);
-  const event = cancelRequest(commander, options.reason);
-  const command = { key, kind: "process.cancel" };
-  return append(commander, scope, command, id, event, options);
+  const { reason } = options;
+  const cancel = commander.processes.cancel.prepare(
+    process,
+    reason === undefined ? {} : { reason },
+  );
+  return append(
+    commander,
+    scope,
+    {
+      key: commandKey(commander, options, "cancel", process),
+      kind: "process.cancel",
+      process,
+      payload: eventHash(commander.codec, coreTypes.cancelRequested, {
+        reason: reason ?? null,
+      }),
+    },
+    cancel,
+    options,
+  );
 }
 
 export function signalProcess(
@@ -218,34 +231,47 @@ export function signalProcess(
   },
   options: ProcessCommandOptions & ProcessSignalOptions,
 ): Promise<CommandedProcess> {
-  const { name, payload } = given;
-  const type = signalType(checkedSignal(name));
-  const own = checkedSignalKey(options.key);
-  const id = parseProcessId(given.process);
-  const key = commandKey(commander, options, "signal", id, type, own);
-  const event = { type, payload, replayKey: registryKeys.signal(name, own) };
-  const command = { key, kind: "process.signal" };
-  return append(commander, scope, command, id, event, options);
+  const { process, name, payload } = given;
+  const { key } = options;
+  const signal = commander.processes.signal.prepare(process, name, payload, {
+    key,
+  });
+  const type = signalType(name);
+  return append(
+    commander,
+    scope,
+    {
+      key: commandKey(commander, options, "signal", process, type, key),
+      kind: "process.signal",
+      process,
+      payload: eventHash(commander.codec, type, payload),
+    },
+    signal,
+    options,
+  );
 }
 
 function append(
   commander: Commander,
   scope: EffectScope,
-  { key, kind }: { readonly key: string; readonly kind: string },
-  process: string,
-  event: ProcessEventDraft,
+  command: {
+    readonly key: string;
+    readonly kind: string;
+    readonly process: string;
+    /** The hash of its payload. */
+    readonly payload: string;
+  },
+  part: () => Tx<AppendedProcessEvent>,
   options: WaitOptions,
 ): Promise<CommandedProcess> {
-  const input = newEvent(commander, process, event);
-  const envelope = { kind, input: { process, payload: input.payload.hash } };
+  const { key, kind, process, payload } = command;
   return commander.store.transact(
     scope,
     key,
-    envelope,
+    { kind, input: { process, payload } },
     function* (): Tx<CommandedProcess> {
-      const appended = yield* appendProcessEvent(input);
-      const { sequence } = appended.event;
-      return { process, sequence, status: appended.status };
+      const { event, status } = yield* part();
+      return { process, sequence: event.sequence, status };
     },
     ownTerms(options),
   );

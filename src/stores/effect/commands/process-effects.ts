@@ -4,10 +4,11 @@ import type { Database } from "../../../sql/database.ts";
 import type {
   ProcessCancelOptions,
   ProcessSignalOptions,
-} from "../../process/commands.ts";
-import { processSurroundings } from "../../process/context.ts";
-import type { ProcessDraft } from "../../process/new-process.ts";
-import type { SessionScopeName } from "../../process/scope.ts";
+} from "../../process/context.ts";
+import type { ProcessDraft, SessionScopeName } from "../../process/parts.ts";
+import { processes as processesIn } from "../../process/processes.ts";
+import { storeContext } from "../../context.ts";
+import type { StoreOptions } from "../../context.ts";
 import type { RemovalReport } from "../../session/parts.ts";
 import type { SessionName } from "../../session/session-name.ts";
 import { waitNames } from "../../given.ts";
@@ -103,8 +104,10 @@ export function processEffects(
 ): ProcessEffects {
   const store = effects(database, given);
   const environment = given ?? {};
+  const own = storeOptionsOf(environment);
   const commander = {
-    ...processSurroundings(database, environment),
+    ...storeContext(database, own),
+    processes: processesIn(database, own),
     environment,
     store,
   };
@@ -153,5 +156,20 @@ export function processEffects(
         session,
         optionsOf(options, commandNames),
       ),
+  };
+}
+
+/** What every store takes of the options of effects. */
+function storeOptionsOf({
+  clock,
+  entropy,
+  payload,
+  valueLimits,
+}: EffectOptions): StoreOptions {
+  return {
+    ...(clock && { clock }),
+    ...(entropy && { entropy }),
+    ...(payload && { payload }),
+    ...(valueLimits && { valueLimits }),
   };
 }

@@ -5,9 +5,6 @@ import type { ProcessId } from "../../../model/process-id.ts";
 import type { ProcessOutput } from "../../../model/process-output.ts";
 import type { Tx } from "../../../sql/operation.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
-import { readEnd } from "../../process/read.ts";
-import { outputView } from "../../process/views.ts";
-import { processWaits } from "../../process/waiting.ts";
 import { meantGeneration } from "../../session/session-row.ts";
 import { sessions } from "../../session/sessions.ts";
 import { nothingRemoved, type RemovalReport } from "../../session/parts.ts";
@@ -26,7 +23,7 @@ export async function awaitProcess(
   process: string,
   options: ProcessCommandOptions,
 ): Promise<ProcessOutput> {
-  const { store, codec, environment } = commander;
+  const { store, processes, environment } = commander;
   const id = parseProcessId(process);
   const key = commandKey(commander, options, "await", id);
   const wait = givenWait(options);
@@ -36,15 +33,16 @@ export async function awaitProcess(
     isSettled || environment.replayOnly === true
       ? undefined
       : await refusalOf(commander, id, wait);
+  const readOutput = processes.output.prepare(id);
   return store.transact(
     scope,
     key,
     { kind: "process.await", input: { process: id } },
     function* (): Tx<ProcessOutput> {
       if (refusal !== undefined) throw refusal.error;
-      const end = yield* readEnd({ process: id });
-      if (end === undefined) throw new Error("It had ended.");
-      return outputView(codec, end);
+      const output = yield* readOutput();
+      if (output === undefined) throw new Error("It had ended.");
+      return output;
     },
     ownTerms(wait),
   );
@@ -57,7 +55,7 @@ async function refusalOf(
   wait: WaitOptions,
 ): Promise<{ readonly error: unknown } | undefined> {
   try {
-    await processWaits(commander).waitForEnd(id, wait);
+    await commander.processes.waitForEnd(id, wait);
     return undefined;
   } catch (error) {
     if (isOfTheStore(error)) throw error;

@@ -5,7 +5,7 @@ import type { ExecutionState } from "../../../model/execution-state.ts";
 import { announce, row, run } from "../../../sql/operation.ts";
 import type { Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
-import { endProcessOf } from "../../process/execution-end.ts";
+import { endProcessOf } from "../../process/parts.ts";
 import { announceState } from "./announce-state.ts";
 import { insertWithEffects } from "./event-effects.ts";
 import { answerTo, nextQuestion, signalInbox } from "./inbox.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { addedProcesses, noProcesses } from "./end-report.ts";
+import { addedProcesses, noProcesses } from "./session-end-row.ts";
 
 const ids = (from: number, count: number): readonly string[] =>
   Array.from({ length: count }, (_, n) => `p${100_000 + from + n}`);

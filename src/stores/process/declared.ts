@@ -1,6 +1,6 @@
 import { instantOf } from "../../model/clock.ts";
-import type { ProvenDeath } from "../../model/lease.ts";
 import type { Encoded } from "../../model/encoded.ts";
+import type { LeaseFence, ProvenDeath } from "../../model/lease.ts";
 import { schemaViolation } from "../../model/payload-schema.ts";
 import {
   eventTypeReserved,
@@ -16,42 +16,77 @@ import {
   coreTypes,
   declaredType,
   isCoreType,
+  type ProcessEventType,
 } from "../../model/process-event-type.ts";
-import type { ProcessEventType } from "../../model/process-event-type.ts";
+import type { ProcessId } from "../../model/process-id.ts";
 import { outputOf } from "../../model/process-output.ts";
 import { isForeignKey } from "../../model/process-replay-key.ts";
-import { isTruthy, select, textOf } from "../../model/selector.ts";
-import type { PayloadSelector } from "../../model/selector.ts";
+import type { ProcessStatus } from "../../model/process.ts";
+import {
+  isTruthy,
+  select,
+  textOf,
+  type PayloadSelector,
+} from "../../model/selector.ts";
 import type { Tx } from "../../sql/operation.ts";
-import type {
-  AppendedProcessEvent,
-  AppendProcessEvent,
-  MaterialisedWake,
-  WakePayload,
-} from "./append-event.ts";
-import { appendToProcess } from "./append-to.ts";
-import type { WakeDraft } from "./append-to.ts";
-import { replayed } from "./event-row.ts";
-import type { StoredProcessEvent } from "./event-row.ts";
-import { assertProcessFence, assertUnattended } from "./fence.ts";
-import { eventTypesOf } from "./process-row.ts";
-import type { ProcessRoot } from "./process-row.ts";
-import { livingScope } from "./scope.ts";
+import type { MaterialisedWake, ProcessContext } from "./context.ts";
+import {
+  appendToProcess,
+  replayed,
+  type ProcessEventPayload,
+  type StoredProcessEvent,
+  type WakeDraft,
+} from "./event-row.ts";
+import { assertProcessFence, assertUnattended } from "./lease.ts";
+import { livingScope, type SessionScopeRef } from "./parts.ts";
+import { eventTypesOf, type ProcessRoot } from "./process-row.ts";
+
+/** An event of a declared type, as it is to be appended. */
+export interface AppendEvent {
+  readonly process: ProcessId;
+  readonly type: string;
+  readonly payload: ProcessEventPayload;
+  /** Appending twice under one key is appending once. */
+  readonly replayKey: string | null;
+  /** Given by a worker: refused unless it holds the lease of the process. */
+  readonly fence?: LeaseFence | undefined;
+  /** Who is woken, if the event wakes; defaults to the wake target of the process. */
+  readonly wakeTarget?: SessionScopeRef | undefined;
+}
+
+/** What a woken session finds in its queue. Its source says which event it was. */
+export interface WakePayload {
+  readonly process: string;
+  readonly type: string;
+  readonly input: string;
+  readonly replayKey: string | null;
+  readonly causedBy: string | null;
+  readonly frame: string | null;
+}
+
+export interface AppendedEvent {
+  readonly event: StoredProcessEvent;
+  readonly wake: MaterialisedWake | null;
+  /** True when the event was there already. */
+  readonly isReplay: boolean;
+  /** The status of the process afterwards. */
+  readonly status: ProcessStatus;
+}
 
 /** What the registry itself appends, which callers may not. */
-export interface ByRegistry {
+interface ByRegistry {
   /** A holder of the lease that was seen, and whose process has provably died since. */
   readonly death: ProvenDeath | undefined;
 }
 
 /** Appends an event to a process that the transaction has locked, and does what its type says. */
 export function* appendDeclared(
+  context: ProcessContext,
   root: ProcessRoot,
-  input: AppendProcessEvent,
+  input: AppendEvent,
   registry?: ByRegistry,
-): Tx<AppendedProcessEvent> {
+): Tx<AppendedEvent> {
   const { type, payload, replayKey, fence } = input;
-  const now = instantOf(input.now);
   if (root.state.prunedAt !== null) throw processPruned(root.id);
   if (
     replayKey !== null &&
@@ -60,23 +95,26 @@ export function* appendDeclared(
     throw replayKeyReserved(root.id, replayKey);
   const before =
     replayKey === null ? undefined : yield* replayed(root, replayKey);
-  if (before !== undefined) return replayOf(root, before, input, registry);
-  if (fence !== undefined) yield* assertProcessFence(root, fence, now);
-  const value = payloadOf(input);
+  if (before !== undefined)
+    return replayOf(context, root, before, input, registry);
+  const shownAt = fence && (yield* assertProcessFence(context, root, fence));
+  const value = payloadOf(context, input);
   const declared = checkedAppend(root, input, value, registry);
   const end = declared.terminal?.state ?? null;
-  if (end !== null && fence === undefined)
-    yield* assertUnattended(root, now, registry?.death);
-  const wake = materialised(declared, input, value);
+  const judgedAt =
+    end !== null && fence === undefined
+      ? yield* assertUnattended(context, root, registry?.death)
+      : shownAt;
+  const wake = materialised(context, declared, value);
   const { event, state } = yield* appendToProcess(root, {
     type,
-    at: now,
+    at: judgedAt ?? instantOf(() => context.clock.now()),
     hash: payload.hash,
     replayKey,
     payload: payload.encoded,
     end,
-    output: end === null ? null : encodedOutput(declared, input, value),
-    wake: wake === null ? null : yield* wakeDraft(root, wake, input),
+    output: end === null ? null : encodedOutput(context, declared, value),
+    wake: wake === null ? null : yield* wakeDraft(context, root, wake, input),
   });
   return {
     event,
@@ -86,18 +124,34 @@ export function* appendDeclared(
   };
 }
 
+/** Lets only the worker on a process pass, or anybody while there is none. Answers the instant by which that was judged. */
+export function* refuseStale(
+  context: ProcessContext,
+  root: ProcessRoot,
+  fence: LeaseFence | undefined,
+): Tx<number> {
+  if (root.state.prunedAt !== null) throw processPruned(root.id);
+  return fence === undefined
+    ? yield* assertUnattended(context, root)
+    : yield* assertProcessFence(context, root, fence);
+}
+
 /** Reads the payload as it was given, once and only if it is asked for. */
-function payloadOf({ payload, codec }: AppendProcessEvent): () => unknown {
+function payloadOf(
+  { decode }: ProcessContext,
+  { payload }: AppendEvent,
+): () => unknown {
   let read: { readonly value: unknown } | undefined;
-  return () => (read ??= { value: codec.decode(payload.encoded) }).value;
+  return () => (read ??= { value: decode(payload.encoded) }).value;
 }
 
 function replayOf(
+  context: ProcessContext,
   root: ProcessRoot,
   before: StoredProcessEvent,
-  input: AppendProcessEvent,
+  input: AppendEvent,
   registry: ByRegistry | undefined,
-): AppendedProcessEvent {
+): AppendedEvent {
   if (before.hash !== input.payload.hash)
     throw replayKeyConflict(root.id, input.replayKey ?? "");
   const declared = declarationOf(root, input, registry);
@@ -105,7 +159,7 @@ function replayOf(
   const wake =
     before.wake === null || declared === undefined
       ? null
-      : materialised(declared, input, payloadOf(input));
+      : materialised(context, declared, payloadOf(context, input));
   return {
     event: before,
     wake: wakeOf(before, wake),
@@ -126,7 +180,7 @@ function wakeOf(
 /** What the declaration of a type says about the event, after everything that can be refused. */
 function checkedAppend(
   root: ProcessRoot,
-  input: AppendProcessEvent,
+  input: AppendEvent,
   value: () => unknown,
   registry: ByRegistry | undefined,
 ): ProcessEventType {
@@ -151,7 +205,7 @@ function checkedAppend(
 
 function declarationOf(
   { row }: ProcessRoot,
-  { type }: AppendProcessEvent,
+  { type }: AppendEvent,
   registry: ByRegistry | undefined,
 ): ProcessEventType | undefined {
   const by = registry === undefined ? "caller" : "registry";
@@ -159,14 +213,14 @@ function declarationOf(
 }
 
 function encodedOutput(
+  { encode }: ProcessContext,
   { terminal }: ProcessEventType,
-  { codec }: AppendProcessEvent,
   value: () => unknown,
 ): Encoded | null {
   if (terminal === undefined) return null;
   const selected =
     terminal.output === undefined ? value() : select(terminal.output, value());
-  return codec.encode(outputOf(terminal.state, selected));
+  return encode(outputOf(terminal.state, selected));
 }
 
 interface Materialised {
@@ -175,8 +229,8 @@ interface Materialised {
 }
 
 function materialised(
+  context: ProcessContext,
   { wake }: ProcessEventType,
-  { codec }: AppendProcessEvent,
   value: () => unknown,
 ): Materialised | null {
   if (wake === undefined) return null;
@@ -184,24 +238,29 @@ function materialised(
   if (wake.when !== undefined && !isTruthy(select(wake.when, payload)))
     return null;
   const dedupeKey =
-    wake.dedupe === undefined ? null : dedupeKeyOf(wake.dedupe, payload, codec);
+    wake.dedupe === undefined
+      ? null
+      : dedupeKeyOf(context, wake.dedupe, payload);
   return { input: textOf(select(wake.input, payload)), dedupeKey };
 }
 
 /** What comes from a payload is kept as a hash: keys are stored as they are, payloads are not. */
 function dedupeKeyOf(
+  { codec }: ProcessContext,
   selector: PayloadSelector,
   payload: unknown,
-  { hash }: AppendProcessEvent["codec"],
 ): string {
   const key = textOf(select(selector, payload));
-  return selector.kind === "constant" ? key : hash("process-dedupe", 1, key);
+  return selector.kind === "constant"
+    ? key
+    : codec.hash("process-dedupe", 1, key);
 }
 
 function* wakeDraft(
+  { encode }: ProcessContext,
   root: ProcessRoot,
   { input, dedupeKey }: Materialised,
-  { type, replayKey, wakeTarget, codec }: AppendProcessEvent,
+  { type, replayKey, wakeTarget }: AppendEvent,
 ): Tx<WakeDraft> {
   const target =
     wakeTarget === undefined
@@ -215,5 +274,5 @@ function* wakeDraft(
     causedBy: root.row.caused_by,
     frame: target?.frame ?? null,
   };
-  return { payload: codec.encode(payload), dedupeKey, target };
+  return { payload: encode(payload), dedupeKey, target };
 }

@@ -1,0 +1,368 @@
+import { instantOf } from "../../model/clock.ts";
+import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
+import type { ExecutionId } from "../../model/execution-id.ts";
+import type { LeaseFence, ProvenDeath } from "../../model/lease.ts";
+import { isFields } from "../../model/payload-schema.ts";
+import { processSpawned } from "../../model/process-errors.ts";
+import { coreTypes, endTypes } from "../../model/process-event-type.ts";
+import { parseProcessId } from "../../model/process-id.ts";
+import { isOutput, type ProcessOutput } from "../../model/process-output.ts";
+import { registryKeys } from "../../model/process-replay-key.ts";
+import { signalType } from "../../model/process.ts";
+import { checkedText, draftOf, givenObject } from "../../model/shape.ts";
+import type { WaitOptions } from "../../sql/database.ts";
+import {
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../sql/operation.ts";
+import type { Finished } from "../execution/context.ts";
+import { requestCancellation } from "../execution/control/lifecycle.ts";
+import { lockedRecord } from "../execution/state-row.ts";
+import { provenDeath } from "../lease/wait.ts";
+import {
+  onlyWait,
+  optionsAndWait,
+  writes,
+  type Call,
+  type Method,
+} from "../method.ts";
+import {
+  eventView,
+  type AppendedProcessEvent,
+  type ProcessCancelOptions,
+  type ProcessContext,
+  type ProcessSignalOptions,
+} from "./context.ts";
+import {
+  appendDeclared,
+  type AppendedEvent,
+  type AppendEvent,
+} from "./declared.ts";
+import { eventPayload } from "./event-row.ts";
+import { processLeaseOperations } from "./lease.ts";
+import { scopeNamed, type SessionScopeName } from "./parts.ts";
+import { foundProcess, lockedProcess } from "./process-row.ts";
+
+/** An event to be appended. */
+export interface ProcessEventDraft {
+  readonly type: string;
+  readonly payload?: unknown;
+  /** Appending twice under one key is appending once. Events that end a process need one. Begins neither with "process:" nor with "signal:". */
+  readonly replayKey?: string;
+  /** Given by a worker: refused unless it holds the lease of the process. */
+  readonly fence?: LeaseFence;
+  /** Who is woken, if the event wakes; defaults to the wake target of the process. */
+  readonly wakeTarget?: SessionScopeName;
+}
+
+const draftNames = [
+  "type",
+  "payload",
+  "replayKey",
+  "fence",
+  "wakeTarget",
+] as const satisfies readonly (keyof ProcessEventDraft)[];
+
+const typeCharactersMax = 128;
+const replayKeyCharactersMax = 512;
+
+/** @throws HoldfastError `ID_MALFORMED`, `OPTION_INVALID`, `NAME_INVALID`, `NOT_SERIALIZABLE` */
+export function givenAppend(
+  context: ProcessContext,
+  process: string,
+  event: ProcessEventDraft,
+  wait?: WaitOptions,
+): Call<AppendEvent> {
+  const input = newEvent(
+    context,
+    process,
+    draftOf("the event", event, draftNames),
+  );
+  return { input, wait: onlyWait(wait) };
+}
+
+function newEvent(
+  { codec }: Pick<ProcessContext, "codec">,
+  process: string,
+  { type: given, payload, replayKey, fence, wakeTarget }: ProcessEventDraft,
+): AppendEvent {
+  const type = checkedText("The type of an event", given, typeCharactersMax);
+  return {
+    process: parseProcessId(process),
+    type,
+    payload: eventPayload(codec, type, payload),
+    replayKey:
+      replayKey === undefined
+        ? null
+        : checkedText("A replay key", replayKey, replayKeyCharactersMax),
+    fence: checkedFence(fence),
+    wakeTarget: wakeTarget === undefined ? undefined : scopeNamed(wakeTarget),
+  };
+}
+
+/** Only what was not given at all is no fence: a caller that gives one wants to be refused without a lease. @throws HoldfastError `OPTION_INVALID` */
+export function checkedFence(
+  given: LeaseFence | undefined,
+): LeaseFence | undefined {
+  return given === undefined ? undefined : givenObject("fence", given);
+}
+
+export interface ProcessFenceOptions extends WaitOptions {
+  /** Given by a worker: refused unless it holds the lease of the process. */
+  readonly fence?: LeaseFence;
+}
+
+/** @throws HoldfastError `ID_MALFORMED`, `OPTION_INVALID`, `NOT_SERIALIZABLE` */
+export function givenComplete(
+  context: ProcessContext,
+  process: string,
+  output: ProcessOutput,
+  given?: ProcessFenceOptions,
+): Call<AppendEvent> {
+  const { options, wait } = optionsAndWait(given, ["fence"]);
+  if (!isOutput(output)) throw outputInvalid();
+  const type = endTypes[output.kind];
+  const replayKey = registryKeys.end(type);
+  const event = { type, payload: { output }, replayKey, ...options };
+  return { input: newEvent(context, process, event), wait };
+}
+
+function outputInvalid(): HoldfastError {
+  return new HoldfastError(
+    "OPTION_INVALID",
+    'An output is { kind: "completed", value }, { kind: "failed", code, message, raw? } or { kind: "cancelled", message, raw? }. Nothing was changed.',
+    { option: "output" },
+  );
+}
+
+/** What asks a process to stop: one reason is one request, whoever gives it. @throws HoldfastError `ID_MALFORMED`, `OPTION_INVALID`, `NAME_INVALID` */
+export function givenCancel(
+  { codec }: Pick<ProcessContext, "codec">,
+  process: string,
+  given?: ProcessCancelOptions,
+): Call<AppendEvent> {
+  const { options, wait } = optionsAndWait(given, ["reason"]);
+  const type = coreTypes.cancelRequested;
+  const reason =
+    options.reason === undefined ? null : checkedReason(options.reason);
+  const payload = eventPayload(codec, type, { reason });
+  const replayKey = registryKeys.cancelRequest(payload.hash);
+  const input = { process: parseProcessId(process), type, payload, replayKey };
+  return { input, wait };
+}
+
+const reasonCharactersMax = 4_096;
+
+function checkedReason(reason: string): string {
+  return checkedText("A reason", reason, reasonCharactersMax);
+}
+
+const signalKeyCharactersMax = 256;
+
+/** @throws HoldfastError `ID_MALFORMED`, `OPTION_INVALID`, `NAME_INVALID`, `NOT_SERIALIZABLE` */
+export function givenSignalCall(
+  context: ProcessContext,
+  process: string,
+  name: string,
+  payload: unknown,
+  given: ProcessSignalOptions,
+): Call<AppendEvent> {
+  const { options, wait } = optionsAndWait(givenObject("options", given), [
+    "key",
+  ]);
+  const type = signalType(checkedSignal(name));
+  const key = checkedText("A signal key", options.key, signalKeyCharactersMax);
+  const replayKey = registryKeys.signal(name, key);
+  const event = { type, payload, replayKey };
+  return { input: newEvent(context, process, event), wait };
+}
+
+/** Names of signals: what fits into an event type and a key. @throws HoldfastError `NAME_INVALID` */
+export function checkedSignal(name: string): string {
+  if (typeof name === "string" && /^[A-Za-z0-9_-]{1,64}$/.test(name))
+    return name;
+  throw new HoldfastError(
+    "NAME_INVALID",
+    "The name of a signal is 1 to 64 letters, digits, _ and -.",
+    { what: "The name of a signal" },
+  );
+}
+
+/**
+ * Appends an event of a declared type. What the type says happens with it, in
+ * the same transaction: the process ends, and its session is woken. A cancel
+ * request reaches the execution that the process runs as.
+ *
+ * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`,
+ *   `REPLAY_KEY_CONFLICT`, `REPLAY_KEY_RESERVED`, `PROCESS_LEASE_LOST`, `EVENT_TYPE_UNDECLARED`,
+ *   `EVENT_TYPE_RESERVED`, `REPLAY_KEY_REQUIRED`, `EVENT_PAYLOAD_INVALID`,
+ *   `EVENT_SELECTOR_UNMATCHED`, `PROCESS_TERMINAL`, `PROCESS_LEASED`
+ */
+export const appendProcessEvent: StoreOperation<
+  ProcessContext,
+  AppendEvent,
+  AppendedEvent
+> = storeOperation("appendProcessEvent", {
+  snapshotSafe: true,
+  key: (input: AppendEvent) => input.process,
+  *one(context: ProcessContext, input) {
+    if (input.type === coreTypes.cancelRequested)
+      return yield* appendCancelRequest(context, input);
+    const root = yield* lockedProcess(input.process);
+    return yield* appendDeclared(context, root, input);
+  },
+});
+
+/** @throws HoldfastError `CORRUPT_ROW` when the event that was appended before cannot be read. */
+export function shownAppended(
+  context: ProcessContext,
+  appended: AppendedEvent,
+): AppendedProcessEvent {
+  return { ...appended, event: eventView(context, appended.event) };
+}
+
+/** Records that a process is to stop, and asks the execution that it runs as to end. */
+function* appendCancelRequest(
+  context: ProcessContext,
+  input: AppendEvent,
+): Tx<AppendedEvent> {
+  const { row, state } = yield* foundProcess(input.process);
+  const id = state.prunedAt === null ? row.execution_id : null;
+  // Executions are locked before processes, and the request comes before the end it may bring.
+  const isThere = id !== null && (yield* lockedIfThere(id));
+  const appended = yield* appendDeclared(
+    context,
+    yield* lockedProcess(input.process),
+    input,
+  );
+  if (id === null || !isThere || appended.status !== "running") return appended;
+  yield* requestCancellation({
+    id,
+    at: instantOf(() => context.clock.now()),
+    ...resultOf(context, input),
+  });
+  const { status } = (yield* foundProcess(input.process)).state;
+  return { ...appended, status };
+}
+
+/** The reason that was given, and the result that the execution gets if it can be ended at once. */
+function resultOf(
+  { decode, values }: ProcessContext,
+  { payload }: AppendEvent,
+): { readonly reason: string | null; readonly cancelled: Finished } {
+  const value = decode(payload.encoded);
+  const given = isFields(value) ? value["reason"] : null;
+  const reason = typeof given === "string" ? given : null;
+  const result = {
+    kind: "cancelled" as const,
+    ...(reason !== null && { reason }),
+  };
+  return { reason, cancelled: values.finished(result) };
+}
+
+/** Locks the execution of a process; false when it was removed by hand. */
+function* lockedIfThere(id: ExecutionId): Tx<boolean> {
+  try {
+    yield* lockedRecord(id);
+    return true;
+  } catch (error) {
+    if (isHoldfastError(error) && error.code === "EXECUTION_NOT_FOUND")
+      return false;
+    throw error;
+  }
+}
+
+interface AbandonProcess {
+  /** The event that says so. */
+  readonly event: AppendEvent;
+  /** A holder of the lease that was seen, and whose process has provably died since. */
+  readonly death: ProvenDeath | undefined;
+}
+
+function givenAbandon(
+  { codec }: ProcessContext,
+  process: string,
+  reason: string,
+  wait?: WaitOptions,
+): Call<AbandonProcess> {
+  const type = coreTypes.abandoned;
+  const message = checkedReason(reason);
+  const event = {
+    process: parseProcessId(process),
+    type,
+    payload: eventPayload(codec, type, {
+      output: { kind: "abandoned", message },
+    }),
+    replayKey: registryKeys.end(type),
+  };
+  return { input: { event, death: undefined }, wait: onlyWait(wait) };
+}
+
+/**
+ * Ends a process that nobody can finish, as callers of `appendProcessEvent`
+ * may not.
+ *
+ * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_TERMINAL`, `PROCESS_SPAWNED`, `PROCESS_LEASED`
+ */
+const abandonProcess: StoreOperation<
+  ProcessContext,
+  AbandonProcess,
+  AppendedEvent
+> = storeOperation("abandonProcess", {
+  key: (input: AbandonProcess) => input.event.process,
+  *one(context: ProcessContext, { event, death }) {
+    const { execution_id: execution } = (yield* foundProcess(event.process))
+      .row;
+    // Executions are locked before processes.
+    const isAlive = execution !== null && (yield* lockedIfThere(execution));
+    const root = yield* lockedProcess(event.process);
+    if (isAlive && root.state.status === "running")
+      throw processSpawned(root.id, execution);
+    return yield* appendDeclared(context, root, event, { death });
+  },
+});
+
+type Abandon = Method<
+  [process: string, reason: string, wait?: WaitOptions],
+  AppendedProcessEvent
+>;
+
+/** When a lease is in the way, it is found out whether the process of its holder has died. A prepared call cannot wait for that. */
+export function abandons(context: ProcessContext): Abandon {
+  const { database } = context;
+  const once = writes(context, abandonProcess, givenAbandon, shownAppended);
+  const call: (...args: Parameters<Abandon>) => ReturnType<Abandon> = async (
+    ...args
+  ) => {
+    try {
+      return await once(...args);
+    } catch (error) {
+      if (!isHoldfastError(error) || error.code !== "PROCESS_LEASED")
+        throw error;
+      const { input, wait } = givenAbandon(context, ...args);
+      const { process } = input.event;
+      const { holder } = await database.read(
+        processLeaseOperations.judge(context),
+        { of: process },
+        wait,
+      );
+      const death = holder && (await provenDeath(database, holder));
+      if (death === undefined) throw error;
+      return shownAppended(
+        context,
+        await database.write(
+          abandonProcess(context),
+          { ...input, death },
+          wait,
+        ),
+      );
+    }
+  };
+  const { kind, operation } = once;
+  return Object.assign(call, {
+    prepare: (...args: Parameters<Abandon>) => once.prepare(...args),
+    kind,
+    operation,
+  });
+}

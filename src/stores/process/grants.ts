@@ -1,0 +1,294 @@
+import { handleNotGranted } from "../../model/process-errors.ts";
+import { parseProcessId, type ProcessId } from "../../model/process-id.ts";
+import type { SessionScope } from "../../model/process.ts";
+import { givenFlag, givenList } from "../../model/shape.ts";
+import type { WaitOptions } from "../../sql/database.ts";
+import {
+  row,
+  rows,
+  run,
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../sql/operation.ts";
+import { sql } from "../../sql/statement.ts";
+import { numberAt, textAt } from "../cursor.ts";
+import {
+  list,
+  pageOf,
+  sliced,
+  type List,
+  type PageOptions,
+  type Place,
+  type Slice,
+  type SliceBounds,
+} from "../list.ts";
+import { onlyWait, type Call } from "../method.ts";
+import type { ProcessContext } from "./context.ts";
+import {
+  grant,
+  grantColumns,
+  grantOf,
+  isGrant,
+  type GrantHandle,
+  type GrantRow,
+  type ProcessGrant,
+  type ProcessHandle,
+} from "./grant-row.ts";
+import {
+  checkedDescriptor,
+  keptScope,
+  livingScope,
+  scopeNamed,
+  type ProcessHandleDraft,
+  type SessionScopeName,
+  type SessionScopeRef,
+} from "./parts.ts";
+import {
+  foundProcess,
+  lockedProcess,
+  lockedProcesses,
+  summaryColumns,
+  summaryOf,
+  type ProcessRoot,
+  type SummaryRow,
+} from "./process-row.ts";
+
+/** @throws HoldfastError `ID_MALFORMED`, `OPTION_INVALID`, `NAME_INVALID` */
+export function givenGrant(
+  { clock }: ProcessContext,
+  process: string,
+  scope: SessionScopeName,
+  descriptor: ProcessHandleDraft = {},
+  wait?: WaitOptions,
+): Call<GrantHandle> {
+  const input = {
+    process: parseProcessId(process),
+    scope: scopeNamed(scope),
+    descriptor: checkedDescriptor(descriptor),
+    at: clock.now(),
+  };
+  return { input, wait: onlyWait(wait) };
+}
+
+/** See `grant` of the rows. */
+export const grantHandle: StoreOperation<ProcessContext, GrantHandle, void> =
+  storeOperation("grantHandle", {
+    key: (input: GrantHandle) => input.process,
+    one: (_: ProcessContext, input) => grant(input),
+  });
+
+interface OfScope {
+  readonly process: ProcessId;
+  readonly scope: SessionScopeRef;
+}
+
+/** @throws HoldfastError `ID_MALFORMED`, `OPTION_INVALID`, `NAME_INVALID` */
+export function givenOfScope(
+  _: ProcessContext,
+  process: string,
+  scope: SessionScopeName,
+  wait?: WaitOptions,
+): Call<OfScope> {
+  const input = { process: parseProcessId(process), scope: scopeNamed(scope) };
+  return { input, wait: onlyWait(wait) };
+}
+
+/** Takes a handle back; false when there was none. @throws HoldfastError `PROCESS_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED` */
+export const revokeHandle: StoreOperation<ProcessContext, OfScope, boolean> =
+  storeOperation("revokeHandle", {
+    key: (input: OfScope) => input.process,
+    *one(_: ProcessContext, { process, scope }) {
+      const { key } = yield* lockedProcess(process);
+      const held = yield* livingScope(scope);
+      const removed = yield* run(sql`
+        DELETE FROM holdfast_process_grant WHERE ${isGrant(key, held)}`);
+      return removed > 0;
+    },
+  });
+
+/** Whether a session, or one frame of it, has a handle. @throws HoldfastError `PROCESS_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED` */
+export const readGrant: StoreOperation<ProcessContext, OfScope, boolean> =
+  storeOperation("readGrant", {
+    key: (input: OfScope) => input.process,
+    *one(_: ProcessContext, { process, scope }) {
+      const { key } = yield* foundProcess(process);
+      const held = yield* livingScope(scope);
+      const found = yield* row(sql`
+        SELECT process FROM holdfast_process_grant WHERE ${isGrant(key, held)}`);
+      return found !== undefined;
+    },
+  });
+
+interface TransferHandles {
+  readonly from: SessionScopeRef;
+  readonly to: SessionScopeRef;
+  readonly processes: readonly ProcessId[];
+}
+
+const transferMax = 1_000;
+
+/** @throws HoldfastError `ID_MALFORMED`, `OPTION_INVALID`, `NAME_INVALID` */
+export function givenTransfer(
+  _: ProcessContext,
+  from: SessionScopeName,
+  to: SessionScopeName,
+  processes: readonly string[],
+  wait?: WaitOptions,
+): Call<TransferHandles> {
+  const input = {
+    from: scopeNamed(from),
+    to: scopeNamed(to),
+    processes: givenList("processes", processes, transferMax).map((id) =>
+      parseProcessId(id),
+    ),
+  };
+  return { input, wait: onlyWait(wait) };
+}
+
+/**
+ * Moves handles from one session to another: all of them, or none. What they
+ * are called goes along, and replaces what the target called them. May be
+ * repeated.
+ *
+ * @throws HoldfastError `HANDLE_NOT_GRANTED`, `PROCESS_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
+ */
+export const transferHandles: StoreOperation<
+  ProcessContext,
+  TransferHandles,
+  void
+> = storeOperation("transferHandles", {
+  key: (input: TransferHandles) => input.from.session.id,
+  *one(_: ProcessContext, { from, to, processes }) {
+    const roots = yield* lockedProcesses(processes);
+    const target = yield* keptScope(to);
+    const source = yield* livingScope(from);
+    for (const root of roots) yield* moveGrant(root, source, target);
+  },
+});
+
+function* moveGrant(
+  { id, key }: ProcessRoot,
+  source: SessionScope,
+  target: SessionScope,
+): Tx<void> {
+  const { session, generation, frame } = target;
+  const moved = yield* run(sql`
+    INSERT INTO holdfast_process_grant (process, session, generation, frame, kind, label, granted_at)
+    SELECT process, ${session}, CAST(${generation} AS BIGINT), ${frame ?? ""}, kind, label, granted_at
+    FROM holdfast_process_grant WHERE ${isGrant(key, source)}
+    ON CONFLICT (process, session, generation, frame)
+    DO UPDATE SET kind = excluded.kind, label = excluded.label`);
+  if (moved === 0) {
+    // Moving again what was moved is moving it once.
+    const there = yield* row(sql`
+      SELECT process FROM holdfast_process_grant WHERE ${isGrant(key, target)}`);
+    if (there === undefined) throw handleNotGranted(id, source.session);
+    return;
+  }
+  const isSame =
+    source.session === session &&
+    source.generation === generation &&
+    source.frame === frame;
+  if (!isSame)
+    yield* run(sql`
+      DELETE FROM holdfast_process_grant WHERE ${isGrant(key, source)}`);
+}
+
+/** Who has handles of a process, by session and frame. @throws HoldfastError `PROCESS_NOT_FOUND` */
+export const grantList: List<
+  ProcessContext,
+  [process: string, options?: PageOptions],
+  ProcessGrant
+> = list("listGrants", {
+  table: "holdfast_process_grant",
+  given(_: ProcessContext, process: string, options?: PageOptions) {
+    const { page } = pageOf(options, []);
+    return { filter: { process: parseProcessId(process) }, page };
+  },
+  *slice(_, { process }: { readonly process: ProcessId }, bounds) {
+    const { key } = yield* foundProcess(process);
+    return yield* sliced(
+      bounds,
+      ({ session, generation, frame }: GrantRow) => [
+        session,
+        generation,
+        frame,
+      ],
+      function* (after, count) {
+        return yield* grantRows(key, after, count);
+      },
+    );
+  },
+  keyOf: ({ session, generation, frame }: GrantRow) =>
+    `${session}/${generation}/${frame}`,
+  itemOf: (_, found) => grantOf(found),
+});
+
+function* grantRows(
+  process: number,
+  after: Place | undefined,
+  count: number,
+): Tx<readonly GrantRow[]> {
+  const behind =
+    after === undefined
+      ? sql``
+      : sql`AND (g.session, g.generation, g.frame) > (${textAt(after, 0)}, ${numberAt(after, 1)}, ${textAt(after, 2)})`;
+  return yield* rows<GrantRow>(sql`
+    SELECT ${grantColumns} FROM holdfast_process_grant g
+    WHERE g.process = ${process} ${behind}
+    ORDER BY g.session, g.generation, g.frame LIMIT ${count}`);
+}
+
+export interface ListHandlesOptions extends PageOptions {
+  /** Only of processes that run; defaults to all. */
+  readonly live?: boolean;
+}
+
+interface HandleFilter {
+  readonly scope: SessionScopeRef;
+  readonly isLive: boolean;
+}
+
+/** The handles of a session, or of one frame of it, in the order in which their processes were registered. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
+export const handleList: List<
+  ProcessContext,
+  [scope: SessionScopeName, options?: ListHandlesOptions],
+  ProcessHandle
+> = list("listHandles", {
+  table: "holdfast_process",
+  given(
+    _: ProcessContext,
+    scope: SessionScopeName,
+    options?: ListHandlesOptions,
+  ) {
+    const { filter, page } = pageOf(options, ["live"]);
+    const isLive = givenFlag("live", filter.live) ?? false;
+    return { filter: { scope: scopeNamed(scope), isLive }, page };
+  },
+  *slice(_, { scope, isLive }: HandleFilter, bounds) {
+    return yield* handleSlice(yield* livingScope(scope), isLive, bounds);
+  },
+  keyOf: ({ id }: SummaryRow & GrantRow) => id,
+  itemOf: (_, found) => ({ grant: grantOf(found), process: summaryOf(found) }),
+});
+
+export function handleSlice(
+  { session, generation, frame }: SessionScope,
+  isLive: boolean,
+  bounds: SliceBounds,
+): Tx<Slice<SummaryRow & GrantRow>> {
+  const live = isLive ? sql`AND p.status = 'running'` : sql``;
+  return sliced(
+    bounds,
+    ({ key }) => [key],
+    function* (after, count) {
+      return yield* rows<SummaryRow & GrantRow>(sql`
+        SELECT ${summaryColumns}, ${grantColumns}
+        FROM holdfast_process_grant g JOIN holdfast_process p ON p.key = g.process
+        WHERE g.session = ${session} AND g.generation = ${generation} AND g.frame = ${frame ?? ""}
+          AND g.process > ${after === undefined ? 0 : numberAt(after, 0)} ${live}
+        ORDER BY g.process LIMIT ${count}`);
+    },
+  );
+}

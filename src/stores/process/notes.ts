@@ -1,0 +1,204 @@
+import type { LeaseFence } from "../../model/lease.ts";
+import {
+  eventTypeUndeclared,
+  externalRefConflict,
+  processPruned,
+  processTerminal,
+} from "../../model/process-errors.ts";
+import { coreTypes } from "../../model/process-event-type.ts";
+import { parseProcessId, type ProcessId } from "../../model/process-id.ts";
+import { registryKeys } from "../../model/process-replay-key.ts";
+import { signalType, waitKey, type ProcessWait } from "../../model/process.ts";
+import { checkedCount, checkedText, draftOf } from "../../model/shape.ts";
+import { storeOperation, type StoreOperation } from "../../sql/operation.ts";
+import { optionsAndWait, type Call } from "../method.ts";
+import {
+  checkedFence,
+  checkedSignal,
+  type ProcessFenceOptions,
+} from "./append.ts";
+import type { ProcessContext } from "./context.ts";
+import { refuseStale } from "./declared.ts";
+import {
+  appendToProcess,
+  eventPayload,
+  replayed,
+  type ProcessEventPayload,
+} from "./event-row.ts";
+import { eventTypesOf, lockedProcess } from "./process-row.ts";
+
+/** The n-th signal of a name. */
+export interface AwaitedProcessSignal {
+  readonly signal: string;
+  /** From 1 on. */
+  readonly ordinal: number;
+}
+
+interface SetWait extends AwaitedProcessSignal {
+  readonly process: ProcessId;
+  readonly fence: LeaseFence | undefined;
+}
+
+/** @throws HoldfastError `ID_MALFORMED`, `OPTION_INVALID`, `NAME_INVALID` */
+export function givenSetWait(
+  _: ProcessContext,
+  process: string,
+  awaited: AwaitedProcessSignal,
+  given?: ProcessFenceOptions,
+): Call<SetWait> {
+  const { signal, ordinal } = draftOf("awaited", awaited, [
+    "signal",
+    "ordinal",
+  ]);
+  const { options, wait } = optionsAndWait(given, ["fence"]);
+  const input = {
+    process: parseProcessId(process),
+    signal: checkedSignal(signal),
+    ordinal: checkedCount("ordinal", ordinal, { min: 1 }),
+    fence: checkedFence(options.fence),
+  };
+  return { input, wait };
+}
+
+/**
+ * Records that a process waits for the n-th signal of a name. The same again
+ * changes nothing; another one takes its place.
+ *
+ * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`,
+ *   `PROCESS_TERMINAL`, `EVENT_TYPE_UNDECLARED`, `PROCESS_LEASED`, `PROCESS_LEASE_LOST`
+ */
+export const setWait: StoreOperation<ProcessContext, SetWait, ProcessWait> =
+  storeOperation("setProcessWait", {
+    key: (input: SetWait) => input.process,
+    *one(context: ProcessContext, { process, signal, ordinal, fence }) {
+      const root = yield* lockedProcess(process);
+      const { status, wait: before } = root.state;
+      const key = waitKey(root.id, signal, ordinal);
+      const isSame = before?.key === key;
+      // A repeated call is answered the same, also after a worker has begun to work on it.
+      if (isSame && fence === undefined) return before;
+      const at = yield* refuseStale(context, root, fence);
+      if (status !== "running") throw processTerminal(root.id, status);
+      const type = signalType(signal);
+      if (!eventTypesOf(root.row).some(({ name }) => name === type))
+        throw eventTypeUndeclared(root.id, type);
+      if (isSame) return before;
+      const wait = { signal, ordinal, key, since: at };
+      yield* appendToProcess(root, {
+        type: coreTypes.waiting,
+        at,
+        hash: "",
+        wait,
+      });
+      return wait;
+    },
+  });
+
+interface ClearWait {
+  readonly process: ProcessId;
+  readonly fence: LeaseFence | undefined;
+}
+
+/** @throws HoldfastError `ID_MALFORMED`, `OPTION_INVALID` */
+export function givenClearWait(
+  _: ProcessContext,
+  process: string,
+  given?: ProcessFenceOptions,
+): Call<ClearWait> {
+  const { options, wait } = optionsAndWait(given, ["fence"]);
+  const fence = checkedFence(options.fence);
+  return { input: { process: parseProcessId(process), fence }, wait };
+}
+
+/** Records that a process goes on; false when it did not wait. @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_LEASED`, `PROCESS_LEASE_LOST` */
+export const clearWait: StoreOperation<ProcessContext, ClearWait, boolean> =
+  storeOperation("clearProcessWait", {
+    key: (input: ClearWait) => input.process,
+    *one(context: ProcessContext, { process, fence }) {
+      const root = yield* lockedProcess(process);
+      const { wait, prunedAt } = root.state;
+      if (fence === undefined && wait === null && prunedAt === null)
+        return false;
+      const at = yield* refuseStale(context, root, fence);
+      if (wait === null) return false;
+      yield* appendToProcess(root, {
+        type: coreTypes.resumed,
+        at,
+        hash: "",
+      });
+      return true;
+    },
+  });
+
+/** Work in another system. */
+export interface ProcessExternalRef {
+  readonly backend: string;
+  readonly id: string;
+  readonly metadata?: unknown;
+}
+
+interface SetExternalRef {
+  readonly process: ProcessId;
+  readonly ref: ProcessEventPayload;
+  readonly fence: LeaseFence | undefined;
+}
+
+const idCharactersMax = 512;
+
+/** @throws HoldfastError `ID_MALFORMED`, `OPTION_INVALID`, `NAME_INVALID`, `NOT_SERIALIZABLE` */
+export function givenExternalRef(
+  { codec }: ProcessContext,
+  process: string,
+  ref: ProcessExternalRef,
+  given?: ProcessFenceOptions,
+): Call<SetExternalRef> {
+  const { options, wait } = optionsAndWait(given, ["fence"]);
+  const { backend, id, metadata } = draftOf("ref", ref, [
+    "backend",
+    "id",
+    "metadata",
+  ]);
+  const value = {
+    backend: checkedText("The backend of outside work", backend),
+    id: checkedText("The id of outside work", id, idCharactersMax),
+    ...(metadata !== undefined && { metadata }),
+  };
+  const input = {
+    process: parseProcessId(process),
+    ref: eventPayload(codec, coreTypes.externalRef, value),
+    fence: checkedFence(options.fence),
+  };
+  return { input, wait };
+}
+
+const replayKey = registryKeys.externalRef;
+
+/**
+ * Records which outside work a process stands for. The same again changes
+ * nothing; true when it was new. Without a fence nobody may hold the lease.
+ *
+ * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_LEASED`, `PROCESS_LEASE_LOST`, `EXTERNAL_REF_CONFLICT`
+ */
+export const setExternalRef: StoreOperation<
+  ProcessContext,
+  SetExternalRef,
+  boolean
+> = storeOperation("setExternalRef", {
+  key: (input: SetExternalRef) => input.process,
+  *one(context: ProcessContext, { process, ref, fence }) {
+    const root = yield* lockedProcess(process);
+    if (root.state.prunedAt !== null) throw processPruned(root.id);
+    const before = yield* replayed(root, replayKey);
+    if (before?.hash === ref.hash) return false;
+    const at = yield* refuseStale(context, root, fence);
+    if (before !== undefined) throw externalRefConflict(root.id);
+    yield* appendToProcess(root, {
+      type: coreTypes.externalRef,
+      at,
+      hash: ref.hash,
+      replayKey,
+      payload: ref.encoded,
+    });
+    return true;
+  },
+});

@@ -1,0 +1,108 @@
+import { corruptRow } from "../../model/corrupt-row.ts";
+import type { OwnerId } from "../../model/prefixed-id.ts";
+import type { ProcessSummary } from "../../model/process.ts";
+import { rows, type Tx } from "../../sql/operation.ts";
+import { sql } from "../../sql/statement.ts";
+import { sift, type Sifted } from "../damage.ts";
+import {
+  leaseStateOf,
+  readingOf,
+  type LeaseReading,
+} from "../lease/lease-row.ts";
+import { summaryColumns, summaryOf, type SummaryRow } from "./process-row.ts";
+
+/** A running process with what the row of its lease says. */
+export interface RunningRow extends SummaryRow {
+  readonly lease_fence: number | null;
+  readonly given_back: number | null;
+  readonly owner: string | null;
+  readonly incarnation: string | null;
+  readonly owner_process: OwnerId | null;
+  readonly token: string | null;
+  readonly claimed_at: number | null;
+  readonly renewed_at: number | null;
+  readonly expires_at: number | null;
+}
+
+/**
+ * Running processes by id, with those who work on them: all, only those that
+ * nobody has begun, or only those that somebody has. What runs as an execution
+ * has its own workers.
+ */
+export function* runningRows(
+  after: string,
+  isStarted: boolean | undefined,
+  count: number,
+): Tx<readonly RunningRow[]> {
+  const started =
+    isStarted === undefined
+      ? sql``
+      : isStarted
+        ? sql`AND p.started_at IS NOT NULL`
+        : sql`AND p.started_at IS NULL`;
+  return yield* rows<RunningRow>(sql`
+    SELECT ${summaryColumns}, l.fence AS lease_fence, l.given_back, l.owner, l.incarnation, l.owner_process, l.token,
+      l.claimed_at, l.renewed_at, l.expires_at
+    FROM holdfast_process p LEFT JOIN holdfast_process_lease l ON l.process = p.key
+    WHERE p.status = 'running' AND p.execution IS NULL AND p.id > ${after} ${started}
+    ORDER BY p.id LIMIT ${count}`);
+}
+
+/** A running process, and who works on it. */
+export interface RunningProcess extends LeaseReading {
+  readonly key: number;
+  readonly process: ProcessSummary;
+  /** True when a worker did and its lease has run out. */
+  readonly hasExpired: boolean;
+}
+
+/** @throws HoldfastError `CORRUPT_ROW` */
+export function runningOf(found: RunningRow, now: number): RunningProcess {
+  const { owner_process: process, lease_fence: fence, ...rest } = found;
+  const state = leaseStateOf({
+    ...rest,
+    process,
+    fence: fence ?? 0,
+    given_back: rest.given_back ?? 0,
+  });
+  if (state === undefined)
+    throw corruptRow("holdfast_process_lease", found.id, "lacks parts");
+  const reading = readingOf(state, now);
+  return {
+    ...reading,
+    key: found.key,
+    process: summaryOf(found),
+    hasExpired: state.kind === "held" && reading.holder === undefined,
+  };
+}
+
+/** What runs behind an id, judged at an instant. */
+export function* readRunning({
+  after,
+  isStarted,
+  limit,
+  now,
+}: {
+  readonly after: string;
+  readonly isStarted: boolean | undefined;
+  readonly limit: number;
+  readonly now: number;
+}): Tx<
+  Sifted<RunningProcess> & {
+    /** The id to go on after; undefined at the end. */
+    readonly next: string | undefined;
+  }
+> {
+  const found = yield* runningRows(after, isStarted, limit + 1);
+  const page = found.slice(0, limit);
+  const sifted = sift(
+    "holdfast_process",
+    page,
+    ({ id }) => id,
+    (each) => runningOf(each, now),
+  );
+  return {
+    ...sifted,
+    next: found.length > limit ? page.at(-1)?.id : undefined,
+  };
+}
