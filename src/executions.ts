@@ -36,73 +36,50 @@ export {
 export type { JoinSetId } from "./model/join-set-id.ts";
 export type { ExecutionResult } from "./model/result.ts";
 export type { RetryPolicy } from "./model/retry-policy.ts";
-export { executionCodec } from "./stores/execution/context.ts";
-export type { Finished, StoreEnvironment } from "./stores/execution/context.ts";
+export type { Fence } from "./stores/execution/checks.ts";
 export type {
   CancellingExecution,
   CancellingOptions,
 } from "./stores/execution/control/cancelling.ts";
 export type {
-  ExecutionControls,
-  SignalTaken,
-} from "./stores/execution/control/controls.ts";
-export { requestCancellation } from "./stores/execution/control/lifecycle.ts";
-export type {
   CancellationOutcome,
+  CancelOptions,
   Changed,
-  RequestCancellation,
 } from "./stores/execution/control/lifecycle.ts";
-export { resolveExternal } from "./stores/execution/control/resolve.ts";
-export type { ResolveExternal } from "./stores/execution/control/resolve.ts";
-export {
-  receiveSignal,
-  sendSignal,
-} from "./stores/execution/control/signals.ts";
 export type {
-  ReceiveSignal,
   ReceivedSignal,
-  SendSignal,
+  ReceiveOptions,
   SendSignalOutcome,
+  SignalOptions,
 } from "./stores/execution/control/signals.ts";
 export { executions } from "./stores/execution/executions.ts";
 export type { Executions } from "./stores/execution/executions.ts";
-export { forkExecution } from "./stores/execution/fork/fork.ts";
+export type { ForkOptions, ForkOutcome } from "./stores/execution/fork/fork.ts";
 export type {
-  ForkExecution,
-  ForkOutcome,
-} from "./stores/execution/fork/fork.ts";
-export { extendLock, lockExecution } from "./stores/execution/lock/lock.ts";
-export type {
+  CreateLockedOutcome,
   Extended,
-  LockOne,
-  LockTerms,
-  LockedExecution,
+  LockOptions,
+  UnlockOptions,
 } from "./stores/execution/lock/lock.ts";
 export type {
-  ExecutionLocks,
-  Locked,
-  LockOptions,
   LockPendingOptions,
-} from "./stores/execution/lock/locking.ts";
+  LockPendingOutcome,
+} from "./stores/execution/lock/lock-pending.ts";
+export type { LockedExecution } from "./stores/execution/lock/locked.ts";
 export type {
+  FunctionDraft,
   FunctionLimits,
-  LimitedFunction,
 } from "./stores/execution/lock/places.ts";
-export { appendEvents } from "./stores/execution/log/append.ts";
-export type {
-  AppendEvents,
-  AppendOutcome,
-} from "./stores/execution/log/append.ts";
 export type {
   AppendOptions,
-  ExecutionCommands,
-} from "./stores/execution/log/commands.ts";
-export { createExecution } from "./stores/execution/log/create.ts";
+  AppendOutcome,
+  FinishOptions,
+} from "./stores/execution/log/append.ts";
 export type {
   CreateOutcome,
+  ExecutionDraft,
   NewExecution,
 } from "./stores/execution/log/create.ts";
-export type { CreateOptions } from "./stores/execution/log/new-execution.ts";
 export type {
   BacktraceDraft,
   BacktraceView,
@@ -135,14 +112,10 @@ export type {
   RetentionPolicy,
   RetentionReport,
 } from "./stores/execution/retention.ts";
-export { answerDelay } from "./stores/execution/timers/delays.ts";
+export type { AnswerDelayOutcome } from "./stores/execution/timers/delays.ts";
 export type {
-  AnswerDelay,
-  AnswerDelayOutcome,
-} from "./stores/execution/timers/delays.ts";
-export type {
-  ExecutionTimers,
   ExpireOptions,
   ExpireReport,
-  ReleaseReport,
-} from "./stores/execution/timers/expiring.ts";
+  TimerWaitOptions,
+} from "./stores/execution/timers/expire.ts";
+export type { ReleaseReport } from "./stores/execution/timers/release.ts";

@@ -1,6 +1,6 @@
 import type { Database } from "../../src/sql/database.ts";
 import { operation } from "../../src/sql/operation.ts";
-import { appendEvents } from "../../src/stores/execution/log/append.ts";
+import { appendEvents } from "../../test/fixtures/execution-operations.ts";
 import {
   finished,
   holder,

@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import { sha256Hex } from "../../src/host/hash.ts";
 import { openSqlite } from "../../src/sqlite.ts";
-import { executionCodec } from "../../src/stores/execution/context.ts";
+import { executionCodec } from "../../src/model/execution-codec.ts";
+import { valueCodec } from "../../src/model/value-codec.ts";
 import { executions } from "../../src/stores/execution/executions.ts";
 import type { Executions } from "../../src/stores/execution/executions.ts";
 import { holder } from "../../test/fixtures/execution-world.ts";
@@ -16,7 +17,7 @@ const atOnce = 10;
 const rounds = size(80, 2);
 
 /** A lock reads the input and compares its hash. */
-const { inputHash } = executionCodec({ sha256Hex }).input(null);
+const { inputHash } = executionCodec(valueCodec({ sha256Hex })).input(null);
 
 const createdBody = JSON.stringify({
   role: "workflow",

@@ -2,7 +2,7 @@ import { executionCodec } from "../../src/model/execution-codec.ts";
 import { valueCodec } from "../../src/model/value-codec.ts";
 import type { Database } from "../../src/sql/database.ts";
 import { operation } from "../../src/sql/operation.ts";
-import { appendEvents } from "../../src/stores/execution/log/append.ts";
+import { appendEvents } from "../../test/fixtures/execution-operations.ts";
 import { executions } from "../../src/stores/execution/executions.ts";
 import { holder, idOf } from "../../test/fixtures/execution-world.ts";
 import { compared } from "../scratch.ts";

@@ -4,7 +4,7 @@ import type { Database } from "../../src/sql/database.ts";
 import {
   earliestTimer,
   expiredTimers,
-} from "../../src/stores/execution/lock/due.ts";
+} from "../../test/fixtures/execution-operations.ts";
 import { inScratch, median, rounded } from "../scratch.ts";
 import { insertExecutions, numbers, seeded } from "./seed.ts";
 import { size } from "../sizes.ts";

@@ -1,5 +1,6 @@
 import { durationMs, type Duration } from "./durations.ts";
 import { HoldfastError } from "./errors.ts";
+import { draftOf, givenInvalid } from "./shape.ts";
 
 /** When an execution becomes due: at once, at an instant, or after a time. */
 export type StartAt =
@@ -12,15 +13,32 @@ const instantMax = 8.64e15;
  * The instant, in milliseconds since 1970, at which `startAt` lies when seen
  * from `now`. An instant in the past is due at once.
  *
- * @throws HoldfastError `TIME_OUT_OF_RANGE` or `DURATION_INVALID`.
+ * @throws HoldfastError `TIME_OUT_OF_RANGE`, `DURATION_INVALID` or `OPTION_INVALID`.
  */
 export function resolveStartAt(startAt: StartAt, now: number): number {
   if (startAt === "now") return now;
+  const { at, in: after } = draftOf<StartDraft>("startAt", startAt, [
+    "at",
+    "in",
+  ]);
+  if (at === undefined && after === undefined)
+    throw givenInvalid("startAt", '"now", { at } or { in }', startAt);
   const instant =
-    "at" in startAt
-      ? Number(startAt.at)
-      : now + durationMs(startAt.in, "the time until start");
+    at === undefined
+      ? now + durationMs(after as Duration, "the time until start")
+      : instantOfDate(at);
   return inRange(instant, "A start time");
+}
+
+interface StartDraft {
+  readonly at?: Date | number;
+  readonly in?: Duration;
+}
+
+function instantOfDate(at: Date | number): number {
+  const isDate = Object.prototype.toString.call(at) === "[object Date]";
+  if (typeof at === "number" || isDate) return Number(at);
+  throw givenInvalid("startAt.at", "a Date or milliseconds since 1970", at);
 }
 
 /**

@@ -7,9 +7,10 @@ import { operation, rows } from "../../src/sql/operation.ts";
 import type { Operation, Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Database } from "../../src/sql/database.ts";
-import { appendEvents } from "../../src/stores/execution/log/append.ts";
+import { appendEvents } from "../fixtures/execution-operations.ts";
 import type { AppendEvents } from "../../src/stores/execution/log/append.ts";
-import { createExecution } from "../../src/stores/execution/log/create.ts";
+import { assertAppendable } from "../../src/stores/execution/log/event-check.ts";
+import { createExecution } from "../fixtures/execution-operations.ts";
 import {
   finished,
   holder,
@@ -183,7 +184,11 @@ export class World {
       }
       const input = appendOf(asked, id, at, known.get(id));
       const form = this.#isAlone ? appendAlone : appendEvents;
-      return () => database.write(form, input);
+      return async () => {
+        // What the page asks before it writes.
+        assertAppendable(input);
+        return database.write(form, input);
+      };
     });
   }
 }

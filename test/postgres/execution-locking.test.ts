@@ -1,8 +1,6 @@
 import { expect, test } from "vitest";
 import { manualClock } from "../../src/model/clock.ts";
-import type { FunctionName } from "../../src/model/function-name.ts";
 import { executions } from "../../src/stores/execution/executions.ts";
-import { lockPending } from "../../src/stores/execution/lock/lock-pending.ts";
 import { holder } from "../fixtures/execution-world.ts";
 import { Barrier } from "./barrier.ts";
 import { withPlace } from "./place.ts";
@@ -21,18 +19,12 @@ test("a lock keeps from others only what it takes, however many functions it ser
         function: names[n % names.length] ?? "",
       });
     const barrier = await Barrier.raise(place);
+    const all = { ...terms, functions: names, limit: 4 };
+    const take = store.lockPending.prepare(all);
     const first = database.write(
       "first",
       function* () {
-        const outcome = yield* lockPending.one({
-          at: 1_000,
-          holder: { ...holder, owner: database.owner },
-          leaseUntil: 2_000,
-          codeVersion: null,
-          functions: names.map((name) => ({ name: name as FunctionName })),
-          dueBy: 1_000,
-          limit: 4,
-        });
+        const outcome = yield* take();
         yield* barrier.stop();
         return outcome.locked.map(({ id }) => id);
       },
@@ -40,9 +32,7 @@ test("a lock keeps from others only what it takes, however many functions it ser
     );
     await barrier.stopped(1);
     const lock = async () =>
-      (
-        await store.lockPending({ ...terms, functions: names, limit: 4 })
-      ).locked.map(({ id }) => id);
+      (await store.lockPending(all)).locked.map(({ id }) => id);
     expect(await lock()).toEqual(["e14", "e15", "e16", "e17"]);
     expect(await lock()).toEqual(["e18", "e19", "e20", "e21"]);
     await barrier.lift();

@@ -4,11 +4,8 @@ import { row } from "../../src/sql/operation.ts";
 import type { Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Database } from "../../src/sql/database.ts";
-import { createExecution } from "../../src/stores/execution/log/create.ts";
-import { surroundings } from "../../src/stores/execution/context.ts";
 import { executions } from "../../src/stores/execution/executions.ts";
 import type { Executions } from "../../src/stores/execution/executions.ts";
-import { newExecution } from "../../src/stores/execution/log/new-execution.ts";
 import { Barrier } from "./barrier.ts";
 import { until, withPlace } from "./place.ts";
 import type { Shell } from "./place.ts";
@@ -31,10 +28,10 @@ const onScene = (body: (scene: Scene) => Promise<void>) => () =>
     const clock = manualClock(1_000);
     const database = await place.open();
     const barrier = await Barrier.raise(place);
-    const around = surroundings(database, { clock });
+    const store = executions(database, { clock });
     await body({
       database,
-      store: executions(database, { clock }),
+      store,
       barrier,
       shell: place.shell(),
       app: place.app,
@@ -42,8 +39,7 @@ const onScene = (body: (scene: Scene) => Promise<void>) => () =>
         database.write(
           "create and stop",
           function* () {
-            const made = newExecution(around, { id, function: "g" }, 1_000);
-            yield* createExecution(made);
+            yield* store.create.prepare({ id, function: "g" })();
             yield* barrier.stop();
           },
           { isolation: "readCommitted" },
@@ -176,11 +172,10 @@ describe("retention beside other writers", () => {
     onScene(async ({ store, barrier, database }) => {
       await store.create({ id: "a", function: "f" });
       await store.finish("a", 1, ok);
-      const around = surroundings(database, { clock: manualClock(1_000) });
-      const made = newExecution(around, { id: "a", function: "f" }, 1_000);
+      const create = store.create.prepare({ id: "a", function: "f" });
       const creating = database.write(
         "create slowly",
-        () => driveToFirstRow(createExecution(made), () => barrier.stop()),
+        () => driveToFirstRow(create(), () => barrier.stop()),
         { isolation: "readCommitted" },
       );
       await barrier.stopped(1);

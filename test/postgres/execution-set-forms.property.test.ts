@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { topLevelOf } from "../../src/model/execution-id.ts";
 import { rows } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import { appendEvents } from "../../src/stores/execution/log/append.ts";
+import { appendEvents } from "../fixtures/execution-operations.ts";
 import { isDeep, seed } from "../depth.ts";
 import {
   finished,

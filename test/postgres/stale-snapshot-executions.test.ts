@@ -1,15 +1,8 @@
 import { describe, expect, test } from "vitest";
-import {
-  appendEvents,
-  createExecution,
-  executionCodec,
-  executions,
-  parseFunctionName,
-} from "../../src/executions.ts";
+import { executions } from "../../src/executions.ts";
 import { idSource } from "../../src/kernel.ts";
 import { processes } from "../../src/processes.ts";
 import { sessions } from "../../src/sessions.ts";
-import type { Created } from "../../src/executions.ts";
 import { parseExecutionId } from "../../src/model/execution-id.ts";
 import { again, withStale } from "./stale-snapshot.ts";
 
@@ -25,7 +18,7 @@ describe("events appended with an old snapshot", () => {
       expect(
         await after(
           () => log.append(id, 1, [{ ...note, patch: "other" }]),
-          () => appendEvents({ id, version: 1, at: 1_000, events: [note] }),
+          log.append.prepare(id, 1, [note]),
         ),
       ).toMatchObject({ runs: again, code: "VERSION_CONFLICT" });
     }),
@@ -39,7 +32,7 @@ describe("events appended with an old snapshot", () => {
       expect(
         await after(
           () => log.append(id, 1, [note]),
-          () => appendEvents({ id, version: 1, at: 1_000, events: [note] }),
+          log.append.prepare(id, 1, [note]),
         ),
       ).toMatchObject({ runs: again, value: { nextVersion: 2 } });
     }),
@@ -65,8 +58,7 @@ describe("events appended with an old snapshot", () => {
           clock.advance(60_000);
           await log.lockPending({ ...terms, holder: holder(), lease: "1s" });
         },
-        () =>
-          appendEvents({ id, version: 2, at: 1_000, events: [note], fence }),
+        log.append.prepare(id, 2, [note], { fence }),
       );
       expect(outcome.runs).toBe(again);
       expect(["LOCK_LOST", "VERSION_CONFLICT"]).toContain(outcome.code);
@@ -81,7 +73,7 @@ describe("events appended with an old snapshot", () => {
       expect(
         await after(
           () => log.finish(id, 1, { kind: "completed", value: 1 }),
-          () => appendEvents({ id, version: 1, at: 1_000, events: [note] }),
+          log.append.prepare(id, 1, [note]),
         ),
       ).toMatchObject({ runs: again, code: "EXECUTION_FINISHED" });
     }),
@@ -91,24 +83,9 @@ describe("events appended with an old snapshot", () => {
     "and an execution that was created since is found",
     withStale(async ({ database, after }) => {
       const log = executions(database);
-      const created: Created = {
-        kind: "created",
-        role: "workflow",
-        function: parseFunctionName("orders/fulfil"),
-        ...executionCodec(database).input({ cents: 5 }),
-        scheduledAt: 1_000,
-        deadlineAt: null,
-        concurrencyKey: null,
-        codeVersion: null,
-        isPaused: false,
-        scheduledBy: null,
-        forkedFrom: null,
-        metadata: {},
-      };
-      const rival = () =>
-        log.create({ id, function: "orders/fulfil", input: { cents: 5 } });
+      const draft = { id, function: "orders/fulfil", input: { cents: 5 } };
       expect(
-        await after(rival, () => createExecution({ id, at: 1_000, created })),
+        await after(() => log.create(draft), log.create.prepare(draft)),
       ).toMatchObject({ runs: again, value: { existed: true } });
     }),
   );

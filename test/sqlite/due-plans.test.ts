@@ -3,11 +3,11 @@ import { rows } from "../../src/sql/operation.ts";
 import type { Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Statement } from "../../src/sql/statement.ts";
+import { earliestDue } from "../../src/stores/execution/lock/due.ts";
 import {
-  earliestDue,
   earliestTimer,
   expiredTimers,
-} from "../../src/stores/execution/lock/due.ts";
+} from "../fixtures/execution-operations.ts";
 import { findLockable } from "../../src/stores/execution/lock/lockable.ts";
 import { mail, tax } from "../conformance/execution/awaited-executions.ts";
 import { withFolder } from "./place.ts";
@@ -53,7 +53,7 @@ test.each([
       "holdfast_execution_running",
     ],
   ],
-  ["earliestTimer", earliestTimer.one(), timerIndexes],
+  ["earliestTimer", earliestTimer.one(undefined), timerIndexes],
   ["expiredTimers", expiredTimers.one(at), timerIndexes],
   ["a later page", expiredTimers.one({ ...at, after }), timerIndexes],
 ])("%s reads the front of its indexes and sorts nothing", (_, body, indexes) =>

@@ -22,7 +22,7 @@ export function unexportedTypes(tree: Tree): readonly string[] {
   const handedOut = new Map<Place, string>();
   for (const door of doors)
     for (const place of reExports(door, parse(door, tree.get(door) ?? "")))
-      handedOut.set(place, door);
+      handedOut.set(originOf(tree, place), door);
   const problems = new Set<string>();
   for (const [place, door] of handedOut)
     for (const seen of seenIn(tree, place, new Set()))
@@ -42,6 +42,18 @@ function reExports(file: string, program: Syntax): readonly Place[] {
       .children("specifiers")
       .map((one) => placeOf(file, from, identifier(one.child("local"))));
   });
+}
+
+/** Where a name is declared, through files that only hand it on. */
+function originOf(tree: Tree, place: Place): Place {
+  const file = fileOf(place);
+  const text = tree.get(file);
+  if (text === undefined) return place;
+  const name = `#${nameOf(place)}`;
+  const next = reExports(file, parse(file, text)).find((one) =>
+    one.endsWith(name),
+  );
+  return next === undefined ? place : originOf(tree, next);
 }
 
 function placeOf(file: string, specifier: string, name: string): Place {
@@ -78,7 +90,8 @@ function* seenIn(
   for (const name of typeNamesIn(found.declaration)) {
     const elsewhere = imported.get(name);
     if (elsewhere !== undefined) {
-      if (tree.has(fileOf(elsewhere))) yield { place: elsewhere };
+      if (tree.has(fileOf(elsewhere)))
+        yield { place: originOf(tree, elsewhere) };
       continue;
     }
     const local = declarationOf(program, name);

@@ -6,9 +6,11 @@ import type { RetryPolicy } from "../../model/retry-policy.ts";
 import {
   checkedCount,
   checkedText,
+  draftOf,
   givenList,
   givenObject,
 } from "../../model/shape.ts";
+import { spokenKind } from "../../model/spoken-kind.ts";
 
 /** What callers may give, checked where it enters. Text without a NUL or half a character, since no column takes those. */
 
@@ -25,15 +27,17 @@ export function checkedRole(role: ExecutionRole): ExecutionRole {
   if (Object.hasOwn(roles, role)) return role;
   throw new HoldfastError(
     "OPTION_INVALID",
-    `A role is one of ${Object.keys(roles).join(", ")}; got ${excerpt(role)}.`,
+    `A role is one of ${Object.keys(roles).join(", ")}; got ${typeof role === "string" ? excerpt(role) : spokenKind(role)}.`,
     { option: "role" },
   );
 }
 
 /** Each once, in order. */
 export function checkedTags(tags: readonly string[]): readonly string[] {
-  const given = givenList("tags", tags);
-  const unique = [...new Set(given.map((tag) => checkedText("A tag", tag)))];
+  const given = Array.from(givenList("tags", tags), (tag) =>
+    checkedText("A tag", tag),
+  );
+  const unique = [...new Set(given)];
   if (unique.length <= tagsMax) return unique;
   throw new HoldfastError(
     "OPTION_INVALID",
@@ -60,17 +64,30 @@ export function checkedMetadata(
   return metadata;
 }
 
+/** @throws HoldfastError `OPTION_INVALID` */
 export function checkedRetry(retry: RetryPolicy): RetryPolicy {
-  if (retry.maxRetries !== null) checkedCount("maxRetries", retry.maxRetries);
-  checkedCount("backoffMs", retry.backoffMs);
-  checkedCount("backoffMaxMs", retry.backoffMaxMs);
-  return retry;
+  const { maxRetries, backoffMs, backoffMaxMs } = draftOf("retry", retry, [
+    "maxRetries",
+    "backoffMs",
+    "backoffMaxMs",
+  ]);
+  return {
+    maxRetries:
+      maxRetries === null ? null : checkedCount("maxRetries", maxRetries),
+    backoffMs: checkedCount("backoffMs", backoffMs),
+    backoffMaxMs: checkedCount("backoffMaxMs", backoffMaxMs),
+  };
 }
 
-/** @throws HoldfastError `ID_MALFORMED` */
-export function checkedFence({
-  executor,
-  run,
-}: Pick<Holder, "executor" | "run">): Pick<Holder, "executor" | "run"> {
+/** Who holds an execution: a worker, and the round in which it locked. */
+export type Fence = Pick<Holder, "executor" | "run">;
+
+/** The holder of a locked execution will do: its owner is left out. @throws HoldfastError `OPTION_INVALID`, `ID_MALFORMED` */
+export function checkedFence(option: "fence" | "holder", fence: Fence): Fence {
+  const { executor, run } = draftOf<Fence & Partial<Holder>>(option, fence, [
+    "executor",
+    "run",
+    "owner",
+  ]);
   return { executor: parseExecutorId(executor), run: parseRunId(run) };
 }

@@ -1,8 +1,9 @@
 import {
-  executionCodec as codecOf,
+  executionCodec,
   type ExecutionCodec,
 } from "../../model/execution-codec.ts";
 import type { ControlEvent } from "../../model/execution-event.ts";
+import type { FunctionName } from "../../model/function-name.ts";
 import type { Database } from "../../sql/database.ts";
 import {
   storeCodec,
@@ -28,6 +29,11 @@ export interface ExecutionContext extends StoreContext {
   readonly endings: Endings;
   /** A number below 1. */
   readonly random: () => number;
+  /**
+   * For each function the concurrency key up to which `lockPending` has come.
+   * Only a place to go on from: without it some keys would wait longer.
+   */
+  readonly walks: Map<FunctionName, string>;
 }
 
 export function executionContext(
@@ -38,7 +44,7 @@ export function executionContext(
   const { entropy, codec } = context;
   const { payload } = options ?? {};
   // Also for the store's own results, which are no user's values: no limit is meant for them.
-  const unlimited = codecOf(
+  const unlimited = executionCodec(
     storeCodec(database, {
       ...(payload && { payload }),
       valueLimits: { charactersMax: Number.MAX_SAFE_INTEGER },
@@ -46,7 +52,7 @@ export function executionContext(
   );
   return {
     ...context,
-    values: codecOf(codec),
+    values: executionCodec(codec),
     hashOf: (value) => unlimited.hash(value),
     endings: {
       timedOut: unlimited.finished({ kind: "timedOut" }),
@@ -61,33 +67,6 @@ export function executionContext(
       }),
     },
     random: () => new DataView(entropy.bytes(4).buffer).getUint32(0) / 2 ** 32,
+    walks: new Map(),
   };
-}
-
-/** What `StoreOptions` was called. */
-export type StoreEnvironment = StoreOptions;
-
-/** The context as it was, for what is not converted yet. */
-export interface Surroundings extends Omit<ExecutionContext, "codec"> {
-  readonly codec: ExecutionCodec;
-}
-
-export function surroundings(
-  database: Database,
-  { clock, entropy, payload, valueLimits }: StoreOptions,
-): Surroundings {
-  const context = executionContext(database, {
-    ...(clock && { clock }),
-    ...(entropy && { entropy }),
-    ...(payload && { payload }),
-    ...(valueLimits && { valueLimits }),
-  });
-  return { ...context, codec: context.values };
-}
-
-export function executionCodec(
-  database: Pick<Database, "sha256Hex">,
-  options: Pick<StoreOptions, "payload" | "valueLimits"> = {},
-): ExecutionCodec {
-  return codecOf(storeCodec(database, options));
 }

@@ -3,31 +3,94 @@ import type {
   LoggedEvent,
   LoggedResponse,
 } from "../../model/execution-event.ts";
+import type { ExecutionId } from "../../model/execution-id.ts";
+import type { GivenEvent } from "../../model/given-event.ts";
+import type { OwnerId } from "../../model/prefixed-id.ts";
 import type { ExecutionResult } from "../../model/result.ts";
 import type { Database, WaitOptions } from "../../sql/database.ts";
 import type { StoreOptions } from "../context.ts";
 import { lists, type Page, type PageOptions } from "../list.ts";
 import { reads, writes, type Method } from "../method.ts";
 import type { SweepOptions } from "../removal.ts";
-import { executionCommands } from "./log/commands.ts";
-import type { ExecutionCommands } from "./log/commands.ts";
-import { executionControls } from "./control/controls.ts";
-import type { ExecutionControls } from "./control/controls.ts";
-import { executionContext, type Surroundings } from "./context.ts";
-import { executionTimers } from "./timers/expiring.ts";
-import type { ExecutionTimers } from "./timers/expiring.ts";
-import { executionLocks } from "./lock/locking.ts";
-import type { ExecutionLocks, LockPendingOptions } from "./lock/locking.ts";
+import { executionContext } from "./context.ts";
 import {
   cancellingList,
   type CancellingExecution,
   type CancellingOptions,
 } from "./control/cancelling.ts";
 import {
+  cancelActivity,
+  givenCancellation,
+  givenProgress,
+  givenResolve,
+  ofExecution,
+  pauseExecution,
+  requestCancellation,
+  resolveExternal,
+  setProgress,
+  unparkExecution,
+  unpauseExecution,
+  type CancellationOutcome,
+  type CancelOptions,
+  type Changed,
+} from "./control/lifecycle.ts";
+import {
+  givenReceiveSignal,
+  givenSendSignal,
+  receiveSignal,
+  sendSignal,
+  shownReceived,
+  type ReceivedSignal,
+  type ReceiveOptions,
+  type SendSignalOutcome,
+  type SignalOptions,
+} from "./control/signals.ts";
+import {
+  forkExecution,
+  givenFork,
+  givenRetry,
+  type ForkOptions,
+  type ForkOutcome,
+} from "./fork/fork.ts";
+import {
+  createAndLock,
+  extendLock,
+  givenCreateLocked,
+  givenLock,
+  givenUnlock,
+  lockExecution,
+  type CreateLockedOutcome,
+  type Extended,
+  type LockOptions,
+  type UnlockOptions,
+} from "./lock/lock.ts";
+import {
+  givenLockPending,
+  lockPending,
+  type LockPendingOptions,
+  type LockPendingOutcome,
+} from "./lock/lock-pending.ts";
+import type { LockedExecution } from "./lock/locked.ts";
+import {
   waitForPending,
   waitForResponses,
   waitForResult,
 } from "./lock/wait.ts";
+import {
+  appendEvents,
+  givenAppend,
+  givenFinish,
+  type AppendOptions,
+  type AppendOutcome,
+  type FinishOptions,
+} from "./log/append.ts";
+import {
+  createExecution,
+  givenCreate,
+  shownNew,
+  type CreateOutcome,
+  type ExecutionDraft,
+} from "./log/create.ts";
 import {
   appendBacktraces,
   givenBacktrace,
@@ -79,13 +142,245 @@ import {
   type RetentionPolicy,
   type RetentionReport,
 } from "./retention.ts";
-/** The execution log of a database. */
-export interface Executions
-  extends
-    ExecutionCommands,
-    ExecutionControls,
-    ExecutionLocks,
-    ExecutionTimers {
+import {
+  answerDelay,
+  givenCancelDelay,
+  givenPauseDelay,
+  givenUnpauseDelay,
+  pauseDelay,
+  type AnswerDelayOutcome,
+} from "./timers/delays.ts";
+import { earliestTimer, givenTimerWait } from "./timers/due.ts";
+import {
+  expireTimers,
+  waitForTimer,
+  type ExpireOptions,
+  type ExpireReport,
+  type TimerWaitOptions,
+} from "./timers/expire.ts";
+import { releaseDead, type ReleaseReport } from "./timers/release.ts";
+
+/** Methods that are told an execution, or a delay, and nothing else. */
+type OfOne<Out> = Method<[id: string, wait?: WaitOptions], Out>;
+type OfDelay<Out> = Method<[delay: string, wait?: WaitOptions], Out>;
+
+/** The execution log of a database: what workflows and activities did, and who runs them. */
+export interface Executions {
+  /**
+   * Creates an execution, or finds the one with the same id, function and
+   * input. Repeat it under an id of your own.
+   * @throws HoldfastError `EXECUTION_EXISTS`, `EXECUTION_BEING_REMOVED`, `ID_MALFORMED`, `NAME_INVALID`, `OPTION_INVALID`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`;
+   *   of a child's parent `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `EXECUTION_CANCELLING`
+   * @example await log.create({ id: "order-42", function: "orders/fulfil", input: { cents: 500 } });
+   */
+  readonly create: Method<
+    [draft: ExecutionDraft, wait?: WaitOptions],
+    CreateOutcome & { readonly id: ExecutionId }
+  >;
+  /**
+   * Appends events at `version` and after, with the children they ask for:
+   * all or nothing, 1,000 of each at most. Repeat it with the same version
+   * and events: when the log holds them, it answers as the first time.
+   * @throws HoldfastError `VERSION_CONFLICT`, `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `LOCK_LOST`, `EVENTS_INVALID`, `DELAY_EXISTS`, `EXECUTION_EXISTS`,
+   *   `EXECUTION_PAUSED`, `EXECUTION_CANCELLING`, `EXECUTION_PARKED`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`
+   * @example
+   * const { nextVersion } = await log.append("order-42", 2, [
+   *   { kind: "stepFinished", name: "charge", outcome: "completed", value: { receipt: 7 } },
+   * ], { fence: locked.holder });
+   * @example
+   * const append = log.append.prepare("order-42", 2, events);
+   * await database.write("ship and bill", function* () {
+   *   yield* append();
+   *   yield* run(sql`UPDATE invoice SET state = 'sent' WHERE id = 42`);
+   * });
+   */
+  readonly append: Method<
+    [
+      id: string,
+      version: number,
+      events: readonly GivenEvent[],
+      options?: AppendOptions,
+    ],
+    AppendOutcome
+  >;
+  /**
+   * Appends the end, and tells the parent; after the events of `events`, if
+   * there are any. Repeat it with the same version and an equal result.
+   * @throws HoldfastError as `append` does, and `OPTION_INVALID` when it is no result.
+   * @example await log.finish("order-42", 3, { kind: "completed", value: "shipped" }, { fence: locked.holder });
+   */
+  readonly finish: Method<
+    [
+      id: string,
+      version: number,
+      result: ExecutionResult,
+      options?: FinishOptions,
+    ],
+    AppendOutcome
+  >;
+  /**
+   * Copies an execution up to a version into a new one, which goes on from
+   * there. Repeat it under an id of your own.
+   * @throws HoldfastError `EXECUTION_NOT_FOUND`, `FORK_POINT_INVALID`, `FORK_TOO_LARGE`, `EXECUTION_EXISTS`, `EXECUTION_BEING_REMOVED`, `EVENTS_INVALID` for the id of a child
+   * @example const { id } = await log.fork("order-42", 17, { id: "order-42-again" });
+   */
+  readonly fork: Method<
+    [source: string, version: number, options?: ForkOptions],
+    ForkOutcome
+  >;
+  /** Tries a run again from where it failed, as a new one. Repeat it under an id of your own. @throws HoldfastError `NOT_FAILED`, and those of `fork` */
+  readonly retry: Method<[source: string, options?: ForkOptions], ForkOutcome>;
+
+  /**
+   * Locks what is due, longest due first. What cannot be read is left alone
+   * and named. Repeated by the same executor and run it gives others, not
+   * those again: what an answer that was lost had locked comes back when its
+   * lease has ended.
+   *
+   * One call looks past at most 1,000 rows that cannot be read or that others
+   * are locking, and, with a limit per key, past 1,000 that wait for a full
+   * one. Behind those it still finds what has no key, and one of each of the
+   * next 200 keys, going on with every call where the one before stopped: a
+   * free key among n waiting ones is found within n / 200 calls.
+   * @throws HoldfastError `LOCK_EXPIRY_INVALID`, `OPTION_INVALID`, `NAME_INVALID`, `ID_MALFORMED`, `DURATION_INVALID`
+   * @example
+   * const { locked } = await log.lockPending({ functions: ["orders/fulfil"], limit: 10, lease: "30s",
+   *   holder: { executor: ids.nextId("Exr"), run: ids.nextId("Run") } });
+   */
+  readonly lockPending: Method<
+    [options: LockPendingOptions],
+    LockPendingOutcome
+  >;
+  /**
+   * Locks one execution, whatever the limits of its function: those are
+   * `lockPending`'s alone. For the run that holds it already, the lock is
+   * extended.
+   * @throws HoldfastError `LOCK_HELD`, `LOCK_NOT_DUE`, `LOCK_BLOCKED`, `LOCK_EXPIRY_INVALID`, `VERSION_CONFLICT`, `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`,
+   *   `EXECUTION_PAUSED`, `EXECUTION_CANCELLING`, `EXECUTION_PARKED`, `CORRUPT_ROW`
+   */
+  readonly lock: Method<
+    [id: string, version: number, options: LockOptions],
+    LockedExecution
+  >;
+  /**
+   * Makes one's own lock end later, also when it has just ended and nobody
+   * has taken the execution. The retry policy stays unless one is given.
+   * @throws HoldfastError `LOCK_LOST`, and those of `lock`
+   */
+  readonly extend: Method<
+    [id: string, version: number, options: LockOptions],
+    Extended
+  >;
+  /**
+   * Creates an execution and locks it in one step, whatever the limits of its
+   * function. One that was there before is not locked, unless the same
+   * executor and run hold it: then the call was repeated, and is given the
+   * lock as it stands.
+   * @throws HoldfastError those of `create` and `lock`
+   */
+  readonly createLocked: Method<
+    [draft: ExecutionDraft, options: LockOptions],
+    CreateLockedOutcome
+  >;
+  /**
+   * Releases an execution without counting a failure; due again at once, or
+   * after a time.
+   * @throws HoldfastError as `append` does.
+   * @example await log.unlock("order-42", 3, { holder: locked.holder, reason: "shutting down" });
+   */
+  readonly unlock: Method<
+    [id: string, version: number, options: UnlockOptions],
+    AppendOutcome
+  >;
+
+  /**
+   * Keeps an execution from being locked. A workflow that runs is taken from
+   * its worker. May be repeated.
+   * @throws HoldfastError `EXECUTION_RUNNING` for an activity that runs, `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `EXECUTION_CANCELLING`, `EXECUTION_PARKED`
+   */
+  readonly pause: OfOne<Changed>;
+  /** Lets a paused execution go on. May be repeated. @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `EXECUTION_CANCELLING`, `EXECUTION_PARKED` */
+  readonly unpause: OfOne<Changed>;
+  /** Lets a parked execution go on. May be repeated. @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `EXECUTION_CANCELLING`, `EXECUTION_PAUSED` */
+  readonly unpark: OfOne<Changed>;
+  /**
+   * Asks an execution to end; what nobody runs ends at once. May be repeated.
+   * @throws HoldfastError `EXECUTION_NOT_FOUND`, `NAME_INVALID` for a reason that is empty or above 4,096 characters
+   * @example await log.cancel("order-42", { reason: "the customer called" });
+   */
+  readonly cancel: Method<
+    [id: string, options?: CancelOptions],
+    CancellationOutcome
+  >;
+  /**
+   * Ends an activity or external execution at once, also while it runs. May
+   * be repeated. `cancel` leaves the end of a running one to its worker; this
+   * is for those who have killed that worker's attempt, or do not wait for
+   * it: what it still reports is refused.
+   * @throws HoldfastError `EVENTS_INVALID` for a workflow, `EXECUTION_NOT_FOUND`
+   */
+  readonly cancelActivity: OfOne<"cancelled" | "alreadyFinished">;
+  /**
+   * Resolves an external execution; the same answer again is fine.
+   * @throws HoldfastError `RESOLUTION_CONFLICT`, `NOT_EXTERNAL`, `EXECUTION_NOT_FOUND`, `OPTION_INVALID` when it is no result
+   * @example await log.resolve("approval-7", { kind: "completed", value: { by: "ann" } });
+   */
+  readonly resolve: Method<
+    [id: string, result: ExecutionResult, wait?: WaitOptions],
+    "resolved" | "alreadyResolved"
+  >;
+  /** Shows a value to people who look at the execution; null removes it. May be repeated. @throws HoldfastError `EXECUTION_NOT_FOUND`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE` */
+  readonly setProgress: Method<
+    [id: string, progress: unknown, wait?: WaitOptions],
+    void
+  >;
+  /**
+   * Sends a signal, which is kept until the execution asks for it. Give a key
+   * to be able to repeat the call.
+   * @throws HoldfastError `SIGNAL_CONFLICT`, `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `NAME_INVALID`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`
+   * @example
+   * await log.signal("order-42", "approval", { by: "ann" }, { key: "mail-17" });
+   */
+  readonly signal: Method<
+    [id: string, signal: string, value: unknown, options?: SignalOptions],
+    SendSignalOutcome
+  >;
+  /** Takes the oldest signal of a name, or answers undefined. Repeat it with the same version. @throws HoldfastError as `append` does, and `CORRUPT_ROW` when its value is lost. */
+  readonly receive: Method<
+    [id: string, signal: string, version: number, options?: ReceiveOptions],
+    ReceivedSignal<unknown> | undefined
+  >;
+
+  /** Cancels a delay, such as `Delay_order-42.o:7_1`, that nobody has answered yet. May be repeated. @throws HoldfastError `DELAY_NOT_FOUND`, `EXECUTION_NOT_FOUND`, `ID_MALFORMED` */
+  readonly cancelDelay: OfDelay<AnswerDelayOutcome>;
+  /** Keeps a delay from expiring until it is unpaused. May be repeated. @throws HoldfastError `DELAY_NOT_FOUND`, `ID_MALFORMED` */
+  readonly pauseDelay: OfDelay<void>;
+  /** Lets a paused delay expire again. May be repeated. @throws HoldfastError `DELAY_NOT_FOUND`, `ID_MALFORMED` */
+  readonly unpauseDelay: OfDelay<void>;
+  /** When the next delay, lock or deadline is over; undefined when there is none. */
+  readonly nextTimerAt: Method<[wait?: WaitOptions], number | undefined>;
+  /**
+   * Resolves when a delay, lock or deadline is over; sleeps exactly until
+   * then. Give the leeway that `expireTimers` is given.
+   * @throws HoldfastError `ABORTED`, `DEADLINE_EXCEEDED`, `DATABASE_CLOSED`
+   */
+  waitForTimer(options?: TimerWaitOptions): Promise<void>;
+  /**
+   * Deals with what is over; of one execution in the order of expiry. What
+   * somebody else dealt with first is not counted, and what cannot be read or
+   * answered stops nothing else. May be repeated.
+   * @throws HoldfastError `OPTION_INVALID`, `DURATION_INVALID`
+   */
+  expireTimers(options?: ExpireOptions): Promise<ExpireReport>;
+  /**
+   * Takes from processes that have provably died what they held; those of
+   * which nothing is known keep it until their leases end. With an owner, from
+   * that one alone: after a `death` hint. Without, from all: when a worker
+   * starts, since there may have been nobody to notice. May be repeated.
+   * @throws HoldfastError `ID_MALFORMED`
+   */
+  releaseDead(owner?: OwnerId): Promise<ReleaseReport>;
+
   /**
    * Resolves when something of these functions is due and their limits, if
    * given, leave room for it: give what `lockPending` is given. Another worker
@@ -117,14 +412,11 @@ export interface Executions
    */
   waitForResult(id: string, wait?: WaitOptions): Promise<ExecutionResult>;
   /** Where an execution stands. @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW` */
-  readonly get: Method<[id: string, wait?: WaitOptions], ExecutionView>;
+  readonly get: OfOne<ExecutionView>;
   /** What it was created with. @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW` */
-  readonly created: Method<[id: string, wait?: WaitOptions], Created<unknown>>;
+  readonly created: OfOne<Created<unknown>>;
   /** How it ended; undefined while it has not. @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW` */
-  readonly result: Method<
-    [id: string, wait?: WaitOptions],
-    ExecutionResult | undefined
-  >;
+  readonly result: OfOne<ExecutionResult | undefined>;
   /**
    * The event of a version.
    * @throws HoldfastError `EXECUTION_NOT_FOUND`, with `details.missing` "event" when only that is missing; `CORRUPT_ROW`
@@ -134,10 +426,7 @@ export interface Executions
     LoggedEvent<unknown>
   >;
   /** The newest event. @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW` */
-  readonly lastEvent: Method<
-    [id: string, wait?: WaitOptions],
-    LoggedEvent<unknown>
-  >;
+  readonly lastEvent: OfOne<LoggedEvent<unknown>>;
   /**
    * Events by version; of an unknown execution there are none. To follow a
    * log, ask again from the version after the last one known.
@@ -243,19 +532,45 @@ export interface Executions
  * The execution log: create, append, lock, wait, read. Holds nothing but
  * subscriptions and the place where a search for work stopped, so there may be
  * any number of these over one database.
+ *
+ * @throws HoldfastError `OPTION_INVALID`
  */
 export function executions(
   database: Database,
   options?: StoreOptions,
 ): Executions {
   const context = executionContext(database, options);
-  // For the parts below that are no table yet.
-  const around: Surroundings = { ...context, codec: context.values };
   return {
-    ...executionCommands(around),
-    ...executionControls(around),
-    ...executionLocks(around),
-    ...executionTimers(around),
+    create: writes(context, createExecution, givenCreate, shownNew),
+    append: writes(context, appendEvents, givenAppend),
+    finish: writes(context, appendEvents, givenFinish),
+    fork: writes(context, forkExecution, givenFork),
+    retry: writes(context, forkExecution, givenRetry),
+
+    lockPending: writes(context, lockPending, givenLockPending),
+    lock: writes(context, lockExecution, givenLock),
+    extend: writes(context, extendLock, givenLock),
+    createLocked: writes(context, createAndLock, givenCreateLocked),
+    unlock: writes(context, appendEvents, givenUnlock),
+
+    pause: writes(context, pauseExecution, ofExecution),
+    unpause: writes(context, unpauseExecution, ofExecution),
+    unpark: writes(context, unparkExecution, ofExecution),
+    cancel: writes(context, requestCancellation, givenCancellation),
+    cancelActivity: writes(context, cancelActivity, ofExecution),
+    resolve: writes(context, resolveExternal, givenResolve),
+    setProgress: writes(context, setProgress, givenProgress),
+    signal: writes(context, sendSignal, givenSendSignal),
+    receive: writes(context, receiveSignal, givenReceiveSignal, shownReceived),
+
+    cancelDelay: writes(context, answerDelay, givenCancelDelay),
+    pauseDelay: writes(context, pauseDelay, givenPauseDelay),
+    unpauseDelay: writes(context, pauseDelay, givenUnpauseDelay),
+    nextTimerAt: reads(context, earliestTimer, givenTimerWait),
+    waitForTimer: (given) => waitForTimer(context, given),
+    expireTimers: (given) => expireTimers(context, given),
+    releaseDead: (owner) => releaseDead(context, owner),
+
     waitForPending: (functions, wait) =>
       waitForPending(context, functions, wait),
     waitForResponses: (id, afterSeq, wait) =>

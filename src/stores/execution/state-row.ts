@@ -98,6 +98,14 @@ export function* lockedParent(
   return recordOf(found);
 }
 
+/** The key alone, locked the same way. @throws HoldfastError `EXECUTION_NOT_FOUND` */
+export function* lockedKey(id: ExecutionId): Tx<number> {
+  const found = yield* row<{ readonly key: number }>(sql`
+    SELECT key FROM holdfast_execution WHERE id = ${id} AND ${isPresent(id)} ${lockRow}`);
+  if (found === undefined) throw executionNotFound(id);
+  return found.key;
+}
+
 /** @throws HoldfastError `CORRUPT_ROW` when the columns contradict each other. */
 export function recordOf(found: StateRow): ExecutionRecord {
   const { key, id, parent, function: name, process } = found;

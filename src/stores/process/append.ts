@@ -16,8 +16,7 @@ import {
   type StoreOperation,
   type Tx,
 } from "../../sql/operation.ts";
-import type { Finished } from "../execution/context.ts";
-import { requestCancellation } from "../execution/control/lifecycle.ts";
+import { cancelOrMark, type Finished } from "../execution/parts.ts";
 import { lockedRecord } from "../execution/state-row.ts";
 import { provenDeath } from "../lease/wait.ts";
 import {
@@ -237,7 +236,7 @@ function* appendCancelRequest(
     input,
   );
   if (id === null || !isThere || appended.status !== "running") return appended;
-  yield* requestCancellation({
+  yield* cancelOrMark({
     id,
     at: instantOf(() => context.clock.now()),
     ...resultOf(context, input),

@@ -10,7 +10,7 @@ import {
 } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { isDamage, type Damaged } from "../damage.ts";
-import { unlinkProcess } from "../execution/log/spawned.ts";
+import { unlinkProcess } from "../execution/parts.ts";
 import { sweep, type SweepOptions } from "../removal.ts";
 import type { ProcessContext } from "./context.ts";
 import { appendToProcess } from "./event-row.ts";

@@ -19,12 +19,14 @@ import {
   type StoreOperation,
   type Tx,
 } from "../../sql/operation.ts";
-import { createExecution, type NewExecution } from "../execution/log/create.ts";
 import {
+  createOrFind,
+  linkProcess,
   newExecution,
-  type CreateOptions,
-} from "../execution/log/new-execution.ts";
-import { linkProcess, standingForProcess } from "../execution/log/spawned.ts";
+  standingForProcess,
+  type ExecutionDraft,
+  type NewExecution,
+} from "../execution/parts.ts";
 import { onlyWait, type Call } from "../method.ts";
 import { recordView, type ProcessContext } from "./context.ts";
 import type { WakePayload } from "./declared.ts";
@@ -84,7 +86,7 @@ export interface SpawnDraft extends Omit<
   "input" | "disposition" | "attemptsMax"
 > {
   /** Its id defaults to that of the process; its input is that of the process. */
-  readonly execution: CreateOptions;
+  readonly execution: ExecutionDraft;
   /** Who can address it from the first moment on. */
   readonly grants?: readonly ProcessGrantDraft[];
 }
@@ -127,7 +129,7 @@ export function givenSpawn(
   const draft = draftOf("the process", given, spawnNames);
   const { execution: options, grants = [], ...rest } = draft;
   const execution = newExecution(
-    { ...context, codec: context.values },
+    context,
     { ...givenObject("execution", options), id: options.id ?? draft.id },
     at,
   );
@@ -250,7 +252,7 @@ interface StoredSpawn extends RegisteredProcess {
  * nothing. The process ends with the execution. What was spawned before with
  * the same content is found again, and left as it is.
  *
- * @throws HoldfastError those of `createExecution`, `register` and `grant`
+ * @throws HoldfastError those of `createOrFind`, `register` and `grant`
  */
 export const spawnProcess: StoreOperation<
   ProcessContext,
@@ -289,7 +291,7 @@ function* ownExecution(
   execution: NewExecution,
   process: NewProcess,
 ): Tx<{ readonly key: number; readonly ended: EndedExecution | undefined }> {
-  const { key, existed } = yield* createExecution(execution);
+  const { key, existed } = yield* createOrFind(execution);
   if (!existed) return { key, ended: undefined };
   const { record, result } = yield* standingForProcess(execution.id);
   if (record.process !== null) {

@@ -7,7 +7,7 @@ import type {
 import { integersOf } from "../../sql/dialect.ts";
 import { rows } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import { resultHashesAt } from "../execution/log/result-hashes.ts";
+import { resultHashesAt } from "../execution/parts.ts";
 import { leaseStateOf } from "../lease/lease-row.ts";
 import type { LeaseRow } from "../lease/lease-row.ts";
 import { generationsThere } from "../session/session-row.ts";

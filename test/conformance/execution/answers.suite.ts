@@ -3,7 +3,7 @@ import { manualClock } from "../../../src/model/clock.ts";
 import { delayId } from "../../../src/model/delay-id.ts";
 import { childId, parseExecutionId } from "../../../src/model/execution-id.ts";
 import { namedJoinSet } from "../../../src/model/join-set-id.ts";
-import { answerDelay } from "../../../src/stores/execution/timers/delays.ts";
+import { answerDelay } from "../../fixtures/execution-operations.ts";
 import { executions } from "../../../src/stores/execution/executions.ts";
 import { rejection, withDatabase } from "../backend.ts";
 import type { Backend } from "../backend.ts";

@@ -3,7 +3,7 @@ import { parseDelayId } from "../../../src/model/delay-id.ts";
 import { run } from "../../../src/sql/operation.ts";
 import type { Statement } from "../../../src/sql/statement.ts";
 import { sql } from "../../../src/sql/statement.ts";
-import { answerDelay } from "../../../src/stores/execution/timers/delays.ts";
+import { answerDelay } from "../../fixtures/execution-operations.ts";
 import type { Backend } from "../backend.ts";
 import {
   childRequested,

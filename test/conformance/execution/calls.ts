@@ -1,12 +1,12 @@
 import { childId } from "../../../src/model/execution-id.ts";
-import { answerDelay } from "../../../src/stores/execution/timers/delays.ts";
+import { answerDelay } from "../../fixtures/execution-operations.ts";
 import {
   expireDeadline,
   expireLock,
 } from "../../../src/stores/execution/timers/expire.ts";
-import type { LockOptions } from "../../../src/stores/execution/lock/locking.ts";
-import type { CreateOptions } from "../../../src/stores/execution/log/new-execution.ts";
-import { releaseDead } from "../../../src/stores/execution/timers/release-owner.ts";
+import type { LockOptions } from "../../../src/stores/execution/lock/lock.ts";
+import type { ExecutionDraft } from "../../../src/stores/execution/log/create.ts";
+import { releaseExecution } from "../../../src/stores/execution/timers/release.ts";
 import {
   childrenOfDraft,
   eventOfDraft,
@@ -19,7 +19,7 @@ import type { Step, StepName } from "./steps.ts";
 import type { ExecutionWorld } from "./model.ts";
 
 /** Ids are few, so that calls meet; inputs are two, so that some of them clash. */
-function newcomer(world: ExecutionWorld, step: Step): CreateOptions {
+function newcomer(world: ExecutionWorld, step: Step): ExecutionDraft {
   const { set, index, inMs, flag, role, seen } = step;
   const parent = world.target(step).id;
   const isChild = step.versionBy === 0 && step.fence === "right";
@@ -148,25 +148,22 @@ export const calls: Readonly<Record<StepName, Call>> = {
       step.flag ? { done: step.index } : null,
     ),
   expireLock: (world, step) =>
-    world.database.write(expireLock, {
+    world.database.write(expireLock(world.context), {
       id: world.target(step).id,
       at: world.clock.now(),
       random: step.index / 4,
-      endings: world.around.endings,
     }),
   expireDeadline: (world, step) =>
-    world.database.write(expireDeadline, {
+    world.database.write(expireDeadline(world.context), {
       id: world.target(step).id,
       at: world.clock.now(),
-      endings: world.around.endings,
     }),
   releaseDead: (world, step) =>
-    world.database.write(releaseDead, {
+    world.database.write(releaseExecution(world.context), {
       id: world.target(step).id,
       owner: world.database.owner,
       at: world.clock.now(),
       random: step.index / 4,
-      endings: world.around.endings,
     }),
   fork: (world, step) =>
     world.store.fork(

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { parseExecutionId } from "../../../src/model/execution-id.ts";
-import { surroundings } from "../../../src/stores/execution/context.ts";
+import { executionContext } from "../../../src/stores/execution/context.ts";
 import { expireDeadline } from "../../../src/stores/execution/timers/expire.ts";
 import { cancellationMarked } from "../../../src/stores/execution/topics.ts";
 import type { Backend } from "../backend.ts";
@@ -314,10 +314,9 @@ function deadlines(backend: Backend): void {
     database,
     clock,
   }: Setting): Promise<"timedOut" | "requested" | "notExpired"> =>
-    database.write(expireDeadline, {
+    database.write(expireDeadline(executionContext(database)), {
       id: parseExecutionId("a"),
       at: clock.now(),
-      endings: surroundings(database, {}).endings,
     });
 
   describe("a deadline", () => {

@@ -1,13 +1,12 @@
 import { isHoldfastError } from "../../../src/model/errors.ts";
 import type { DelayId } from "../../../src/model/delay-id.ts";
 import type { ExecutionId } from "../../../src/model/execution-id.ts";
-import { idSource } from "../../../src/model/id-source.ts";
 import type { Database } from "../../../src/sql/database.ts";
-import { answerDelay } from "../../../src/stores/execution/timers/delays.ts";
-import { surroundings } from "../../../src/stores/execution/context.ts";
+import { answerDelay } from "../../fixtures/execution-operations.ts";
+import { executionContext } from "../../../src/stores/execution/context.ts";
 import { expireLock } from "../../../src/stores/execution/timers/expire.ts";
 import { executions } from "../../../src/stores/execution/executions.ts";
-import type { LockPendingOptions } from "../../../src/stores/execution/lock/locking.ts";
+import type { LockPendingOptions } from "../../../src/stores/execution/lock/lock-pending.ts";
 
 /** What one of several at once is told to do; plain data, for it may be another process. */
 export type Command =
@@ -41,8 +40,8 @@ export interface Contender {
 /** A contender on a database that it alone has opened. */
 export function contender(database: Database, name: string): Contender {
   const store = executions(database);
-  const { endings, clock, entropy } = surroundings(database, {});
-  const ids = idSource({ clock, entropy });
+  const context = executionContext(database);
+  const { clock, ids } = context;
   const holder = { executor: ids.nextId("Exr"), run: ids.nextId("Run") };
   const lock = async (
     { functions, limit }: Extract<Command, { readonly limit: number }>,
@@ -70,7 +69,7 @@ export function contender(database: Database, name: string): Contender {
         });
       case "expireLock": {
         const { id, at } = command;
-        return database.write(expireLock, { id, at, random: 0, endings });
+        return database.write(expireLock(context), { id, at, random: 0 });
       }
       case "cancelDelay":
         return store.cancelDelay(command.delay);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { parseDelayId } from "../../../src/model/delay-id.ts";
-import { answerDelay } from "../../../src/stores/execution/timers/delays.ts";
+import { answerDelay } from "../../fixtures/execution-operations.ts";
 import type { AnswerDelayOutcome } from "../../../src/stores/execution/timers/delays.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";

@@ -12,7 +12,7 @@ import type {
   RunId,
 } from "../../../src/model/prefixed-id.ts";
 import type { RetryPolicy } from "../../../src/model/retry-policy.ts";
-import type { CreateOptions } from "../../../src/stores/execution/log/new-execution.ts";
+import type { ExecutionDraft } from "../../../src/stores/execution/log/create.ts";
 import type { EventDraft } from "./steps.ts";
 
 /** Two executors, each in one round of locking. */
@@ -208,7 +208,7 @@ function historyOf(
 export function childrenOfDraft(
   { id }: DraftPlace,
   draft: EventDraft,
-): readonly CreateOptions[] {
+): readonly ExecutionDraft[] {
   const { set, index, flag } = draft;
   const role = (["workflow", "activity", "external"] as const)[index - 1];
   const shape = {

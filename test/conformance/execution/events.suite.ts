@@ -1,9 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { GivenEvent } from "../../../src/model/given-event.ts";
 import type { ExecutionResult } from "../../../src/model/result.ts";
-import { executionCodec } from "../../../src/stores/execution/context.ts";
-import { appendEvents } from "../../../src/stores/execution/log/append.ts";
-import { parseExecutionId } from "../../../src/model/execution-id.ts";
+import { executionContext } from "../../../src/stores/execution/context.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import {
@@ -202,7 +200,7 @@ function hashes(backend: Backend): void {
         expect(await store.lastEvent("a")).toMatchObject({
           event: {
             resultKind: "failed",
-            resultHash: executionCodec(database).hash(failed),
+            resultHash: executionContext(database).values.hash(failed),
           },
         });
         expect(await store.result("a")).toEqual(failed);
@@ -212,7 +210,7 @@ function hashes(backend: Backend): void {
     test(
       "is the hash of every input: of a step, of a new run, of a child created with it or asked for alone",
       onExecutions(backend, async ({ store, database }) => {
-        const codec = executionCodec(database);
+        const codec = executionContext(database).values;
         await store.create({ id: "a", function: "f" });
         await store.append(
           "a",
@@ -260,18 +258,11 @@ function hashes(backend: Backend): void {
     );
 
     test(
-      "is what composing by hand with the codec gives too",
+      "is what composing by hand with a prepared append gives too",
       onExecutions(backend, async ({ store, database }) => {
-        const codec = executionCodec(database);
         await store.create({ id: "a", function: "f" });
-        await database.write("mine", () =>
-          appendEvents({
-            id: parseExecutionId("a"),
-            version: 1,
-            at: T0,
-            events: [codec.event(step("by hand", new Map([[1, 2n]])))],
-          }),
-        );
+        const given = [step("by hand", new Map([[1, 2n]]))];
+        await database.write("mine", store.append.prepare("a", 1, given));
         expect(await store.lastEvent("a")).toMatchObject({
           event: { name: "by hand", value: new Map([[1, 2n]]), call: 0 },
         });

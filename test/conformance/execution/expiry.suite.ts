@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { parseExecutionId } from "../../../src/model/execution-id.ts";
 import { parseOwnerId } from "../../../src/model/prefixed-id.ts";
-import { surroundings } from "../../../src/stores/execution/context.ts";
+import { executionContext } from "../../../src/stores/execution/context.ts";
 import { expireLock } from "../../../src/stores/execution/timers/expire.ts";
 import {
   heldBy,
-  releaseDead,
-} from "../../../src/stores/execution/timers/release-owner.ts";
+  releaseExecution,
+} from "../../../src/stores/execution/timers/release.ts";
 import type { Backend } from "../backend.ts";
 import { step, waiting } from "./execution-events.ts";
 import {
@@ -45,11 +45,10 @@ function expire(
   { database, clock }: Setting,
   random = 0,
 ): Promise<"expired" | "notExpired"> {
-  return database.write(expireLock, {
+  return database.write(expireLock(executionContext(database)), {
     id: parseExecutionId(id),
     at: clock.now(),
     random,
-    endings: surroundings(database, {}).endings,
   });
 }
 
@@ -57,12 +56,11 @@ function die(
   { database, clock }: Setting,
   owner = database.owner,
 ): Promise<"released" | "notHeld"> {
-  return database.write(releaseDead, {
+  return database.write(releaseExecution(executionContext(database)), {
     id: parseExecutionId(id),
     owner,
     at: clock.now(),
     random: 0,
-    endings: surroundings(database, {}).endings,
   });
 }
 
@@ -318,8 +316,13 @@ function deaths(backend: Backend): void {
         const held = async (
           owner = database.owner,
         ): Promise<readonly string[]> =>
-          (await database.read(heldBy, { owner, at: clock.now(), limit: 9 }))
-            .ids;
+          (
+            await database.read(heldBy(executionContext(database)), {
+              owner,
+              at: clock.now(),
+              limit: 9,
+            })
+          ).ids;
         await lockedChild(setting, "workflow");
         expect(await held()).toEqual([id]);
         expect(await held(stranger)).toEqual([]);

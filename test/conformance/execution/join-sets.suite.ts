@@ -1,7 +1,4 @@
 import { describe, expect, test } from "vitest";
-import type { Encoded } from "../../../src/model/encoded.ts";
-import { parseExecutionId } from "../../../src/model/execution-id.ts";
-import { appendEvents } from "../../../src/stores/execution/log/append.ts";
 import type { Backend } from "../backend.ts";
 import {
   delayRequested,
@@ -147,14 +144,9 @@ export function executionJoinSetsSuite(backend: Backend): void {
     test(
       "[E44] an execution does not answer itself or a stranger, and no batch is empty",
       onExecutions(backend, async (setting) => {
-        const { database } = setting;
+        const { store } = setting;
         await parentOf(setting, ["p.n:x_1"]);
-        const end = {
-          kind: "finished",
-          resultKind: "completed",
-          resultHash: "",
-          result: "1" as Encoded,
-        } as const;
+        const end = { kind: "finished", result } as const;
         for (const [respondTo, events] of [
           ["p.n:x_1", [end]],
           ["stranger", [end]],
@@ -163,13 +155,7 @@ export function executionJoinSetsSuite(backend: Backend): void {
         ] as const)
           expect(
             await refusal(setting, () =>
-              database.write(appendEvents, {
-                id: parseExecutionId("p.n:x_1"),
-                version: 1,
-                at: T0,
-                events,
-                respondTo: parseExecutionId(respondTo),
-              }),
+              store.append("p.n:x_1", 1, events, { respondTo }),
             ),
           ).toBe("EVENTS_INVALID");
       }),

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { surroundings } from "../../../src/stores/execution/context.ts";
+import { executionContext } from "../../../src/stores/execution/context.ts";
 import { executions } from "../../../src/stores/execution/executions.ts";
 import type { Executions } from "../../../src/stores/execution/executions.ts";
-import { releaseDead } from "../../../src/stores/execution/timers/release-owner.ts";
+import { releaseExecution } from "../../../src/stores/execution/timers/release.ts";
 import { executionId } from "./awaited-executions.ts";
 import type { Backend } from "../backend.ts";
 import { attemptFailed, waiting } from "./execution-events.ts";
@@ -32,12 +32,11 @@ const endings: Readonly<Record<string, Ending>> = {
     ]),
   "is paused": (store) => store.pause("a"),
   "was running when its process died": (_, { database, clock }) =>
-    database.write(releaseDead, {
+    database.write(releaseExecution(executionContext(database)), {
       id: executionId("a"),
       owner: database.owner,
       at: clock.now(),
       random: 0,
-      endings: surroundings(database, {}).endings,
     }),
   "has run out of its lease": async (store, { clock }) => {
     clock.advance(1_000);

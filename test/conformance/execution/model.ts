@@ -10,9 +10,11 @@ import type { ExecutionId } from "../../../src/model/execution-id.ts";
 import { rows } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { Database } from "../../../src/sql/database.ts";
-import type { AppendOptions } from "../../../src/stores/execution/log/commands.ts";
-import { surroundings } from "../../../src/stores/execution/context.ts";
-import type { Surroundings } from "../../../src/stores/execution/context.ts";
+import type { AppendOptions } from "../../../src/stores/execution/log/append.ts";
+import {
+  executionContext,
+  type ExecutionContext,
+} from "../../../src/stores/execution/context.ts";
 import { executions } from "../../../src/stores/execution/executions.ts";
 import type { Executions } from "../../../src/stores/execution/executions.ts";
 import type { StateRow } from "../../../src/stores/execution/state-row.ts";
@@ -90,14 +92,14 @@ export class ExecutionWorld {
   readonly clock: ManualClock = manualClock(1_000_000);
   readonly database: Database;
   readonly store: Executions;
-  readonly around: Surroundings;
+  readonly context: ExecutionContext;
   #peek: Peek = { executions: [], delays: [] };
 
   constructor(database: Database) {
     this.database = database;
-    const environment = { clock: this.clock, entropy: seededEntropy(1) };
-    this.store = executions(database, environment);
-    this.around = surroundings(database, environment);
+    const options = { clock: this.clock, entropy: seededEntropy(1) };
+    this.store = executions(database, options);
+    this.context = executionContext(database, options);
   }
 
   /** @throws what is no error of ours. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { expiredTimers } from "../../../src/stores/execution/lock/due.ts";
+import { expiredTimers } from "../../fixtures/execution-operations.ts";
 import type { Backend } from "../backend.ts";
 import { delayRequested, joinNext, step, waiting } from "./execution-events.ts";
 import {

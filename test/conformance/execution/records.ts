@@ -11,8 +11,8 @@ import { parseExecutorId, parseRunId } from "../../../src/model/prefixed-id.ts";
 import type { ExecutionResult } from "../../../src/model/result.ts";
 import { unlimitedRetryPolicy } from "../../../src/model/retry-policy.ts";
 import { valueCodec } from "../../../src/model/value-codec.ts";
-import { appendEvents } from "../../../src/stores/execution/log/append.ts";
-import { createExecution } from "../../../src/stores/execution/log/create.ts";
+import { appendEvents } from "../../fixtures/execution-operations.ts";
+import { createExecution } from "../../fixtures/execution-operations.ts";
 import type { NewExecution } from "../../../src/stores/execution/log/create.ts";
 import type { Database } from "../../../src/sql/database.ts";
 

@@ -5,18 +5,18 @@ import type { HistoryFact } from "../../../src/model/history-event.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import { run } from "../../../src/sql/operation.ts";
 import type { Database } from "../../../src/sql/database.ts";
-import { appendEvents } from "../../../src/stores/execution/log/append.ts";
+import { appendEvents } from "../../fixtures/execution-operations.ts";
+import { earliestDue } from "../../../src/stores/execution/lock/due.ts";
 import {
-  earliestDue,
   earliestTimer,
   expiredTimers,
-} from "../../../src/stores/execution/lock/due.ts";
+} from "../../fixtures/execution-operations.ts";
 import type {
   ExpiredTimer,
   ExpiredTimers,
   TimerPlace,
-} from "../../../src/stores/execution/lock/due.ts";
-import { lockExecution } from "../../../src/stores/execution/lock/lock.ts";
+} from "../../../src/stores/execution/timers/due.ts";
+import { lockExecution } from "../../fixtures/execution-operations.ts";
 import {
   block,
   create,

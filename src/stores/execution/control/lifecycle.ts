@@ -1,20 +1,34 @@
+import type { Encoded } from "../../../model/encoded.ts";
+import { HoldfastError } from "../../../model/errors.ts";
 import type { ExecutionEvent } from "../../../model/execution-event.ts";
 import { eventsInvalid } from "../../../model/execution-errors.ts";
-import type { ExecutionId } from "../../../model/execution-id.ts";
+import {
+  parseExecutionId,
+  type ExecutionId,
+} from "../../../model/execution-id.ts";
 import { decideCancellation } from "../../../model/execution-decisions.ts";
 import type {
   ExecutionState,
   Lifecycle,
 } from "../../../model/execution-state.ts";
 import { isHeld } from "../../../model/execution-transition.ts";
-import { run, plainOperation } from "../../../sql/operation.ts";
-import type { Operation } from "../../../sql/operation.ts";
+import type { ExecutionResult } from "../../../model/result.ts";
+import { checkedText } from "../../../model/shape.ts";
+import type { WaitOptions } from "../../../sql/database.ts";
+import {
+  run,
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
+import { onlyWait, optionsAndWait, type Call } from "../../method.ts";
+import type { ExecutionContext, Finished } from "../context.ts";
+import { eventAt } from "../event-row.ts";
 import { appendTo } from "../log/append-to.ts";
-import type { Finished } from "../context.ts";
-import { hasChildren } from "./cancelling.ts";
 import { isPresent } from "../presence.ts";
 import { lockedRecord } from "../state-row.ts";
+import { hasChildren } from "./cancelling.ts";
 
 interface OfExecution {
   readonly id: ExecutionId;
@@ -22,6 +36,16 @@ interface OfExecution {
 }
 
 const keyOf = (input: OfExecution): string => input.id;
+
+/** What is done to one execution, at this moment. */
+export function ofExecution(
+  { clock }: ExecutionContext,
+  id: string,
+  wait?: WaitOptions,
+): Call<OfExecution> {
+  const input = { id: parseExecutionId(id), at: clock.now() };
+  return { input, wait: onlyWait(wait) };
+}
 
 export interface Changed {
   /** The version the next event gets. */
@@ -33,16 +57,16 @@ export interface Changed {
 /** True when there is nothing left to do to bring a lifecycle about. */
 function isSoAlready(
   { pending, lifecycle }: ExecutionState,
-  wanted: Lifecycle,
+  target: Lifecycle,
 ): boolean {
-  return pending.kind !== "finished" && lifecycle === wanted;
+  return pending.kind !== "finished" && lifecycle === target;
 }
 
-function hasChanged({ version }: ExecutionState): Changed {
+function changed({ version }: ExecutionState): Changed {
   return { nextVersion: version + 1, isChanged: true };
 }
 
-function hasNotChanged({ version }: ExecutionState): Changed {
+function unchanged({ version }: ExecutionState): Changed {
   return { nextVersion: version + 1, isChanged: false };
 }
 
@@ -54,55 +78,58 @@ function hasNotChanged({ version }: ExecutionState): Changed {
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`,
  *   `EXECUTION_RUNNING`, `EXECUTION_CANCELLING` or `EXECUTION_PARKED`.
  */
-export const pauseExecution: Operation<OfExecution, Changed> = plainOperation(
-  "pauseExecution",
-  {
-    key: keyOf,
-    *one({ id, at }) {
-      const record = yield* lockedRecord(id);
-      const { role, pending, lifecycle } = record.state;
-      if (isSoAlready(record.state, "paused"))
-        return hasNotChanged(record.state);
-      const isTaken =
-        role === "workflow" && lifecycle === "active" && isHeld(pending, at);
-      const events: ExecutionEvent[] = isTaken
-        ? [
-            { kind: "unlocked", dueAt: at, reason: "paused" },
-            { kind: "paused" },
-          ]
-        : [{ kind: "paused" }];
-      return hasChanged(yield* appendTo(record, at, events));
-    },
+export const pauseExecution: StoreOperation<
+  ExecutionContext,
+  OfExecution,
+  Changed
+> = storeOperation("pauseExecution", {
+  key: keyOf,
+  *one(_: ExecutionContext, { id, at }) {
+    const record = yield* lockedRecord(id);
+    const { role, pending, lifecycle } = record.state;
+    if (isSoAlready(record.state, "paused")) return unchanged(record.state);
+    const isTaken =
+      role === "workflow" && lifecycle === "active" && isHeld(pending, at);
+    const events: ExecutionEvent[] = isTaken
+      ? [{ kind: "unlocked", dueAt: at, reason: "paused" }, { kind: "paused" }]
+      : [{ kind: "paused" }];
+    return changed(yield* appendTo(record, at, events));
   },
-);
+});
 
 /** Lets a paused execution go on. May be repeated. @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `EXECUTION_CANCELLING` or `EXECUTION_PARKED`. */
-export const unpauseExecution: Operation<OfExecution, Changed> = plainOperation(
-  "unpauseExecution",
-  {
-    key: keyOf,
-    *one({ id, at }) {
-      const record = yield* lockedRecord(id);
-      if (isSoAlready(record.state, "active"))
-        return hasNotChanged(record.state);
-      return hasChanged(yield* appendTo(record, at, [{ kind: "unpaused" }]));
-    },
-  },
-);
+export const unpauseExecution: StoreOperation<
+  ExecutionContext,
+  OfExecution,
+  Changed
+> = storeOperation("unpauseExecution", {
+  key: keyOf,
+  one: (_: ExecutionContext, input) => activate(input, { kind: "unpaused" }),
+});
 
 /** Lets a parked execution go on. May be repeated. @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `EXECUTION_CANCELLING` or `EXECUTION_PAUSED`. */
-export const unparkExecution: Operation<OfExecution, Changed> = plainOperation(
-  "unparkExecution",
-  {
-    key: keyOf,
-    *one({ id, at }) {
-      const record = yield* lockedRecord(id);
-      if (isSoAlready(record.state, "active"))
-        return hasNotChanged(record.state);
-      return hasChanged(yield* appendTo(record, at, [{ kind: "unparked" }]));
-    },
-  },
-);
+export const unparkExecution: StoreOperation<
+  ExecutionContext,
+  OfExecution,
+  Changed
+> = storeOperation("unparkExecution", {
+  key: keyOf,
+  one: (_: ExecutionContext, input) => activate(input, { kind: "unparked" }),
+});
+
+function* activate(
+  { id, at }: OfExecution,
+  event: ExecutionEvent,
+): Tx<Changed> {
+  const record = yield* lockedRecord(id);
+  if (isSoAlready(record.state, "active")) return unchanged(record.state);
+  return changed(yield* appendTo(record, at, [event]));
+}
+
+export interface CancelOptions extends WaitOptions {
+  /** For people; kept in the log and in the result. */
+  readonly reason?: string;
+}
 
 export interface RequestCancellation extends OfExecution {
   readonly reason: string | null;
@@ -110,44 +137,71 @@ export interface RequestCancellation extends OfExecution {
   readonly cancelled: Finished;
 }
 
+export function givenCancellation(
+  { clock, values, endings }: ExecutionContext,
+  id: string,
+  options?: CancelOptions,
+): Call<RequestCancellation> {
+  const { options: given, wait } = optionsAndWait(options, ["reason"]);
+  const reason =
+    given.reason === undefined
+      ? null
+      : checkedText("A reason", given.reason, 4_096);
+  const input = {
+    id: parseExecutionId(id),
+    at: clock.now(),
+    reason,
+    cancelled:
+      reason === null
+        ? endings.cancelled
+        : values.finished({ kind: "cancelled", reason }),
+  };
+  return { input, wait };
+}
+
 export type CancellationOutcome =
   /** It has ended. */
   | "cancelled"
-  /** It is marked; whoever runs it, or drives its cancellation, ends it. */
+  /** It is marked; the worker that runs it, or drives its cancellation, ends it. */
   | "requested"
   | "alreadyCancelling"
   | "alreadyFinished";
 
 /** Asks an execution to end. May be repeated. @throws HoldfastError `EXECUTION_NOT_FOUND` */
-export const requestCancellation: Operation<
+export const requestCancellation: StoreOperation<
+  ExecutionContext,
   RequestCancellation,
   CancellationOutcome
-> = plainOperation("requestCancellation", {
-  key: (input: RequestCancellation) => input.id,
-  *one({ id, at, reason, cancelled }) {
-    const record = yield* lockedRecord(id);
-    const decision = decideCancellation(record.state, {
-      at,
-      hasChildren: yield* hasChildren(record.key),
-    });
-    if (decision === "alreadyFinished" || decision === "alreadyCancelling")
-      return decision;
-    const requested: ExecutionEvent = {
-      kind: "cancellationRequested",
-      reason,
-      cause: "request",
-    };
-    if (decision === "mark") {
-      yield* appendTo(record, at, [requested]);
-      return "requested";
-    }
-    yield* appendTo(record, at, [requested, cancelled]);
-    return "cancelled";
-  },
+> = storeOperation("requestCancellation", {
+  key: keyOf,
+  one: (_: ExecutionContext, input: RequestCancellation) => cancelOrMark(input),
 });
 
-export interface CancelActivity extends OfExecution {
-  readonly cancelled: Finished;
+/** The same as a part of other operations. */
+export function* cancelOrMark({
+  id,
+  at,
+  reason,
+  cancelled,
+}: RequestCancellation): Tx<CancellationOutcome> {
+  const record = yield* lockedRecord(id);
+  const decision = decideCancellation(record.state, {
+    at,
+    hasChildren: yield* hasChildren(record.key),
+  });
+  if (decision === "alreadyFinished" || decision === "alreadyCancelling")
+    return decision;
+  const requested: ExecutionEvent = {
+    kind: "cancellationRequested",
+    reason,
+    cause: "request",
+  };
+  if (decision === "mark") {
+    yield* appendTo(record, at, [requested]);
+    return "requested";
+  }
+  yield* appendTo(record, at, [requested, cancelled]);
+  return "cancelled";
 }
 
 /**
@@ -156,12 +210,13 @@ export interface CancelActivity extends OfExecution {
  *
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, or `EVENTS_INVALID` for a workflow.
  */
-export const cancelActivity: Operation<
-  CancelActivity,
+export const cancelActivity: StoreOperation<
+  ExecutionContext,
+  OfExecution,
   "cancelled" | "alreadyFinished"
-> = plainOperation("cancelActivity", {
-  key: (input: CancelActivity) => input.id,
-  *one({ id, at, cancelled }) {
+> = storeOperation("cancelActivity", {
+  key: keyOf,
+  *one({ endings }: ExecutionContext, { id, at }) {
     const record = yield* lockedRecord(id);
     const { role, pending } = record.state;
     if (pending.kind === "finished") return "alreadyFinished";
@@ -171,25 +226,92 @@ export const cancelActivity: Operation<
         "role",
         "it is a workflow. Request its cancellation.",
       );
-    yield* appendTo(record, at, [cancelled]);
+    yield* appendTo(record, at, [endings.cancelled]);
     return "cancelled";
   },
 });
 
-export interface SetProgress extends Omit<OfExecution, "at"> {
+export interface ResolveExternal extends OfExecution {
+  readonly finished: Finished;
+}
+
+export function givenResolve(
+  { clock, values }: ExecutionContext,
+  id: string,
+  result: ExecutionResult,
+  wait?: WaitOptions,
+): Call<ResolveExternal> {
+  const input = {
+    id: parseExecutionId(id),
+    at: clock.now(),
+    finished: values.finished(result),
+  };
+  return { input, wait: onlyWait(wait) };
+}
+
+/**
+ * Resolves an external execution from outside, and answers its parent. The
+ * first answer stays; the same again is fine.
+ *
+ * @throws HoldfastError `EXECUTION_NOT_FOUND`, `NOT_EXTERNAL`, or
+ *   `RESOLUTION_CONFLICT` when it was resolved with another value.
+ */
+export const resolveExternal: StoreOperation<
+  ExecutionContext,
+  ResolveExternal,
+  "resolved" | "alreadyResolved"
+> = storeOperation("resolveExternal", {
+  key: keyOf,
+  *one(_: ExecutionContext, { id, at, finished }: ResolveExternal) {
+    const record = yield* lockedRecord(id);
+    const { role, pending, version } = record.state;
+    if (role !== "external")
+      throw new HoldfastError(
+        "NOT_EXTERNAL",
+        `Execution ${id} is run by workers, so it cannot be resolved from outside. Cancel it, or signal it.`,
+        { id },
+      );
+    if (pending.kind !== "finished") {
+      yield* appendTo(record, at, [finished]);
+      return "resolved";
+    }
+    const event = (yield* eventAt(record.key, version))?.event;
+    if (event?.kind === "finished" && event.resultHash === finished.resultHash)
+      return "alreadyResolved";
+    throw new HoldfastError(
+      "RESOLUTION_CONFLICT",
+      `Execution ${id} has ended already as ${pending.resultKind}, with another value; that stays.`,
+      { id, resultKind: pending.resultKind },
+    );
+  },
+});
+
+export interface SetProgress {
+  readonly id: ExecutionId;
   /** A value for people to look at; not part of the log. */
-  readonly progress: string | null;
+  readonly progress: Encoded | null;
+}
+
+export function givenProgress(
+  { values }: ExecutionContext,
+  id: string,
+  progress: unknown,
+  wait?: WaitOptions,
+): Call<SetProgress> {
+  const input = {
+    id: parseExecutionId(id),
+    progress: progress === null ? null : values.value(progress),
+  };
+  return { input, wait: onlyWait(wait) };
 }
 
 /** Shows how far an execution has come. @throws HoldfastError `EXECUTION_NOT_FOUND` */
-export const setProgress: Operation<SetProgress, void> = plainOperation(
-  "setProgress",
-  {
+export const setProgress: StoreOperation<ExecutionContext, SetProgress, void> =
+  storeOperation("setProgress", {
     key: (input: SetProgress) => input.id,
-    *one({ id, progress }) {
-      const changed = yield* run(sql`
+    *one(_: ExecutionContext, { id, progress }) {
+      const written = yield* run(sql`
         UPDATE holdfast_execution SET progress = ${progress} WHERE id = ${id} AND ${isPresent(id)}`);
-      if (changed === 0) yield* lockedRecord(id);
+      if (written === 0) yield* lockedRecord(id);
     },
-  },
-);
+  });

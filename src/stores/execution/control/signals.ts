@@ -1,18 +1,40 @@
 import type { Encoded } from "../../../model/encoded.ts";
+import { corruptRow } from "../../../model/corrupt-row.ts";
 import { HoldfastError } from "../../../model/errors.ts";
-import type { Holder } from "../../../model/execution-event.ts";
 import { executionFinished } from "../../../model/execution-errors.ts";
-import type { ExecutionId } from "../../../model/execution-id.ts";
-import { row, plainOperation } from "../../../sql/operation.ts";
-import type { Operation, Tx } from "../../../sql/operation.ts";
+import {
+  parseExecutionId,
+  type ExecutionId,
+} from "../../../model/execution-id.ts";
+import { parseFunctionName } from "../../../model/function-name.ts";
+import { checkedCount, checkedText } from "../../../model/shape.ts";
+import type { WaitOptions } from "../../../sql/database.ts";
+import {
+  row,
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
+import { optionsAndWait, type Call } from "../../method.ts";
+import { checkedFence, checkedVersion, type Fence } from "../checks.ts";
+import type { ExecutionContext } from "../context.ts";
+import { eventAt } from "../event-row.ts";
 import { assertHeld, assertNext } from "../log/append.ts";
 import { appendTo } from "../log/append-to.ts";
-import { eventAt } from "../event-row.ts";
-import { answerTo, nextQuestion, signalInbox } from "../log/inbox.ts";
-import { addResponse, earlierResponse } from "../log/respond.ts";
-import { lockedRecord } from "../state-row.ts";
-import type { ExecutionRecord } from "../state-row.ts";
+import {
+  addResponse,
+  answerTo,
+  earlierResponse,
+  nextQuestion,
+  signalInbox,
+} from "../log/respond.ts";
+import { lockedRecord, type ExecutionRecord } from "../state-row.ts";
+
+export interface SignalOptions extends WaitOptions {
+  /** Sending twice under one key is sending once; defaults to a new one. */
+  readonly key?: string;
+}
 
 export interface SendSignal {
   readonly id: ExecutionId;
@@ -22,6 +44,28 @@ export interface SendSignal {
   readonly at: number;
   readonly value: Encoded;
   readonly valueHash: string;
+}
+
+export function givenSendSignal(
+  { clock, values, ids }: ExecutionContext,
+  id: string,
+  signal: string,
+  value: unknown,
+  options?: SignalOptions,
+): Call<SendSignal> {
+  const { options: given, wait } = optionsAndWait(options, ["key"]);
+  const input = {
+    id: parseExecutionId(id),
+    signal: parseFunctionName(signal),
+    signalKey:
+      given.key === undefined
+        ? ids.nextId("Run")
+        : checkedText("A signal's key", given.key),
+    at: clock.now(),
+    value: values.value(value),
+    valueHash: values.hash(value),
+  };
+  return { input, wait };
 }
 
 export interface SendSignalOutcome {
@@ -36,42 +80,54 @@ export interface SendSignalOutcome {
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, or
  *   `SIGNAL_CONFLICT` when the key was used with another value.
  */
-export const sendSignal: Operation<SendSignal, SendSignalOutcome> =
-  plainOperation("sendSignal", {
-    key: (input: SendSignal) => input.id,
-    *one({ id, signal, signalKey, at, value, valueHash }) {
-      const record = yield* lockedRecord(id);
-      const inbox = signalInbox(signal);
-      // The blank keeps it apart from the ids of children and delays, which have none.
-      const source = `${inbox} ${signalKey}`;
-      const { state } = record;
-      const isFinished = state.pending.kind === "finished";
-      if (isFinished) {
-        const before = yield* earlierResponse(record.key, source);
-        if (before?.value_hash === valueHash)
-          return { seq: before.seq, existed: true };
-        throw executionFinished(id, state.version);
-      }
-      const { seq, earlier } = yield* addResponse(record, {
-        at,
-        kind: "signal",
-        inbox,
-        source,
-        outcome: "sent",
-        child: null,
-        finishedVersion: null,
-        valueHash,
-        payload: value,
-      });
-      if (earlier !== undefined && earlier.value_hash !== valueHash)
-        throw new HoldfastError(
-          "SIGNAL_CONFLICT",
-          `Signal "${signal}" was sent to ${id} before under the same key with another value, which stays. Use another key for another signal.`,
-          { id, signal, signalKey },
-        );
-      return { seq, existed: earlier !== undefined };
-    },
-  });
+export const sendSignal: StoreOperation<
+  ExecutionContext,
+  SendSignal,
+  SendSignalOutcome
+> = storeOperation("sendSignal", {
+  key: (input: SendSignal) => input.id,
+  *one(_: ExecutionContext, { id, signal, signalKey, at, value, valueHash }) {
+    const record = yield* lockedRecord(id);
+    const inbox = signalInbox(signal);
+    // The blank keeps it apart from the ids of children and delays, which have none.
+    const source = `${inbox} ${signalKey}`;
+    const { state } = record;
+    const isFinished = state.pending.kind === "finished";
+    if (isFinished) {
+      const before = yield* earlierResponse(record.key, source);
+      if (before?.value_hash === valueHash)
+        return { seq: before.seq, existed: true };
+      throw executionFinished(id, state.version);
+    }
+    const { seq, earlier } = yield* addResponse(record, {
+      at,
+      kind: "signal",
+      inbox,
+      source,
+      outcome: "sent",
+      child: null,
+      finishedVersion: null,
+      valueHash,
+      payload: value,
+    });
+    if (earlier !== undefined && earlier.value_hash !== valueHash)
+      throw new HoldfastError(
+        "SIGNAL_CONFLICT",
+        `Signal "${signal}" was sent to ${id} before under the same key with another value, which stays. Use another key for another signal.`,
+        { id, signal, signalKey },
+      );
+    return { seq, existed: earlier !== undefined };
+  },
+});
+
+export interface ReceiveOptions extends WaitOptions {
+  /** Receive only as the run that last locked the execution. */
+  readonly fence?: Fence;
+  /** The number of the call in the code that receives; defaults to 0. */
+  readonly call?: number;
+  /** The last response that the code had been given before; defaults to 0. */
+  readonly seen?: number;
+}
 
 export interface ReceiveSignal {
   readonly id: ExecutionId;
@@ -80,12 +136,38 @@ export interface ReceiveSignal {
   readonly at: number;
   readonly call?: number;
   readonly seen?: number;
-  readonly fence?: Pick<Holder, "executor" | "run">;
+  readonly fence?: Fence;
 }
 
-export interface ReceivedSignal {
+export function givenReceiveSignal(
+  { clock }: ExecutionContext,
+  id: string,
+  signal: string,
+  version: number,
+  options?: ReceiveOptions,
+): Call<ReceiveSignal> {
+  const { options: given, wait } = optionsAndWait(options, [
+    "fence",
+    "call",
+    "seen",
+  ]);
+  const { fence, call = 0, seen = 0 } = given;
+  const input = {
+    id: parseExecutionId(id),
+    signal: parseFunctionName(signal),
+    version: checkedVersion(version),
+    at: clock.now(),
+    ...(fence !== undefined && { fence: checkedFence("fence", fence) }),
+    call: checkedCount("call", call),
+    seen: checkedCount("seen", seen),
+  };
+  return { input, wait };
+}
+
+/** A signal that was taken. */
+export interface ReceivedSignal<V = Encoded> {
   readonly seq: number;
-  readonly value: Encoded;
+  readonly value: V;
   readonly nextVersion: number;
 }
 
@@ -96,12 +178,16 @@ export interface ReceivedSignal {
  *
  * @throws HoldfastError as `appendEvents` does.
  */
-export const receiveSignal: Operation<
+export const receiveSignal: StoreOperation<
+  ExecutionContext,
   ReceiveSignal,
   ReceivedSignal | undefined
-> = plainOperation("receiveSignal", {
+> = storeOperation("receiveSignal", {
   key: (input: ReceiveSignal) => input.id,
-  *one({ id, signal, version, at, call = 0, seen = 0, fence }) {
+  *one(
+    _: ExecutionContext,
+    { id, signal, version, at, call = 0, seen = 0, fence },
+  ) {
     const record = yield* lockedRecord(id);
     const nextVersion = version + 1;
     const before = yield* takenBefore(record, version, { signal, call, seen });
@@ -120,6 +206,14 @@ export const receiveSignal: Operation<
     return { seq, value, nextVersion };
   },
 });
+
+/** With the value read. */
+export function shownReceived(
+  { values }: ExecutionContext,
+  received: ReceivedSignal | undefined,
+): ReceivedSignal<unknown> | undefined {
+  return received && { ...received, value: values.readValue(received.value) };
+}
 
 /** What the event at this version took, when it is the one that this call would append. */
 function* takenBefore(
@@ -148,9 +242,9 @@ function* valueOf({ id, key }: ExecutionRecord, seq: number): Tx<Encoded> {
     SELECT payload FROM holdfast_execution_response WHERE execution = ${key} AND seq = ${seq}`);
   const payload = found?.payload ?? null;
   if (payload !== null) return payload;
-  throw new HoldfastError(
-    "CORRUPT_ROW",
-    `Response ${seq} of execution ${id} has lost its value. Look at it with a database shell; restore it from a backup.`,
-    { table: "holdfast_execution_response", key: `${id}#${seq}` },
+  throw corruptRow(
+    "holdfast_execution_response",
+    `${id}#${seq}`,
+    "has lost its value",
   );
 }

@@ -1,11 +1,13 @@
 import { HoldfastError } from "../../../model/errors.ts";
-import type { ForkOrigin } from "../../../model/execution-event.ts";
+import {
+  controlKinds,
+  type ForkOrigin,
+} from "../../../model/execution-event.ts";
 import type { ExecutionId } from "../../../model/execution-id.ts";
-import { run } from "../../../sql/operation.ts";
-import type { Tx } from "../../../sql/operation.ts";
-import { sql } from "../../../sql/statement.ts";
-import type { Statement } from "../../../sql/statement.ts";
-import { lastSeen } from "./fork-seen.ts";
+import type { ExecutionState } from "../../../model/execution-state.ts";
+import { textsOf } from "../../../sql/dialect.ts";
+import { row, run, type Tx } from "../../../sql/operation.ts";
+import { sql, type Statement } from "../../../sql/statement.ts";
 import type { ExecutionRecord } from "../state-row.ts";
 
 /** What one transaction copies at most. */
@@ -100,4 +102,68 @@ export function* copyResponses(
     WHERE r.execution = ${key} AND r.seq > ${seen} AND NOT (r.kind = 'child' AND r.outcome <> 'completed')
     ORDER BY r.seq`);
   return seen + later;
+}
+
+type Starts = Pick<
+  ExecutionState,
+  "historyFrom" | "responsesFrom" | "continuations"
+>;
+
+/** Where the run begins that the events up to a version end in. */
+export function* startsUpTo(
+  execution: number,
+  { continuations }: Pick<ExecutionState, "continuations">,
+  version: number,
+): Tx<Starts> {
+  const none = { historyFrom: 0, responsesFrom: 0, continuations: 0 };
+  if (continuations === 0) return none;
+  const found = yield* row<{
+    readonly n: number;
+    readonly version: number | null;
+  }>(sql`
+    SELECT COUNT(*) AS n, MAX(version) AS version FROM holdfast_execution_event
+    WHERE execution = ${execution} AND version <= ${version} AND kind = 'continued'`);
+  const historyFrom = found?.version ?? null;
+  if (found === undefined || historyFrom === null) return none;
+  const start = yield* row<{ readonly responses: number }>(sql`
+    SELECT responses FROM holdfast_execution_event
+    WHERE execution = ${execution} AND version = ${historyFrom}`);
+  return {
+    historyFrom,
+    responsesFrom: start?.responses ?? 0,
+    continuations: found.n,
+  };
+}
+
+/**
+ * The last response that the events up to `version` know of: they were given
+ * it, or asked a set and got it at once, or did so before they went on. An
+ * answer that came after the last of them is not theirs. Those of earlier runs
+ * under the id are, since the boundary between the runs is counted in them.
+ */
+export function* lastSeen(
+  execution: number,
+  state: Pick<ExecutionState, "continuations" | "responses">,
+  version: number,
+): Tx<number> {
+  const seen = yield* row<{ readonly seq: number | null }>(sql`
+    SELECT MAX(seen) AS seq FROM holdfast_execution_event
+    WHERE execution = ${execution} AND version <= ${version}`);
+  const last = yield* row<{
+    readonly version: number;
+    readonly responses: number;
+  }>(sql`
+    SELECT version, responses FROM holdfast_execution_event
+    WHERE execution = ${execution} AND version <= ${version} AND kind NOT IN ${textsOf(controlKinds)}
+    ORDER BY version DESC LIMIT 1`);
+  const asked = yield* row<{ readonly seq: number | null }>(sql`
+    SELECT MAX(r.seq) AS seq FROM holdfast_execution_event q
+      JOIN holdfast_execution_response r
+        ON r.execution = q.execution AND r.inbox = q.inbox AND r.ordinal = q.ordinal
+    WHERE q.execution = ${execution} AND q.version <= ${version} AND q.ordinal IS NOT NULL
+      AND (r.seq <= q.responses OR (q.version < ${last?.version ?? 0} AND r.seq <= ${last?.responses ?? 0}))`);
+  const { responsesFrom } = yield* startsUpTo(execution, state, version);
+  const known = Math.max(seen?.seq ?? 0, asked?.seq ?? 0, responsesFrom);
+  // A caller may have claimed to have seen what has not come yet.
+  return Math.min(known, state.responses);
 }

@@ -4,7 +4,7 @@ import { isFailureOfStep, isKeptOnRetry } from "../../../model/fork-point.ts";
 import { row, rows } from "../../../sql/operation.ts";
 import type { Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
-import { lastSeen } from "./fork-seen.ts";
+import { lastSeen } from "./fork-copy.ts";
 import type { ExecutionRecord } from "../state-row.ts";
 
 /** The last event that a copy gets. @throws HoldfastError `FORK_POINT_INVALID` or `NOT_FAILED` */

@@ -13,7 +13,7 @@ import { createUnder } from "../log/create.ts";
 import { eventColumns, eventColumnsOf, eventOf } from "../event-row.ts";
 import type { EventRow } from "../event-row.ts";
 import { assertFew } from "./fork-copy.ts";
-import { readCreatedEvent, readCreatedEvents } from "../lock/lock.ts";
+import { readCreatedEvent, readCreatedEvents } from "../lock/locked.ts";
 import { timerSet } from "../topics.ts";
 
 export interface Copy {

@@ -7,30 +7,54 @@ import {
   executionBeingRemoved,
   executionExists,
 } from "../../../model/execution-errors.ts";
-import { splitToParts, topLevelOf } from "../../../model/execution-id.ts";
-import type { ExecutionId } from "../../../model/execution-id.ts";
+import {
+  parseExecutionId,
+  splitToParts,
+  topLevelOf,
+  type ExecutionId,
+} from "../../../model/execution-id.ts";
 import type { ExecutionState } from "../../../model/execution-state.ts";
-import { row, plainOperation } from "../../../sql/operation.ts";
-import type { Operation, Tx } from "../../../sql/operation.ts";
+import type { WaitOptions } from "../../../sql/database.ts";
+import {
+  row,
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
-import { announceState } from "../log/announce-state.ts";
+import { optionsAndWait, type Call } from "../../method.ts";
+import { checkedVersion } from "../checks.ts";
+import type { ExecutionContext } from "../context.ts";
+import {
+  eventColumns,
+  eventOf,
+  insertEvent,
+  type EventRow,
+} from "../event-row.ts";
 import { createUnder } from "../log/create.ts";
-import { eventColumns, eventOf, insertEvent } from "../event-row.ts";
-import type { EventRow } from "../event-row.ts";
+import { announceState } from "../log/respond.ts";
 import {
   assertCopyable,
   copyEvents,
   copyResponses,
   copyTags,
+  startsUpTo,
 } from "./fork-copy.ts";
 import { forkVersion } from "./fork-point.ts";
 import { createdAnew, requestAnew } from "./fork-requests.ts";
-import { startsUpTo } from "./fork-seen.ts";
-import { readCreatedEvent } from "../lock/lock.ts";
-import { lockedKey } from "../lock/locked-key.ts";
+import { readCreatedEvent } from "../lock/locked.ts";
 import { findStanding } from "../standing-row.ts";
-import { lockedRecord, writeState } from "../state-row.ts";
-import type { ExecutionRecord } from "../state-row.ts";
+import {
+  lockedKey,
+  lockedRecord,
+  writeState,
+  type ExecutionRecord,
+} from "../state-row.ts";
+
+export interface ForkOptions extends WaitOptions {
+  /** The copy's id, so that forking twice is forking once; defaults to a new `E_…`. */
+  readonly id?: string;
+}
 
 export interface ForkExecution {
   readonly source: ExecutionId;
@@ -45,7 +69,32 @@ export interface ForkExecution {
   readonly at: number;
 }
 
+export function givenFork(
+  context: ExecutionContext,
+  source: string,
+  version: number,
+  options?: ForkOptions,
+): Call<ForkExecution> {
+  const { input, wait } = givenRetry(context, source, options);
+  return { input: { ...input, version: checkedVersion(version) }, wait };
+}
+
+export function givenRetry(
+  { clock, ids }: ExecutionContext,
+  source: string,
+  options?: ForkOptions,
+): Call<ForkExecution> {
+  const { options: given, wait } = optionsAndWait(options, ["id"]);
+  const input = {
+    source: parseExecutionId(source),
+    id: given.id === undefined ? ids.nextId("E") : parseExecutionId(given.id),
+    at: clock.now(),
+  };
+  return { input, wait };
+}
+
 export interface ForkOutcome {
+  readonly id: ExecutionId;
   readonly key: number;
   readonly nextVersion: number;
   /** True when the same copy had been made before. */
@@ -61,39 +110,42 @@ export interface ForkOutcome {
  *   `FORK_TOO_LARGE`, `NOT_FAILED` when there is nothing to try again,
  *   `EXECUTION_EXISTS`, `EXECUTION_BEING_REMOVED`.
  */
-export const forkExecution: Operation<ForkExecution, ForkOutcome> =
-  plainOperation("forkExecution", {
-    key: (input: ForkExecution) => input.id,
-    *one(input) {
-      const { source, id, at } = input;
-      if (splitToParts(id) !== undefined || id === source)
-        throw eventsInvalid(
-          id,
-          "owner",
-          "a fork needs a top-level id of its own.",
-        );
-      const earlier = yield* earlierFork(input);
-      if (earlier !== undefined) return earlier;
-      const record = yield* lockedSource(source);
-      const from: ForkOrigin = {
-        execution: source,
-        version: yield* forkVersion(record, input.version),
-        isRetry: input.version === undefined,
-      };
-      assertCopyable(record, from);
-      const outcome = yield* createUnder(null, {
+export const forkExecution: StoreOperation<
+  ExecutionContext,
+  ForkExecution,
+  ForkOutcome
+> = storeOperation("forkExecution", {
+  key: (input: ForkExecution) => input.id,
+  *one(_: ExecutionContext, input) {
+    const { source, id, at } = input;
+    if (splitToParts(id) !== undefined || id === source)
+      throw eventsInvalid(
         id,
-        at,
-        created: {
-          ...(yield* createdOf(record, at)),
-          forkedFrom: from,
-        },
-      });
-      if (outcome.existed) return (yield* earlierFork(input)) ?? notTheSame(id);
-      yield* fillFork(record, { key: outcome.key, id }, from, at);
-      return { ...outcome, nextVersion: from.version + 2 };
-    },
-  });
+        "owner",
+        "a fork needs a top-level id of its own.",
+      );
+    const earlier = yield* earlierFork(input);
+    if (earlier !== undefined) return earlier;
+    const record = yield* lockedSource(source);
+    const from: ForkOrigin = {
+      execution: source,
+      version: yield* forkVersion(record, input.version),
+      isRetry: input.version === undefined,
+    };
+    assertCopyable(record, from);
+    const outcome = yield* createUnder(null, {
+      id,
+      at,
+      created: {
+        ...(yield* createdOf(record, at)),
+        forkedFrom: from,
+      },
+    });
+    if (outcome.existed) return (yield* earlierFork(input)) ?? notTheSame(id);
+    yield* fillFork(record, { key: outcome.key, id }, from, at);
+    return { ...outcome, id, nextVersion: from.version + 2 };
+  },
+});
 
 /** The copy that was made before, if there is one and it is this one. */
 function* earlierFork({
@@ -119,7 +171,7 @@ function* earlierFork({
     (forkedFrom.isRetry || forkedFrom.version === version);
   if (!isSame) return notTheSame(id);
   const nextVersion = state === "finished" ? found.version : found.version + 1;
-  return { key, nextVersion, existed: true };
+  return { id, key, nextVersion, existed: true };
 }
 
 function notTheSame(id: ExecutionId): never {

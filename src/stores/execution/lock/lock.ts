@@ -1,80 +1,91 @@
-import type { Encoded } from "../../../model/encoded.ts";
-import { HoldfastError } from "../../../model/errors.ts";
+import type { Duration } from "../../../model/durations.ts";
 import type {
-  Created,
   ExecutionEvent,
   ExecutionRole,
   Holder,
-  LoggedEvent,
-  LoggedResponse,
 } from "../../../model/execution-event.ts";
 import { lockLost } from "../../../model/execution-errors.ts";
-import type { ExecutionId } from "../../../model/execution-id.ts";
+import {
+  parseExecutionId,
+  type ExecutionId,
+} from "../../../model/execution-id.ts";
 import { canAppendLock } from "../../../model/execution-lock.ts";
 import { isSameRun, lastHolder } from "../../../model/execution-state.ts";
-import type { FunctionName } from "../../../model/function-name.ts";
-import { retryPolicyFor } from "../../../model/retry-policy.ts";
-import type { RetryPolicy } from "../../../model/retry-policy.ts";
-import { integersOf } from "../../../sql/dialect.ts";
-import { rows, plainOperation } from "../../../sql/operation.ts";
-import type { Operation, Tx } from "../../../sql/operation.ts";
-import { sql } from "../../../sql/statement.ts";
-import { assertNext } from "../log/append.ts";
+import {
+  retryPolicyFor,
+  type RetryPolicy,
+} from "../../../model/retry-policy.ts";
+import { instantAfter } from "../../../model/schedule.ts";
+import { checkedText } from "../../../model/shape.ts";
+import type { WaitOptions } from "../../../sql/database.ts";
+import {
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../../sql/operation.ts";
+import { optionsAndWait, type Call } from "../../method.ts";
+import {
+  checkedFence,
+  checkedRetry,
+  checkedVersion,
+  type Fence,
+} from "../checks.ts";
+import type { ExecutionContext } from "../context.ts";
+import { assertNext, type AppendEvents } from "../log/append.ts";
 import { appendTo } from "../log/append-to.ts";
-import { createExecution } from "../log/create.ts";
-import type { CreateOutcome, NewExecution } from "../log/create.ts";
-import { undamaged } from "../../damage.ts";
-import { eventAt, eventColumns, eventOf } from "../event-row.ts";
-import type { EventRow } from "../event-row.ts";
-import { ReadBudget, historyPage, responsePage } from "./history.ts";
-import { lockedRecord } from "../state-row.ts";
-import type { ExecutionRecord } from "../state-row.ts";
+import {
+  createOrFind,
+  newExecution,
+  type CreateOutcome,
+  type ExecutionDraft,
+  type NewExecution,
+} from "../log/create.ts";
+import { assertAppendable } from "../log/event-check.ts";
+import { lockedRecord, type ExecutionRecord } from "../state-row.ts";
+import {
+  loadLocked,
+  readCreatedEvent,
+  type LockedExecution,
+} from "./locked.ts";
+
+export interface LockOptions extends WaitOptions {
+  /** Who locks: an executor, and this round of it. */
+  readonly holder: Fence;
+  /** How long, from now: a lease that must be extended by then. */
+  readonly lease: Duration;
+  /** By default activities are retried 5 times and workflows for ever. */
+  readonly retry?: RetryPolicy;
+  readonly codeVersion?: string;
+}
+
+export const lockNames = ["holder", "lease", "retry", "codeVersion"] as const;
 
 /** Who locks, until when, and how failures of what is locked are retried. */
 export interface LockTerms {
   readonly at: number;
   readonly holder: Holder;
   readonly leaseUntil: number;
-  /** What its role gets unless told. */
+  /** Defaults to what its role gets. */
   readonly retry?: RetryPolicy;
   readonly codeVersion: string | null;
-  /** Called in the transaction with what is being locked: when it throws, nothing is. */
-  readonly check?: (execution: LockedExecution) => void;
 }
 
-/** What a worker needs to run an execution. */
-export interface LockedExecution {
-  readonly id: ExecutionId;
-  readonly key: number;
-  readonly role: ExecutionRole;
-  readonly function: FunctionName;
-  readonly nextVersion: number;
-  readonly input: Encoded;
-  /** What the input was hashed to when it was given. */
-  readonly inputHash: string;
-  readonly created: Created;
-  readonly leaseUntil: number;
-  readonly holder: Holder;
-  /** Attempts that failed before this one. */
-  readonly failures: number;
-  /**
-   * How often it was started anew under its id. Join sets of later runs are
-   * named by it: the ids of children and delays are used once.
-   */
-  readonly continuations: number;
-  /** Responses up to this number belong to earlier runs. */
-  readonly responsesFrom: number;
-  /**
-   * The first history events and responses: at most 200 of each, and 1 MiB of
-   * values for all that one call locks. When there may be more, read on from
-   * `historyUpTo` and from the last response; there need not be any.
-   */
-  readonly history: readonly LoggedEvent[];
-  readonly hasMoreHistory: boolean;
-  /** The version up to which the log was read for `history`. */
-  readonly historyUpTo: number;
-  readonly responses: readonly LoggedResponse[];
-  readonly hasMoreResponses: boolean;
+/** @throws HoldfastError `OPTION_INVALID`, `ID_MALFORMED`, `DURATION_INVALID`, `TIME_OUT_OF_RANGE`, `NAME_INVALID` */
+export function lockTerms(
+  { database }: ExecutionContext,
+  { holder, lease, retry, codeVersion }: Omit<LockOptions, keyof WaitOptions>,
+  at: number,
+): LockTerms {
+  return {
+    at,
+    holder: { ...checkedFence("holder", holder), owner: database.owner },
+    leaseUntil: instantAfter(at, lease, "a lease"),
+    ...(retry !== undefined && { retry: checkedRetry(retry) }),
+    codeVersion:
+      codeVersion === undefined
+        ? null
+        : checkedText("A code version", codeVersion),
+  };
 }
 
 type LockedEvent = Extract<ExecutionEvent, { readonly kind: "locked" }>;
@@ -84,9 +95,19 @@ export interface LockOne extends LockTerms {
   readonly version: number;
 }
 
-/** A lock of one's own that now ends later: what is known of the execution stays. */
-export interface Extended {
-  readonly nextVersion: number;
+export function givenLock(
+  context: ExecutionContext,
+  id: string,
+  version: number,
+  options: LockOptions,
+): Call<LockOne> {
+  const { options: given, wait } = optionsAndWait(options, lockNames);
+  const input = {
+    ...lockTerms(context, given, context.clock.now()),
+    id: parseExecutionId(id),
+    version: checkedVersion(version),
+  };
+  return { input, wait };
 }
 
 /**
@@ -95,19 +116,28 @@ export interface Extended {
  *
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, `VERSION_CONFLICT`, and those of `canAppendLock`.
  */
-export const lockExecution: Operation<LockOne, LockedExecution> =
-  plainOperation("lockExecution", {
-    key: (input: LockOne) => input.id,
-    *one(input) {
-      const record = yield* lockedRecord(input.id);
-      const kind = canAppendLock(input.id, record.state, input);
-      assertNext(record, input.version);
-      return yield* lockAndLoad(
-        record,
-        kind === "new" ? input : keepingRetry(input, record),
-      );
-    },
-  });
+export const lockExecution: StoreOperation<
+  ExecutionContext,
+  LockOne,
+  LockedExecution
+> = storeOperation("lockExecution", {
+  key: (input: LockOne) => input.id,
+  *one(context: ExecutionContext, input) {
+    const record = yield* lockedRecord(input.id);
+    const kind = canAppendLock(input.id, record.state, input);
+    assertNext(record, input.version);
+    return yield* lockAndLoad(
+      context,
+      record,
+      kind === "new" ? input : keepingRetry(input, record),
+    );
+  },
+});
+
+/** A lock of one's own that now ends later: what is known of the execution stays. */
+export interface Extended {
+  readonly nextVersion: number;
+}
 
 /**
  * Extends the lock of the run that locked the execution last, as long as
@@ -116,25 +146,23 @@ export const lockExecution: Operation<LockOne, LockedExecution> =
  * @throws HoldfastError `LOCK_LOST` when another run locked it last, `EXECUTION_NOT_FOUND`,
  *   `VERSION_CONFLICT`, and those of `canAppendLock`.
  */
-export const extendLock: Operation<
-  Omit<LockOne, "check">,
-  Extended
-> = plainOperation("extendLock", {
-  key: (input: Omit<LockOne, "check">) => input.id,
-  *one(input) {
-    const record = yield* lockedRecord(input.id);
-    canAppendLock(input.id, record.state, input);
-    if (!isSameRun(lastHolder(record.state.pending), input.holder))
-      throw lockLost(input.id);
-    assertNext(record, input.version);
-    const { version } = yield* appendTo(record, input.at, [
-      lockedBy(keepingRetry(input, record), record.state.role),
-    ]);
-    return { nextVersion: version + 1 };
-  },
-});
+export const extendLock: StoreOperation<ExecutionContext, LockOne, Extended> =
+  storeOperation("extendLock", {
+    key: (input: LockOne) => input.id,
+    *one(_: ExecutionContext, input) {
+      const record = yield* lockedRecord(input.id);
+      canAppendLock(input.id, record.state, input);
+      if (!isSameRun(lastHolder(record.state.pending), input.holder))
+        throw lockLost(input.id);
+      assertNext(record, input.version);
+      const { version } = yield* appendTo(record, input.at, [
+        lockedBy(keepingRetry(input, record), record.state.role),
+      ]);
+      return { nextVersion: version + 1 };
+    },
+  });
 
-/** Who only goes on need not say again how failures are retried. */
+/** How failures are retried need not be said again by a worker that goes on. */
 function keepingRetry<T extends LockTerms>(
   terms: T,
   { state }: ExecutionRecord,
@@ -148,24 +176,46 @@ export interface CreateAndLock {
   readonly lock: LockTerms;
 }
 
+export function givenCreateLocked(
+  context: ExecutionContext,
+  draft: ExecutionDraft,
+  options: LockOptions,
+): Call<CreateAndLock> {
+  const { options: given, wait } = optionsAndWait(options, lockNames);
+  const at = context.clock.now();
+  const input = {
+    execution: newExecution(context, draft, at),
+    lock: lockTerms(context, given, at),
+  };
+  return { input, wait };
+}
+
+export type CreateLockedOutcome = CreateOutcome & {
+  readonly id: ExecutionId;
+  /** Missing when the execution was there before, and not held by this run. */
+  readonly locked?: LockedExecution;
+};
+
 /**
  * Creates an execution and locks it for a worker of this process in one
  * transaction. One that was there before is not locked; but the run that
  * holds it, having asked before without hearing the answer, is given its lock
  * as it stands.
  */
-export const createAndLock: Operation<
+export const createAndLock: StoreOperation<
+  ExecutionContext,
   CreateAndLock,
-  CreateOutcome & { readonly locked?: LockedExecution }
-> = plainOperation("createAndLock", {
+  CreateLockedOutcome
+> = storeOperation("createAndLock", {
   key: (input: CreateAndLock) => input.execution.id,
-  *one({ execution, lock }) {
-    const outcome = yield* createExecution(execution);
-    const record = yield* lockedRecord(execution.id);
+  *one(context: ExecutionContext, { execution, lock }) {
+    const { id } = execution;
+    const outcome = { ...(yield* createOrFind(execution)), id };
+    const record = yield* lockedRecord(id);
     const { pending, version } = record.state;
     if (!outcome.existed) {
-      canAppendLock(execution.id, record.state, lock);
-      const locked = yield* lockAndLoad(record, lock);
+      canAppendLock(id, record.state, lock);
+      const locked = yield* lockAndLoad(context, record, lock);
       return { ...outcome, nextVersion: locked.nextVersion, locked };
     }
     if (pending.kind !== "locked" || !isSameRun(pending.holder, lock.holder))
@@ -175,7 +225,7 @@ export const createAndLock: Operation<
     return {
       ...outcome,
       nextVersion: version + 1,
-      locked: yield* loadLocked(record, version, held, created),
+      locked: yield* loadLocked(context, record, version, held, created),
     };
   },
 });
@@ -187,6 +237,7 @@ export function lockedBy(terms: LockTerms, role: ExecutionRole): LockedEvent {
 }
 
 function* lockAndLoad(
+  context: ExecutionContext,
   record: ExecutionRecord,
   terms: LockTerms,
 ): Tx<LockedExecution> {
@@ -194,96 +245,40 @@ function* lockAndLoad(
     lockedBy(terms, record.state.role),
   ]);
   const created = yield* readCreatedEvent(record.id, record.key);
-  return yield* loadLocked(record, version, terms, created);
+  return yield* loadLocked(context, record, version, terms, created);
 }
 
-/** Reads what a worker needs of an execution whose lock is, or is going to be, its event of this version. */
-export function* loadLocked(
-  record: ExecutionRecord,
+export interface UnlockOptions extends WaitOptions {
+  /** Who gives the execution back: the run that locked it. */
+  readonly holder: Fence;
+  /** For people; kept in the log. */
+  readonly reason: string;
+  /** Due again after this time; defaults to at once. */
+  readonly after?: Duration;
+}
+
+/** An append of the one event that ends a lock. */
+export function givenUnlock(
+  { clock }: ExecutionContext,
+  id: string,
   version: number,
-  { holder, leaseUntil, check }: LockTerms,
-  created: Created | undefined,
-  budget: ReadBudget = new ReadBudget(),
-): Tx<LockedExecution> {
-  const { id, key, state } = record;
-  if (created === undefined) throw corruptStart(id);
-  const start =
-    state.historyFrom === 0
-      ? created
-      : yield* inputEvent(id, key, state.historyFrom);
-  // One more event than its creation is this lock: nothing has happened yet.
-  const history =
-    version > 1
-      ? yield* historyPage(key, state.historyFrom, state.version, budget)
-      : { items: [], hasMore: false, upTo: 0 };
-  const responses =
-    state.responses > state.responsesFrom
-      ? yield* responsePage(key, state.responsesFrom, budget)
-      : { items: [], hasMore: false };
-  const execution: LockedExecution = {
-    id,
-    key,
-    role: state.role,
-    function: record.function,
-    nextVersion: version + 1,
-    input: start.input,
-    inputHash: start.inputHash,
-    created,
-    leaseUntil,
-    holder,
-    failures: state.failures,
-    continuations: state.continuations,
-    responsesFrom: state.responsesFrom,
-    history: history.items,
-    hasMoreHistory: history.hasMore,
-    historyUpTo: history.hasMore ? history.upTo : version,
-    responses: responses.items,
-    hasMoreResponses: responses.hasMore,
+  options: UnlockOptions,
+): Call<AppendEvents> {
+  const { options: given, wait } = optionsAndWait(options, [
+    "holder",
+    "reason",
+    "after",
+  ]);
+  const { holder, reason, after = 0 } = given;
+  const at = clock.now();
+  const dueAt = instantAfter(at, after, "the time to wait");
+  const input: AppendEvents = {
+    id: parseExecutionId(id),
+    version: checkedVersion(version),
+    at,
+    events: [{ kind: "unlocked", dueAt, reason }],
+    fence: checkedFence("holder", holder),
   };
-  check?.(execution);
-  return execution;
-}
-
-/** @throws HoldfastError `CORRUPT_ROW` */
-export function* readCreatedEvent(
-  id: ExecutionId,
-  execution: number,
-): Tx<Created> {
-  const created = yield* inputEvent(id, execution, 0);
-  if (created.kind !== "created") throw corruptStart(id);
-  return created;
-}
-
-/** The same for several, by key and with one statement; what cannot be read is missing. */
-export function* readCreatedEvents(
-  executions: readonly Pick<ExecutionRecord, "key">[],
-): Tx<ReadonlyMap<number, Created>> {
-  const readable = new Map<number, Created>();
-  if (executions.length === 0) return readable;
-  const found = yield* rows<EventRow & { readonly execution: number }>(sql`
-    SELECT execution, ${eventColumns} FROM holdfast_execution_event
-    WHERE execution IN ${integersOf(executions.map(({ key }) => key))} AND version = 0`);
-  for (const logged of found) {
-    const event = undamaged(() => eventOf(logged).event);
-    if (event?.kind === "created") readable.set(logged.execution, event);
-  }
-  return readable;
-}
-
-function* inputEvent(
-  id: ExecutionId,
-  execution: number,
-  version: number,
-): Tx<Extract<ExecutionEvent, { readonly kind: "created" | "continued" }>> {
-  const event = (yield* eventAt(execution, version))?.event;
-  if (event?.kind === "created" || event?.kind === "continued") return event;
-  throw corruptStart(id);
-}
-
-function corruptStart(id: ExecutionId): HoldfastError {
-  return new HoldfastError(
-    "CORRUPT_ROW",
-    `The log of execution ${id} does not begin with its creation. Look at it with a database shell; restore it from a backup.`,
-    { table: "holdfast_execution_event", key: id },
-  );
+  assertAppendable(input);
+  return { input, wait };
 }

@@ -1,9 +1,13 @@
-import type { FunctionName } from "../../../model/function-name.ts";
+import {
+  parseFunctionName,
+  type FunctionName,
+} from "../../../model/function-name.ts";
+import type { RetryPolicy } from "../../../model/retry-policy.ts";
+import { checkedCount, draftOf, givenList } from "../../../model/shape.ts";
 import { lockRow } from "../../../sql/dialect.ts";
-import { row, rows, run } from "../../../sql/operation.ts";
-import type { Tx } from "../../../sql/operation.ts";
-import { sql } from "../../../sql/statement.ts";
-import type { Statement } from "../../../sql/statement.ts";
+import { row, rows, run, type Tx } from "../../../sql/operation.ts";
+import { sql, type Statement } from "../../../sql/statement.ts";
+import { checkedRetry } from "../checks.ts";
 
 /** How many executions may be held at once, counted over all processes. */
 export interface FunctionLimits {
@@ -14,6 +18,67 @@ export interface FunctionLimits {
 
 export interface LimitedFunction extends FunctionLimits {
   readonly name: FunctionName;
+}
+
+/** A function that a worker serves, with its limits and its way of retrying. */
+export interface FunctionDraft extends FunctionLimits {
+  readonly name: string;
+  /** Defaults to that of the call. */
+  readonly retry?: RetryPolicy;
+}
+
+/** A function that may be locked, with its limits and its way of retrying if it has any. */
+export interface ServedFunction extends LimitedFunction {
+  readonly retry?: RetryPolicy;
+}
+
+/** Each function once, under the stricter of its limits. @throws HoldfastError `NAME_INVALID`, `OPTION_INVALID` */
+export function servedFunctions(
+  drafts: readonly (string | FunctionDraft)[],
+): readonly ServedFunction[] {
+  return onceEach(Array.from(givenList("functions", drafts), servedFunction));
+}
+
+function servedFunction(draft: string | FunctionDraft): ServedFunction {
+  if (typeof draft === "string") return { name: parseFunctionName(draft) };
+  const { name, concurrencyMax, perKeyMax, retry } = draftOf(
+    "a served function",
+    draft,
+    ["name", "concurrencyMax", "perKeyMax", "retry"],
+  );
+  return {
+    name: parseFunctionName(name),
+    ...(retry !== undefined && { retry: checkedRetry(retry) }),
+    ...(concurrencyMax !== undefined && {
+      concurrencyMax: checkedCount("concurrencyMax", concurrencyMax),
+    }),
+    ...(perKeyMax !== undefined && {
+      perKeyMax: checkedCount("perKeyMax", perKeyMax),
+    }),
+  };
+}
+
+function onceEach(
+  functions: readonly ServedFunction[],
+): readonly ServedFunction[] {
+  const once = new Map<FunctionName, ServedFunction>();
+  for (const served of functions) {
+    const before = once.get(served.name);
+    once.set(served.name, {
+      ...before,
+      ...served,
+      concurrencyMax: stricter(before?.concurrencyMax, served.concurrencyMax),
+      perKeyMax: stricter(before?.perKeyMax, served.perKeyMax),
+    });
+  }
+  return [...once.values()];
+}
+
+function stricter(
+  a: number | undefined,
+  b: number | undefined,
+): number | undefined {
+  return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
 }
 
 /** How many executions of a function are held, and of each of its keys if those have a limit. */

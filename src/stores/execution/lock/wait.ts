@@ -4,7 +4,7 @@ import {
   type ExecutionId,
 } from "../../../model/execution-id.ts";
 import type { ExecutionResult } from "../../../model/result.ts";
-import { checkedCount, givenList } from "../../../model/shape.ts";
+import { checkedCount } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import { storeOperation, type StoreOperation } from "../../../sql/operation.ts";
 import { onlyWait } from "../../method.ts";
@@ -20,10 +20,9 @@ import {
 } from "../topics.ts";
 import type { KeyWalks } from "./candidates.ts";
 import { responsePage, type LoadedPage } from "./history.ts";
-import { onceEach } from "./lock-pending.ts";
+import type { LockPendingOptions } from "./lock-pending.ts";
 import { findLockable } from "./lockable.ts";
-import { servedFunction, type LockPendingOptions } from "./locking.ts";
-import { hasLimit, type LimitedFunction } from "./places.ts";
+import { hasLimit, servedFunctions, type LimitedFunction } from "./places.ts";
 
 /**
  * Resolves when something of these functions is due and within their limits,
@@ -39,9 +38,8 @@ export async function waitForPending(
   wait?: WaitOptions,
 ): Promise<void> {
   const { database, clock } = context;
-  const { length } = givenList("functions", given);
-  checkedCount("functions.length", length, { min: 1 });
-  const functions = onceEach(Array.from(given, servedFunction));
+  const functions = servedFunctions(given);
+  checkedCount("functions.length", functions.length, { min: 1 });
   const names: ReadonlySet<string> = new Set(functions.map(({ name }) => name));
   const limited: ReadonlySet<string> = new Set(
     functions.filter(hasLimit).map(({ name }) => name),

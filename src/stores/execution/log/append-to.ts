@@ -1,23 +1,28 @@
+import { HoldfastError } from "../../../model/errors.ts";
 import type { ExecutionEvent } from "../../../model/execution-event.ts";
 import { eventsInvalid } from "../../../model/execution-errors.ts";
+import type { ExecutionId } from "../../../model/execution-id.ts";
 import { afterEvent } from "../../../model/execution-transition.ts";
 import type { ExecutionState } from "../../../model/execution-state.ts";
-import { announce, row, run } from "../../../sql/operation.ts";
-import type { Tx } from "../../../sql/operation.ts";
+import { announce, row, run, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { endProcessOf } from "../../process/parts.ts";
-import { announceState } from "./announce-state.ts";
-import { insertWithEffects } from "./event-effects.ts";
-import { answerTo, nextQuestion, signalInbox } from "./inbox.ts";
-import { respondToParent } from "./respond.ts";
-import { writeState } from "../state-row.ts";
-import type { ExecutionRecord } from "../state-row.ts";
-import { executionEnded } from "../topics.ts";
+import type { Finished } from "../context.ts";
+import { insertEvent, type EventPlace } from "../event-row.ts";
+import { writeState, type ExecutionRecord } from "../state-row.ts";
+import { executionEnded, timerSet } from "../topics.ts";
+import {
+  announceState,
+  answerTo,
+  nextQuestion,
+  respondToParent,
+  signalInbox,
+} from "./respond.ts";
 
 /**
  * Appends events to an execution whose record the transaction has locked,
  * moves its state, answers its parent when they end it, and tells those who
- * wait for what came of it.
+ * wait for it.
  */
 export function* appendTo(
   record: ExecutionRecord,
@@ -109,7 +114,7 @@ function* end(
   record: ExecutionRecord,
   version: number,
   at: number,
-  finished: Extract<ExecutionEvent, { readonly kind: "finished" }>,
+  finished: Finished,
 ): Tx<void> {
   // Nobody is left to wait for them, whatever its role: any may have asked for some.
   yield* run(sql`
@@ -120,4 +125,55 @@ function* end(
   // Last, since executions are locked before processes, and those before sessions.
   if (record.process !== null)
     yield* endProcessOf(record.process, { ...finished, version, at });
+}
+
+/** Inserts an event, with the rows in other tables that it stands for. */
+export function* insertWithEffects(
+  place: EventPlace & { readonly id: ExecutionId },
+  event: ExecutionEvent,
+): Tx<void> {
+  switch (event.kind) {
+    case "delayRequested":
+      yield* insertEvent(place, event);
+      return yield* insertDelay(place, event);
+    case "joinNext":
+      return yield* insertEvent({ ...place, inbox: event.joinSet }, event);
+    case "signalReceived":
+      return yield* insertEvent(
+        { ...place, inbox: signalInbox(event.signal), ordinal: place.ordinal },
+        event,
+      );
+    case "continued":
+      yield* insertEvent(place, event);
+      // They would wake a run that did not ask for them.
+      yield* run(sql`
+        DELETE FROM holdfast_execution_delay WHERE execution = ${place.execution}`);
+      return;
+    default:
+      return yield* insertEvent(place, event);
+  }
+}
+
+/** A delay's id is used once: neither while it is open nor after it was answered. */
+function* insertDelay(
+  { id, execution }: EventPlace & { readonly id: ExecutionId },
+  event: Extract<ExecutionEvent, { readonly kind: "delayRequested" }>,
+): Tx<void> {
+  const { delay, joinSet, expiresAt } = event;
+  const answered = yield* row(sql`
+    SELECT seq FROM holdfast_execution_response WHERE execution = ${execution} AND source = ${delay}`);
+  const inserted =
+    answered === undefined
+      ? yield* row<{ readonly key: number }>(sql`
+          INSERT INTO holdfast_execution_delay (id, execution, inbox, expires_at, is_paused)
+          VALUES (${delay}, ${execution}, ${joinSet}, ${expiresAt}, 0)
+          ON CONFLICT (id) DO NOTHING RETURNING key`)
+      : undefined;
+  if (inserted === undefined)
+    throw new HoldfastError(
+      "DELAY_EXISTS",
+      `Execution ${id} has requested delay ${delay} before; nothing was written. Number the delays of a join set from 1 up.`,
+      { id, delay },
+    );
+  yield* announce(timerSet, id);
 }

@@ -4,7 +4,7 @@ import { sql } from "../../../sql/statement.ts";
 import type { AppendEvents, AppendOutcome } from "./append.ts";
 import { insertEventsOnPostgres } from "../event-row.many.postgres.ts";
 import type { PlacedEvent } from "../event-row.many.postgres.ts";
-import { isFinish, isQuiet } from "./event-weight.ts";
+import { isFinish, isQuiet } from "./event-check.ts";
 import { finishManyOnPostgres } from "./finish.many.postgres.ts";
 
 /** The set form of `appendEvents`, for quiet events and for the end. */

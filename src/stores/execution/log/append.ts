@@ -1,28 +1,74 @@
 import type { Encoded } from "../../../model/encoded.ts";
-import type { ExecutionEvent, Holder } from "../../../model/execution-event.ts";
+import { isHoldfastError } from "../../../model/errors.ts";
+import type { ExecutionEvent } from "../../../model/execution-event.ts";
 import {
   eventsInvalid,
   executionFinished,
   lockLost,
   versionConflict,
 } from "../../../model/execution-errors.ts";
-import { splitToParts } from "../../../model/execution-id.ts";
-import type { ExecutionId } from "../../../model/execution-id.ts";
+import {
+  parseExecutionId,
+  splitToParts,
+  type ExecutionId,
+} from "../../../model/execution-id.ts";
 import { isSameRun, lastHolder } from "../../../model/execution-state.ts";
-import { row, plainOperation } from "../../../sql/operation.ts";
-import type { Operation, Tx } from "../../../sql/operation.ts";
+import type { GivenEvent } from "../../../model/given-event.ts";
+import type { ExecutionResult } from "../../../model/result.ts";
+import { checkedCount, givenList } from "../../../model/shape.ts";
+import type { WaitOptions } from "../../../sql/database.ts";
+import {
+  row,
+  rows,
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
+import { optionsAndWait, type Call } from "../../method.ts";
+import { checkedFence, checkedVersion, type Fence } from "../checks.ts";
+import type { ExecutionContext } from "../context.ts";
+import {
+  eventColumns,
+  eventColumnsOf,
+  eventOf,
+  type EventRow,
+} from "../event-row.ts";
+import { lockedRecord, type ExecutionRecord } from "../state-row.ts";
 import { appendManyOnPostgres } from "./append.many.postgres.ts";
-import { answeredBefore } from "./append-again.ts";
-import { appendTo } from "./append-to.ts";
-import { createUnder } from "./create.ts";
-import type { NewExecution } from "./create.ts";
-import { assertAppendable, isAppendable } from "./event-check.ts";
-import { insertWithEffects } from "./event-effects.ts";
-import { changesVersionAlone, isFinish, isQuiet } from "./event-weight.ts";
-import { lockedRecord } from "../state-row.ts";
-import type { ExecutionRecord } from "../state-row.ts";
+import { appendTo, insertWithEffects } from "./append-to.ts";
+import {
+  createUnder,
+  newExecution,
+  type ExecutionDraft,
+  type NewExecution,
+} from "./create.ts";
+import {
+  assertAppendable,
+  assertCounts,
+  assertKind,
+  changesVersionAlone,
+  isFinish,
+  isQuiet,
+} from "./event-check.ts";
 
+export interface AppendOptions extends WaitOptions {
+  /** Append only as the run that last locked the execution. */
+  readonly fence?: Fence;
+  /** Created in the same transaction, for what the events request or schedule. */
+  readonly children?: readonly ExecutionDraft[];
+  /** The key that creating or locking answered with; saves a lookup. */
+  readonly key?: number;
+  /** The parent that is told of the end. It follows from the id; here it is checked. */
+  readonly respondTo?: string;
+}
+
+export interface FinishOptions extends AppendOptions {
+  /** Appended before the end. */
+  readonly events?: readonly GivenEvent[];
+}
+
+/** Events that `assertAppendable` has seen. */
 export interface AppendEvents {
   readonly id: ExecutionId;
   /** Saves a lookup by those who know it. */
@@ -32,13 +78,79 @@ export interface AppendEvents {
   readonly at: number;
   readonly events: readonly ExecutionEvent[];
   /** Appends only while this run was the last to lock the execution. */
-  readonly fence?: Pick<Holder, "executor" | "run">;
+  readonly fence?: Fence;
   /** Created in the same transaction, for what the events request or schedule. */
   readonly children?: readonly NewExecution[];
-  /** The parent that is told of the end. It follows from the id; here it is checked. */
+  /** The parent that is told of the end. */
   readonly respondTo?: ExecutionId;
-  /** Whether two encoded values mean the same; the same text unless told. Asked when the call is made again. */
-  readonly isSameValue?: (stored: Encoded, given: Encoded) => boolean;
+}
+
+const appendNames = ["fence", "children", "key", "respondTo"] as const;
+
+export function givenAppend(
+  context: ExecutionContext,
+  id: string,
+  version: number,
+  events: readonly GivenEvent[],
+  options?: AppendOptions,
+): Call<AppendEvents> {
+  const { options: given, wait } = optionsAndWait(options, appendNames);
+  return { input: newEvents(context, id, version, events, given), wait };
+}
+
+export function givenFinish(
+  context: ExecutionContext,
+  id: string,
+  version: number,
+  result: ExecutionResult,
+  options?: FinishOptions,
+): Call<AppendEvents> {
+  const { options: given, wait } = optionsAndWait(options, [
+    ...appendNames,
+    "events",
+  ]);
+  const { events = [], ...rest } = given;
+  const all = [
+    ...givenList("events", events),
+    { kind: "finished", result } as const,
+  ];
+  return { input: newEvents(context, id, version, all, rest), wait };
+}
+
+/** @throws HoldfastError `EVENTS_INVALID` and those of what its parts are checked by */
+function newEvents(
+  context: ExecutionContext,
+  id: string,
+  version: number,
+  given: readonly GivenEvent[],
+  options: Omit<AppendOptions, keyof WaitOptions>,
+): AppendEvents {
+  const { values, clock } = context;
+  const { fence, children: drafts, key, respondTo } = options;
+  const execution = parseExecutionId(id);
+  const drawn = Array.from(givenList("events", given));
+  const at = clock.now();
+  const children =
+    drafts === undefined
+      ? undefined
+      : Array.from(givenList("children", drafts));
+  assertCounts(execution, drawn, children);
+  drawn.forEach((event, index) => assertKind(execution, event, index));
+  const created = children?.map((child) => newExecution(context, child, at));
+  const inputHashes =
+    created && new Map(created.map((one) => [one.id, one.created.inputHash]));
+  const input: AppendEvents = {
+    id: execution,
+    version: checkedVersion(version),
+    at,
+    events: drawn.map((event) => values.event(event, inputHashes)),
+    ...(fence !== undefined && { fence: checkedFence("fence", fence) }),
+    ...(key !== undefined && { key: checkedCount("key", key) }),
+    ...(created && { children: created }),
+    ...(respondTo !== undefined && { respondTo: parseExecutionId(respondTo) }),
+  };
+  assertAppendable(input);
+  return input;
 }
 
 export interface AppendOutcome {
@@ -55,22 +167,22 @@ export interface AppendOutcome {
  *   `VERSION_CONFLICT`, `LOCK_LOST`, `EVENTS_INVALID`, `DELAY_EXISTS`,
  *   `EXECUTION_EXISTS`, and what a transition refuses.
  */
-export const appendEvents: Operation<AppendEvents, AppendOutcome> =
-  plainOperation("appendEvents", {
-    snapshotSafe: true,
-    key: (input: AppendEvents) => input.id,
-    *one(input) {
-      assertAppendable(input);
-      const quick = input.events.every(changesVersionAlone)
-        ? yield* appendQuietly(input)
-        : undefined;
-      return quick ?? (yield* appendWithState(input));
-    },
-    many: appendManyOnPostgres,
-    // What cannot be appended is for `one` to refuse.
-    manyTakes: (input) =>
-      (isQuiet(input) || isFinish(input)) && isAppendable(input),
-  });
+export const appendEvents: StoreOperation<
+  ExecutionContext,
+  AppendEvents,
+  AppendOutcome
+> = storeOperation("appendEvents", {
+  snapshotSafe: true,
+  key: (input: AppendEvents) => input.id,
+  *one(context: ExecutionContext, input) {
+    const quick = input.events.every(changesVersionAlone)
+      ? yield* appendQuietly(input)
+      : undefined;
+    return quick ?? (yield* appendWithState(context, input));
+  },
+  many: appendManyOnPostgres,
+  manyTakes: (input) => isQuiet(input) || isFinish(input),
+});
 
 interface Moved {
   readonly key: number;
@@ -116,11 +228,14 @@ function* appendQuietly(input: AppendEvents): Tx<AppendOutcome | undefined> {
   return { nextVersion: next };
 }
 
-function* appendWithState(input: AppendEvents): Tx<AppendOutcome> {
+function* appendWithState(
+  context: ExecutionContext,
+  input: AppendEvents,
+): Tx<AppendOutcome> {
   const { id, version, at, events } = input;
   const record = yield* lockedRecord(id);
   if (!isNext(record, version)) {
-    const before = yield* answeredBefore(record, input);
+    const before = yield* answeredBefore(context, record, input);
     if (before !== undefined) return before;
   }
   assertNext(record, version, input.key);
@@ -165,8 +280,6 @@ function* createChildren(
 ): Tx<void> {
   for (const child of children ?? []) {
     const parts = splitToParts(child.id);
-    if (parts !== undefined && parts.parent !== parent)
-      throw eventsInvalid(parent, "owner", `${child.id} is not a child of it.`);
     const { existed } = yield* createUnder(
       parts === undefined ? null : key,
       child,
@@ -179,4 +292,85 @@ function* createChildren(
         `its child ${child.id} exists already.`,
       );
   }
+}
+
+/**
+ * What an append answered when it was made before: the log holds these events
+ * at these versions, under the same lock. So a caller that could not learn
+ * the outcome asks again. Undefined when it was another append, or none.
+ */
+function* answeredBefore(
+  context: ExecutionContext,
+  { key, state }: ExecutionRecord,
+  input: AppendEvents,
+): Tx<AppendOutcome | undefined> {
+  const { version, events, fence } = input;
+  const last = version + events.length - 1;
+  if (version < 1 || last > state.version) return undefined;
+  if (input.key !== undefined && input.key !== key) return undefined;
+  const found = yield* rows<EventRow>(sql`
+    SELECT ${eventColumns} FROM holdfast_execution_event
+    WHERE execution = ${key} AND version >= ${version} AND version <= ${last} ORDER BY version`);
+  const isSame =
+    found.length === events.length &&
+    found.every((stored, index) =>
+      isSameEvent(context, stored, events[index] as ExecutionEvent),
+    );
+  if (!isSame) return undefined;
+  if (fence !== undefined && !(yield* wasHeld(key, version, fence)))
+    return undefined;
+  const isEnd = events.at(-1)?.kind === "finished";
+  return { nextVersion: isEnd ? last : last + 1 };
+}
+
+function isSameEvent(
+  context: ExecutionContext,
+  stored: EventRow,
+  event: ExecutionEvent,
+): boolean {
+  const { kind, call, seen, body, payload } = eventColumnsOf(event);
+  if (
+    stored.kind !== kind ||
+    stored.call !== call ||
+    stored.seen !== seen ||
+    stored.body !== body
+  )
+    return false;
+  // Their bodies hold the hash of the value.
+  if (kind === "finished" || kind === "continued") return true;
+  if (stored.payload === null || payload === null)
+    return stored.payload === payload;
+  return isSameValue(context, stored.payload, payload);
+}
+
+/** A codec that encrypts may write the same value in another way each time. */
+function isSameValue(
+  { values }: ExecutionContext,
+  stored: Encoded,
+  given: Encoded,
+): boolean {
+  if (stored === given) return true;
+  try {
+    const [one, other] = [stored, given].map((text) =>
+      values.hash(values.readValue(text)),
+    );
+    return one === other;
+  } catch (error) {
+    if (isHoldfastError(error)) return false;
+    throw error;
+  }
+}
+
+/** Whether this run was the last to lock the execution before a version. */
+function* wasHeld(
+  execution: number,
+  version: number,
+  fence: Fence,
+): Tx<boolean> {
+  const found = yield* row<EventRow>(sql`
+    SELECT ${eventColumns} FROM holdfast_execution_event
+    WHERE execution = ${execution} AND version < ${version} AND kind IN ('locked', 'forked')
+    ORDER BY version DESC LIMIT 1`);
+  const event = found === undefined ? undefined : eventOf(found).event;
+  return event?.kind === "locked" && isSameRun(event.holder, fence);
 }

@@ -1,4 +1,5 @@
-import type { Created } from "../../../model/execution-event.ts";
+import type { Duration } from "../../../model/durations.ts";
+import type { Created, ExecutionRole } from "../../../model/execution-event.ts";
 import {
   executionBeingRemoved,
   executionExists,
@@ -6,17 +7,57 @@ import {
   parentNotFound,
   refusedByLifecycle,
 } from "../../../model/execution-errors.ts";
-import { splitToParts } from "../../../model/execution-id.ts";
-import type { ExecutionId } from "../../../model/execution-id.ts";
+import {
+  parseExecutionId,
+  splitToParts,
+  type ExecutionId,
+} from "../../../model/execution-id.ts";
 import type { Lifecycle } from "../../../model/execution-state.ts";
+import { parseFunctionName } from "../../../model/function-name.ts";
+import {
+  instantAfter,
+  resolveStartAt,
+  type StartAt,
+} from "../../../model/schedule.ts";
+import { checkedText, draftOf, givenFlag } from "../../../model/shape.ts";
+import type { WaitOptions } from "../../../sql/database.ts";
 import { lockRow } from "../../../sql/dialect.ts";
-import { announce, row, run, plainOperation } from "../../../sql/operation.ts";
-import type { Operation, Tx } from "../../../sql/operation.ts";
+import {
+  announce,
+  row,
+  run,
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
-import { createManyOnPostgres } from "./create.many.postgres.ts";
+import { onlyWait, type Call } from "../../method.ts";
+import { checkedMetadata, checkedRole, checkedTags } from "../checks.ts";
+import type { ExecutionContext } from "../context.ts";
 import { insertEvent } from "../event-row.ts";
 import { isPresent } from "../presence.ts";
 import { pendingWork, timerSet } from "../topics.ts";
+import { createManyOnPostgres } from "./create.many.postgres.ts";
+
+/** What is to be run, and when. */
+export interface ExecutionDraft {
+  /** Chosen by the caller, so that creating twice is creating once; defaults to a new `E_…`. */
+  readonly id?: string;
+  readonly function: string;
+  readonly input?: unknown;
+  /** Defaults to `workflow`. */
+  readonly role?: ExecutionRole;
+  /** Defaults to `"now"`. */
+  readonly startAt?: StartAt;
+  /** It ends as timed out when it is not done by then. */
+  readonly deadline?: Duration;
+  readonly concurrencyKey?: string;
+  readonly codeVersion?: string;
+  readonly tags?: readonly string[];
+  readonly metadata?: Readonly<Record<string, string>>;
+  readonly isPaused?: boolean;
+  readonly scheduledBy?: ExecutionId;
+}
 
 /** An execution to be created. A child's id tells its parent, which must exist. */
 export interface NewExecution {
@@ -24,6 +65,70 @@ export interface NewExecution {
   readonly at: number;
   readonly created: Created;
   readonly tags?: readonly string[];
+}
+
+export function givenCreate(
+  context: ExecutionContext,
+  draft: ExecutionDraft,
+  wait?: WaitOptions,
+): Call<NewExecution> {
+  const input = newExecution(context, draft, context.clock.now());
+  return { input, wait: onlyWait(wait) };
+}
+
+const draftNames = [
+  "id",
+  "function",
+  "input",
+  "role",
+  "startAt",
+  "deadline",
+  "concurrencyKey",
+  "codeVersion",
+  "tags",
+  "metadata",
+  "isPaused",
+  "scheduledBy",
+] as const satisfies readonly (keyof ExecutionDraft)[];
+
+/** An execution as it is stored, from what a caller said of it. */
+export function newExecution(
+  { ids, values }: Pick<ExecutionContext, "ids" | "values">,
+  given: ExecutionDraft,
+  at: number,
+): NewExecution {
+  const draft = draftOf("the execution", given, draftNames);
+  const { id, startAt = "now", deadline, scheduledBy, tags } = draft;
+  const { role = "workflow", concurrencyKey, codeVersion } = draft;
+  const { isPaused, metadata = {} } = draft;
+  const created: Created = {
+    kind: "created",
+    role: checkedRole(role),
+    function: parseFunctionName(draft.function),
+    ...values.input(draft.input),
+    scheduledAt: resolveStartAt(startAt, at),
+    deadlineAt:
+      deadline === undefined ? null : instantAfter(at, deadline, "a deadline"),
+    concurrencyKey:
+      concurrencyKey === undefined
+        ? null
+        : checkedText("A concurrency key", concurrencyKey),
+    codeVersion:
+      codeVersion === undefined
+        ? null
+        : checkedText("A code version", codeVersion),
+    isPaused: givenFlag("isPaused", isPaused) ?? false,
+    scheduledBy:
+      scheduledBy === undefined ? null : parseExecutionId(scheduledBy),
+    forkedFrom: null,
+    metadata: checkedMetadata(metadata),
+  };
+  return {
+    id: id === undefined ? ids.nextId("E") : parseExecutionId(id),
+    at,
+    created,
+    ...(tags !== undefined && { tags: checkedTags(tags) }),
+  };
 }
 
 export interface CreateOutcome {
@@ -43,24 +148,39 @@ export interface CreateOutcome {
  *   `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED` or `EXECUTION_CANCELLING` when
  *   its parent is not there, or can have no more children.
  */
-export const createExecution: Operation<NewExecution, CreateOutcome> =
-  plainOperation("createExecution", {
-    snapshotSafe: true,
-    key: (input: NewExecution) => input.id,
-    *one(input) {
-      const parts = splitToParts(input.id);
-      if (parts === undefined) return yield* createUnder(null, input);
-      const parent = yield* lockedParentOf(parts.parent, input.id);
-      const refusal = refusalBy(parts.parent, parent);
-      if (refusal === undefined) return yield* createUnder(parent.key, input);
-      // Creating twice is creating once, also when the parent has gone on.
-      const found = yield* existing(input);
-      if (found === undefined) throw refusal;
-      return found;
-    },
-    many: createManyOnPostgres,
-    manyTakes: ({ tags }) => tags === undefined || tags.length === 0,
-  });
+export const createExecution: StoreOperation<
+  ExecutionContext,
+  NewExecution,
+  CreateOutcome
+> = storeOperation("createExecution", {
+  snapshotSafe: true,
+  key: (input: NewExecution) => input.id,
+  one: (_: ExecutionContext, input) => createOrFind(input),
+  many: createManyOnPostgres,
+  manyTakes: ({ tags }) => tags === undefined || tags.length === 0,
+});
+
+/** The same as a part of other operations. */
+export function* createOrFind(input: NewExecution): Tx<CreateOutcome> {
+  const parts = splitToParts(input.id);
+  if (parts === undefined) return yield* createUnder(null, input);
+  const parent = yield* lockedParentOf(parts.parent, input.id);
+  const refusal = refusalBy(parts.parent, parent);
+  if (refusal === undefined) return yield* createUnder(parent.key, input);
+  // Creating twice is creating once, also when the parent has gone on.
+  const found = yield* existing(input);
+  if (found === undefined) throw refusal;
+  return found;
+}
+
+/** With the id, which its caller may not have chosen. */
+export function shownNew(
+  _: ExecutionContext,
+  outcome: CreateOutcome,
+  { id }: NewExecution,
+): CreateOutcome & { readonly id: ExecutionId } {
+  return { ...outcome, id };
+}
 
 interface Parent {
   readonly key: number;

@@ -1,11 +1,12 @@
 import { splitDelayId } from "../../../model/delay-id.ts";
-import { isHoldfastError } from "../../../model/errors.ts";
-import { isControlKind } from "../../../model/execution-event.ts";
-import type { ExecutionEvent } from "../../../model/execution-event.ts";
+import {
+  isControlKind,
+  type ExecutionEvent,
+} from "../../../model/execution-event.ts";
 import { eventsInvalid } from "../../../model/execution-errors.ts";
-import { splitToParts } from "../../../model/execution-id.ts";
-import type { ExecutionId } from "../../../model/execution-id.ts";
-import { isHistoryEvent } from "../../../model/history-event.ts";
+import { splitToParts, type ExecutionId } from "../../../model/execution-id.ts";
+import { isHistoryEvent, isHistoryKind } from "../../../model/history-event.ts";
+import { isRecord, spokenKind } from "../../../model/spoken-kind.ts";
 import type { AppendEvents } from "./append.ts";
 import { faultyField } from "./event-fields.ts";
 
@@ -13,15 +14,12 @@ import { faultyField } from "./event-fields.ts";
 const eventsMax = 1_000;
 const childrenMax = 1_000;
 
-/**
- * What can be said against an append without looking at the execution. The
- * log is what everything else believes, so nothing gets into it unchecked,
- * whoever calls.
- *
- * @throws HoldfastError `EVENTS_INVALID`
- */
-export function assertAppendable(input: AppendEvents): void {
-  const { id, events, children, respondTo } = input;
+/** Looked at before anything of them is encoded. @throws HoldfastError `EVENTS_INVALID` */
+export function assertCounts(
+  id: ExecutionId,
+  events: readonly unknown[],
+  children: readonly unknown[] | undefined,
+): void {
   if (events.length === 0)
     throw eventsInvalid(id, "none", "there are none. Give at least one.");
   if (events.length > eventsMax || (children?.length ?? 0) > childrenMax)
@@ -31,10 +29,54 @@ export function assertAppendable(input: AppendEvents): void {
       `an append takes at most ${eventsMax} events and ${childrenMax} children. Append them in parts.`,
       { events: events.length, children: children?.length ?? 0 },
     );
+}
+
+/** The same. @throws HoldfastError `EVENTS_INVALID` unless it is an event of a kind that may be appended. */
+export function assertKind(
+  id: ExecutionId,
+  event: { readonly kind: string },
+  index: number,
+): void {
+  if (!isRecord(event))
+    throw eventsInvalid(
+      id,
+      "kind",
+      `events[${index}] is ${spokenKind(event)}, and no object with a kind.`,
+      { path: `events[${index}]` },
+    );
+  const { kind } = event;
+  if (typeof kind !== "string" || !(isHistoryKind(kind) || isControlKind(kind)))
+    throw eventsInvalid(
+      id,
+      "kind",
+      `events[${index}].kind is none that there is.`,
+      { path: `events[${index}].kind` },
+    );
+  if (kind === "created" || kind === "forked")
+    throw eventsInvalid(
+      id,
+      "kind",
+      `"${kind}" is written by ${kind === "created" ? "create" : "fork"} alone. Use that.`,
+    );
+}
+
+/**
+ * What can be said against an append without looking at the execution, once
+ * its values are encoded. The log is what everything else believes, so nothing
+ * gets into it unchecked.
+ *
+ * @throws HoldfastError `EVENTS_INVALID`
+ */
+export function assertAppendable(input: AppendEvents): void {
+  const { id, events, children, respondTo } = input;
+  assertCounts(id, events, children);
   const end = events.findIndex((event) => event.kind === "finished");
   if (end >= 0 && end !== events.length - 1)
     throw eventsInvalid(id, "end", '"finished" must be the last of them.');
   events.forEach((event, index) => assertEvent(id, event, index));
+  const stranger = children?.find((child) => !isOwnChild(id, child.id));
+  if (stranger !== undefined)
+    throw eventsInvalid(id, "owner", `${stranger.id} is not a child of it.`);
   if (end >= 0 && children?.some((child) => splitToParts(child.id)) === true)
     throw eventsInvalid(
       id,
@@ -52,15 +94,10 @@ export function assertAppendable(input: AppendEvents): void {
     );
 }
 
-/** The same as a question, for those who leave the answer to others. */
-export function isAppendable(input: AppendEvents): boolean {
-  try {
-    assertAppendable(input);
-    return true;
-  } catch (error) {
-    if (isHoldfastError(error)) return false;
-    throw error;
-  }
+/** True for a child of this execution, and for one that stands at the top. */
+function isOwnChild(id: ExecutionId, child: ExecutionId): boolean {
+  const parts = splitToParts(child);
+  return parts === undefined || parts.parent === id;
 }
 
 function assertEvent(
@@ -69,21 +106,7 @@ function assertEvent(
   index: number,
 ): void {
   const { kind } = event;
-  const isHistory = isHistoryEvent(event);
-  if (!isHistory && !isControlKind(kind))
-    throw eventsInvalid(
-      id,
-      "kind",
-      `events[${index}].kind is none that there is.`,
-      { path: `events[${index}].kind` },
-    );
-  if (kind === "created" || kind === "forked")
-    throw eventsInvalid(
-      id,
-      "kind",
-      `"${kind}" is written by ${kind === "created" ? "create" : "fork"} alone. Use that.`,
-    );
-  const fault = faultyField(event, isHistory);
+  const fault = faultyField(event, isHistoryEvent(event));
   if (fault !== undefined) {
     const path = `events[${index}].${fault.name}`;
     throw eventsInvalid(
@@ -115,4 +138,52 @@ function assertOwn(id: ExecutionId, event: ExecutionEvent): void {
         `${event.child} is not a child of its set ${event.joinSet}.`,
       );
   }
+}
+
+/**
+ * How much an append moves besides the log. What moves little can be done
+ * with fewer statements, and on Postgres together with others.
+ */
+
+/** Kinds of history events for which more than the version must be known. */
+const asking: ReadonlySet<string> = new Set([
+  "joinNext",
+  "waiting",
+  "signalReceived",
+]);
+
+/** Kinds that stand for rows of their own. */
+const requesting: ReadonlySet<string> = new Set([
+  "delayRequested",
+  "childRequested",
+]);
+
+/** True for what a workflow records without asking for a response: only version and deaths change. */
+export function changesVersionAlone(event: ExecutionEvent): boolean {
+  return isHistoryEvent(event) && !asking.has(event.kind);
+}
+
+/** True for an append that writes nothing but its events and the version. */
+export function isQuiet({
+  events,
+  children,
+  respondTo,
+}: AppendEvents): boolean {
+  return (
+    events.length > 0 &&
+    (children === undefined || children.length === 0) &&
+    respondTo === undefined &&
+    events.every(
+      (event) => !requesting.has(event.kind) && changesVersionAlone(event),
+    )
+  );
+}
+
+/** True for the end of an execution and nothing else. */
+export function isFinish({ events, children }: AppendEvents): boolean {
+  return (
+    events.length === 1 &&
+    events[0]?.kind === "finished" &&
+    (children === undefined || children.length === 0)
+  );
 }

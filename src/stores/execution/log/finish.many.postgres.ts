@@ -11,10 +11,10 @@ import {
 import { announce, rows, run } from "../../../sql/operation.ts";
 import type { Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
-import { announceState } from "./announce-state.ts";
 import type { AppendEvents } from "./append.ts";
 import { insertEventsOnPostgres } from "../event-row.many.postgres.ts";
 import type { PlacedEvent } from "../event-row.many.postgres.ts";
+import { announceState } from "./respond.ts";
 import {
   inboxesOnPostgres,
   insertChildResponsesOnPostgres,

@@ -1,16 +1,66 @@
 import type { Encoded } from "../../../model/encoded.ts";
 import { HoldfastError } from "../../../model/errors.ts";
-import type { ExecutionEvent } from "../../../model/execution-event.ts";
 import { splitToParts } from "../../../model/execution-id.ts";
+import type {
+  ExecutionState,
+  PendingState,
+} from "../../../model/execution-state.ts";
 import { afterResponse } from "../../../model/execution-transition.ts";
-import { announce, row, run } from "../../../sql/operation.ts";
-import type { Tx } from "../../../sql/operation.ts";
+import { announce, row, run, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
-import { announceState } from "./announce-state.ts";
-import { nextAnswer } from "./inbox.ts";
-import { lockedParent, writeState } from "../state-row.ts";
-import type { ExecutionRecord } from "../state-row.ts";
-import { newResponse } from "../topics.ts";
+import type { Finished } from "../context.ts";
+import {
+  lockedParent,
+  writeState,
+  type ExecutionRecord,
+} from "../state-row.ts";
+import {
+  cancellationMarked,
+  newResponse,
+  pendingWork,
+  placeFreed,
+  timerSet,
+} from "../topics.ts";
+
+/**
+ * An inbox is where responses of one kind gather: a join set, under its id, or
+ * a signal, under its name. The n-th question to an inbox meets its n-th
+ * response.
+ */
+
+/** No join set begins like this: their kinds are o, n and g. */
+export function signalInbox(signal: string): string {
+  return `s:${signal}`;
+}
+
+/** The place of the next question to an inbox, from 1 on. */
+export function* nextQuestion(execution: number, inbox: string): Tx<number> {
+  const last = yield* row<{ readonly ordinal: number }>(sql`
+    SELECT ordinal FROM holdfast_execution_event
+    WHERE execution = ${execution} AND inbox = ${inbox} AND ordinal IS NOT NULL
+    ORDER BY ordinal DESC LIMIT 1`);
+  return (last?.ordinal ?? 0) + 1;
+}
+
+/** The response that a question to an inbox meets, if it has come. */
+export function* answerTo(
+  execution: number,
+  inbox: string,
+  ordinal: number,
+): Tx<{ readonly seq: number; readonly at: number } | undefined> {
+  return yield* row<{ readonly seq: number; readonly at: number }>(sql`
+    SELECT seq, at FROM holdfast_execution_response
+    WHERE execution = ${execution} AND inbox = ${inbox} AND ordinal = ${ordinal}`);
+}
+
+/** The place of the next response to an inbox, from 1 on. */
+export function* nextAnswer(execution: number, inbox: string): Tx<number> {
+  const last = yield* row<{ readonly ordinal: number }>(sql`
+    SELECT ordinal FROM holdfast_execution_response
+    WHERE execution = ${execution} AND inbox = ${inbox}
+    ORDER BY ordinal DESC LIMIT 1`);
+  return (last?.ordinal ?? 0) + 1;
+}
 
 /** A response on its way. `source` is what it answers for: a child, a delay or a signal's key. */
 export interface NewResponse {
@@ -86,7 +136,7 @@ export function* respondToParent(
   child: ExecutionRecord,
   finishedVersion: number,
   at: number,
-  finished: Extract<ExecutionEvent, { readonly kind: "finished" }>,
+  finished: Finished,
 ): Tx<void> {
   const parts = splitToParts(child.id);
   if (parts === undefined) return;
@@ -110,4 +160,38 @@ export function* respondToParent(
       "A child of the same id must have been removed and created again: number the children of a join set from 1 up, each once.",
     { id: parent.id, child: child.id },
   );
+}
+
+/**
+ * Tells workers that something can be locked or that a place under a limit is
+ * free, sleepers that a time was set, and those who end what is cancelled.
+ * `state` is the one before; a new execution has none.
+ */
+export function* announceState(
+  {
+    id,
+    function: name,
+    state: before,
+  }: Pick<ExecutionRecord, "id" | "function"> & {
+    readonly state?: ExecutionState;
+  },
+  { pending, lifecycle }: ExecutionState,
+): Tx<void> {
+  if (pending.kind === "pending" && lifecycle === "active")
+    yield* announce(pendingWork, name);
+  else if (before !== undefined && isLetGo(before.pending, pending))
+    yield* announce(placeFreed, name);
+  if (lifecycle === "cancelling") yield* announce(cancellationMarked, name);
+  if (pending.kind === "locked") yield* announce(timerSet, id);
+}
+
+/** True when it counted as held, and does so no longer or only up to an instant that nobody knows of. */
+function isLetGo(before: PendingState, after: PendingState): boolean {
+  const lease = leaseOf(before);
+  if (lease === null || after.kind === "locked") return false;
+  return before.kind === "locked" || leaseOf(after) !== lease;
+}
+
+function leaseOf(pending: PendingState): number | null {
+  return pending.kind === "finished" ? null : pending.leaseUntil;
 }

@@ -21,7 +21,7 @@ import {
 import { sql, type Statement } from "../../../sql/statement.ts";
 import { onlyWait, type Call } from "../../method.ts";
 import type { ExecutionContext } from "../context.ts";
-import { lockedKey } from "../lock/locked-key.ts";
+import { lockedKey } from "../state-row.ts";
 import { assertFits } from "../log/text-limit.ts";
 import { standing } from "../standing-row.ts";
 

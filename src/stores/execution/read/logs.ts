@@ -39,7 +39,7 @@ import {
 } from "../../list.ts";
 import { onlyWait, type Call } from "../../method.ts";
 import type { ExecutionContext } from "../context.ts";
-import { lockedKey } from "../lock/locked-key.ts";
+import { lockedKey } from "../state-row.ts";
 import { assertFits } from "../log/text-limit.ts";
 import { findStanding } from "../standing-row.ts";
 import { scanRowsMax } from "./list-path.ts";

@@ -1,11 +1,23 @@
-import { splitDelayId } from "../../../model/delay-id.ts";
-import type { DelayId } from "../../../model/delay-id.ts";
+import {
+  parseDelayId,
+  splitDelayId,
+  type DelayId,
+} from "../../../model/delay-id.ts";
 import { HoldfastError } from "../../../model/errors.ts";
 import type { DelayOutcome } from "../../../model/execution-event.ts";
+import type { WaitOptions } from "../../../sql/database.ts";
 import { lockRow } from "../../../sql/dialect.ts";
-import { announce, row, run, plainOperation } from "../../../sql/operation.ts";
-import type { Operation, Tx } from "../../../sql/operation.ts";
+import {
+  announce,
+  row,
+  run,
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
+import { onlyWait, type Call } from "../../method.ts";
+import type { ExecutionContext } from "../context.ts";
 import { addResponse, earlierResponse } from "../log/respond.ts";
 import { lockedRecord } from "../state-row.ts";
 import { timerSet } from "../topics.ts";
@@ -16,47 +28,63 @@ export interface AnswerDelay {
   readonly outcome: DelayOutcome;
 }
 
+export function givenCancelDelay(
+  { clock }: ExecutionContext,
+  delay: string,
+  wait?: WaitOptions,
+): Call<AnswerDelay> {
+  const input = {
+    delay: parseDelayId(delay),
+    at: clock.now(),
+    outcome: "cancelled",
+  } as const;
+  return { input, wait: onlyWait(wait) };
+}
+
 /** `answered` by this call, or before it: by its expiry or by a cancellation; or paused, so that it cannot expire. */
 export type AnswerDelayOutcome =
   "answered" | "alreadyExpired" | "alreadyCancelled" | "notExpired";
 
 /**
- * Answers an open delay: it expired, or somebody cancelled it. Whoever comes
- * first decides; the other is told.
+ * Answers an open delay: it expired, or somebody cancelled it. The first of
+ * the two decides; the other is told.
  *
  * @throws HoldfastError `DELAY_NOT_FOUND` when it was never requested.
  */
-export const answerDelay: Operation<AnswerDelay, AnswerDelayOutcome> =
-  plainOperation("answerDelay", {
-    key: (input: AnswerDelay) => splitDelayId(input.delay).execution,
-    *one({ delay, at, outcome }) {
-      const { execution, joinSet } = splitDelayId(delay);
-      const record = yield* lockedRecord(execution);
-      // Whoever found it expired may have looked before it was paused.
-      const removed = yield* run(sql`
+export const answerDelay: StoreOperation<
+  ExecutionContext,
+  AnswerDelay,
+  AnswerDelayOutcome
+> = storeOperation("answerDelay", {
+  key: (input: AnswerDelay) => splitDelayId(input.delay).execution,
+  *one(_: ExecutionContext, { delay, at, outcome }) {
+    const { execution, joinSet } = splitDelayId(delay);
+    const record = yield* lockedRecord(execution);
+    // It may have been found expired before it was paused.
+    const removed = yield* run(sql`
         DELETE FROM holdfast_execution_delay
         WHERE id = ${delay} AND (is_paused = 0 OR ${outcome} = 'cancelled')`);
-      if (removed === 0) {
-        const earlier = yield* earlierResponse(record.key, delay);
-        if (earlier === undefined) return yield* pausedDelay(delay);
-        return earlier.outcome === "cancelled"
-          ? "alreadyCancelled"
-          : "alreadyExpired";
-      }
-      yield* addResponse(record, {
-        at,
-        kind: "delay",
-        inbox: joinSet,
-        source: delay,
-        outcome,
-        child: null,
-        finishedVersion: null,
-        valueHash: null,
-        payload: null,
-      });
-      return "answered";
-    },
-  });
+    if (removed === 0) {
+      const earlier = yield* earlierResponse(record.key, delay);
+      if (earlier === undefined) return yield* pausedDelay(delay);
+      return earlier.outcome === "cancelled"
+        ? "alreadyCancelled"
+        : "alreadyExpired";
+    }
+    yield* addResponse(record, {
+      at,
+      kind: "delay",
+      inbox: joinSet,
+      source: delay,
+      outcome,
+      child: null,
+      finishedVersion: null,
+      valueHash: null,
+      payload: null,
+    });
+    return "answered";
+  },
+});
 
 /** @throws HoldfastError `DELAY_NOT_FOUND` */
 function* pausedDelay(delay: DelayId): Tx<"notExpired"> {
@@ -71,12 +99,29 @@ export interface PauseDelay {
   readonly isPaused: boolean;
 }
 
+export function givenPauseDelay(
+  _: ExecutionContext,
+  delay: string,
+  wait?: WaitOptions,
+): Call<PauseDelay> {
+  const input = { delay: parseDelayId(delay), isPaused: true };
+  return { input, wait: onlyWait(wait) };
+}
+
+export function givenUnpauseDelay(
+  _: ExecutionContext,
+  delay: string,
+  wait?: WaitOptions,
+): Call<PauseDelay> {
+  const input = { delay: parseDelayId(delay), isPaused: false };
+  return { input, wait: onlyWait(wait) };
+}
+
 /** Stops a delay from expiring, or lets it expire again. May be repeated. @throws HoldfastError `DELAY_NOT_FOUND` */
-export const pauseDelay: Operation<PauseDelay, void> = plainOperation(
-  "pauseDelay",
-  {
+export const pauseDelay: StoreOperation<ExecutionContext, PauseDelay, void> =
+  storeOperation("pauseDelay", {
     key: (input: PauseDelay) => splitDelayId(input.delay).execution,
-    *one({ delay, isPaused }) {
+    *one(_: ExecutionContext, { delay, isPaused }) {
       const found = yield* row<{ readonly is_paused: number }>(sql`
       SELECT is_paused FROM holdfast_execution_delay WHERE id = ${delay} ${lockRow}`);
       if (found === undefined) throw delayNotFound(delay);
@@ -85,8 +130,7 @@ export const pauseDelay: Operation<PauseDelay, void> = plainOperation(
       UPDATE holdfast_execution_delay SET is_paused = ${Number(isPaused)} WHERE id = ${delay}`);
       yield* announce(timerSet, splitDelayId(delay).execution);
     },
-  },
-);
+  });
 
 function delayNotFound(delay: DelayId): HoldfastError {
   return new HoldfastError(

@@ -1,65 +1,87 @@
+import { durationMs, type Duration } from "../../../model/durations.ts";
+import { isHoldfastError } from "../../../model/errors.ts";
 import {
   decideDeadline,
   decideExpiredLock,
 } from "../../../model/execution-decisions.ts";
 import type { ExecutionEvent } from "../../../model/execution-event.ts";
 import type { ExecutionId } from "../../../model/execution-id.ts";
-import { row, plainOperation } from "../../../sql/operation.ts";
-import type { Operation } from "../../../sql/operation.ts";
+import { checkedCount } from "../../../model/shape.ts";
+import type { WaitOptions } from "../../../sql/database.ts";
+import {
+  row,
+  storeOperation,
+  type StoreOperation,
+} from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
-import { appendTo } from "../log/append-to.ts";
+import { isDamage, type Damaged } from "../../damage.ts";
+import { optionsAndWait } from "../../method.ts";
+import { waitUntil } from "../../wait.ts";
+import type { ExecutionContext } from "../context.ts";
 import { hasChildren } from "../control/cancelling.ts";
-import type { Endings } from "../context.ts";
+import { appendTo } from "../log/append-to.ts";
 import { lockedRecord } from "../state-row.ts";
+import { timerSet } from "../topics.ts";
+import { answerDelay } from "./delays.ts";
+import {
+  earliestTimer,
+  expiredTimers,
+  timerTables,
+  type ExpiredTimer,
+  type ExpiredTimers,
+  type TimerPlace,
+} from "./due.ts";
 
 export interface ExpireLock {
   readonly id: ExecutionId;
   readonly at: number;
   /** A number below 1, for spreading retries. */
   readonly random: number;
-  readonly endings: Endings;
 }
 
 /**
  * Records that a lock has run out, if it still has: the worker may have
- * extended it or given it back meanwhile.
+ * extended or released it meanwhile.
  */
-export const expireLock: Operation<ExpireLock, "expired" | "notExpired"> =
-  plainOperation("expireLock", {
-    key: (input: ExpireLock) => input.id,
-    *one({ id, at, random, endings }) {
-      const record = yield* lockedRecord(id);
-      const { pending } = record.state;
-      if (pending.kind !== "locked" || pending.leaseUntil > at)
-        return "notExpired";
-      const decision = decideExpiredLock(record.state, at, random);
-      const event: ExecutionEvent =
-        decision.kind === "unlock"
-          ? { kind: "unlocked", dueAt: decision.dueAt, reason: decision.reason }
-          : decision.kind === "retry"
-            ? { kind: "attemptTimedOut", dueAt: decision.dueAt }
-            : endings[decision.resultKind];
-      yield* appendTo(record, at, [event]);
-      return "expired";
-    },
-  });
+export const expireLock: StoreOperation<
+  ExecutionContext,
+  ExpireLock,
+  "expired" | "notExpired"
+> = storeOperation("expireLock", {
+  key: (input: ExpireLock) => input.id,
+  *one({ endings }: ExecutionContext, { id, at, random }) {
+    const record = yield* lockedRecord(id);
+    const { pending } = record.state;
+    if (pending.kind !== "locked" || pending.leaseUntil > at)
+      return "notExpired";
+    const decision = decideExpiredLock(record.state, at, random);
+    const event: ExecutionEvent =
+      decision.kind === "unlock"
+        ? { kind: "unlocked", dueAt: decision.dueAt, reason: decision.reason }
+        : decision.kind === "retry"
+          ? { kind: "attemptTimedOut", dueAt: decision.dueAt }
+          : endings[decision.resultKind];
+    yield* appendTo(record, at, [event]);
+    return "expired";
+  },
+});
 
 export interface ExpireDeadline {
   readonly id: ExecutionId;
   readonly at: number;
-  readonly endings: Endings;
 }
 
 /**
  * Ends an execution that was to be done by now. A workflow that runs, and
  * whatever had children, is asked to cancel, since those must end first.
  */
-export const expireDeadline: Operation<
+export const expireDeadline: StoreOperation<
+  ExecutionContext,
   ExpireDeadline,
   "timedOut" | "requested" | "notExpired"
-> = plainOperation("expireDeadline", {
+> = storeOperation("expireDeadline", {
   key: (input: ExpireDeadline) => input.id,
-  *one({ id, at, endings }) {
+  *one({ endings }: ExecutionContext, { id, at }) {
     const record = yield* lockedRecord(id);
     const { state } = record;
     const due = yield* row<{ readonly deadline_at: number | null }>(sql`
@@ -85,3 +107,173 @@ export const expireDeadline: Operation<
     return "timedOut";
   },
 });
+
+/** Give it the leeway that `expireTimers` is given. */
+export interface TimerWaitOptions extends WaitOptions {
+  readonly leeway?: Duration;
+}
+
+/** Resolves when a delay, lock or deadline is over; sleeps exactly until then. */
+export async function waitForTimer(
+  context: ExecutionContext,
+  options?: TimerWaitOptions,
+): Promise<void> {
+  const { database, clock } = context;
+  const { options: given, wait } = optionsAndWait(options, ["leeway"]);
+  const leewayMs = durationMs(given.leeway ?? 0, "leeway");
+  return waitUntil<void>(
+    database,
+    {
+      what: "a delay, lock or deadline",
+      clock,
+      isRelevant: ({ operation }) => operation === timerSet,
+      async look() {
+        const earliest = await database.read(earliestTimer(context), undefined);
+        if (earliest === undefined) return { isThere: false };
+        const again = earliest + leewayMs;
+        return again <= clock.now()
+          ? { isThere: true, value: undefined }
+          : { isThere: false, again };
+      },
+    },
+    wait,
+  );
+}
+
+export interface ExpireOptions extends WaitOptions {
+  /** 1 to 1,000; defaults to 100. */
+  readonly limit?: number;
+  /** Deals only with what has been over for so long, since a busy worker may be about to extend; defaults to 0. */
+  readonly leeway?: Duration;
+}
+
+export interface ExpireReport {
+  readonly delays: number;
+  readonly locks: number;
+  readonly deadlines: number;
+  /** What is over and cannot be dealt with until it is mended. It is passed over, each time anew. */
+  readonly damaged: readonly Damaged[];
+  /** True when there is more to do at once. */
+  readonly hasMore: boolean;
+}
+
+/**
+ * Page after page until so many are dealt with: those that nobody can deal
+ * with stay where they are, at the front, and must not hide the rest.
+ */
+export async function expireTimers(
+  context: ExecutionContext,
+  options?: ExpireOptions,
+): Promise<ExpireReport> {
+  const { options: given, wait } = optionsAndWait(options, ["limit", "leeway"]);
+  const { limit = 100, leeway = 0 } = given;
+  const at = context.clock.now() - durationMs(leeway, "leeway");
+  let left = checkedCount("limit", limit, { min: 1, max: 1_000 });
+  const counts = { delay: 0, lock: 0, deadline: 0 };
+  const damaged: Damaged[] = [];
+  let after: TimerPlace | undefined;
+  do {
+    const page: ExpiredTimers = await context.database.read(
+      expiredTimers(context),
+      { at, limit: left, after },
+      wait,
+    );
+    damaged.push(...page.damaged);
+    for (const outcome of await expireInOrder(context, page.timers, at))
+      if (outcome === undefined) continue;
+      else if (typeof outcome === "object") damaged.push(outcome);
+      else {
+        counts[outcome] += 1;
+        left -= 1;
+      }
+    after = page.next;
+  } while (after !== undefined && left > 0);
+  return {
+    delays: counts.delay,
+    locks: counts.lock,
+    deadlines: counts.deadline,
+    damaged,
+    hasMore: after !== undefined,
+  };
+}
+
+/** The kind of a timer that was dealt with; the row when it cannot be; undefined when somebody else did it. */
+type Expired = ExpiredTimer["kind"] | Damaged | undefined;
+
+/** Those of one execution one after the other, since the order of its responses is what replay follows. */
+async function expireInOrder(
+  context: ExecutionContext,
+  timers: readonly ExpiredTimer[],
+  at: number,
+): Promise<readonly Expired[]> {
+  const before = new Map<string, Promise<unknown>>();
+  return Promise.all(
+    timers.map((timer) => {
+      const turn = before.get(timer.execution);
+      const outcome =
+        turn === undefined
+          ? expireOne(context, timer, at)
+          : turn.then(() => expireOne(context, timer, at));
+      before.set(timer.execution, outcome);
+      return outcome;
+    }),
+  );
+}
+
+async function expireOne(
+  context: ExecutionContext,
+  timer: ExpiredTimer,
+  at: number,
+): Promise<Expired> {
+  const { database, random } = context;
+  try {
+    switch (timer.kind) {
+      case "delay": {
+        const outcome = await database.write(answerDelay(context), {
+          delay: timer.id,
+          at,
+          outcome: "expired",
+        });
+        return outcome === "answered" ? "delay" : undefined;
+      }
+      case "lock": {
+        const outcome = await database.write(expireLock(context), {
+          id: timer.execution,
+          at,
+          random: random(),
+        });
+        return outcome === "expired" ? "lock" : undefined;
+      }
+      default: {
+        const outcome = await database.write(expireDeadline(context), {
+          id: timer.execution,
+          at,
+        });
+        return outcome === "notExpired" ? undefined : "deadline";
+      }
+    }
+  } catch (error) {
+    const key = timer.kind === "delay" ? timer.id : timer.execution;
+    return unlessGone(error, { table: timerTables[timer.kind], key });
+  }
+}
+
+/**
+ * What to say of a row that could not be dealt with: undefined when it was
+ * removed since it was found, the row when the database contradicts itself.
+ * Anything else is no fault of the row.
+ */
+export function unlessGone(
+  error: unknown,
+  found: Damaged,
+): Damaged | undefined {
+  if (!isHoldfastError(error)) throw error;
+  const { code, details } = error;
+  if (code === "DELAY_NOT_FOUND") return undefined;
+  if (code === "EXECUTION_NOT_FOUND")
+    return details?.["missing"] === "parent" ? found : undefined;
+  if (code === "RESPONSE_CONFLICT") return found;
+  if (!isDamage(error)) throw error;
+  const { table, key } = details ?? {};
+  return typeof table === "string" ? { table, key: String(key) } : found;
+}

@@ -1,0 +1,222 @@
+import {
+  deathsMax,
+  decideOwnerDeath,
+} from "../../../model/execution-decisions.ts";
+import type { ExecutionEvent } from "../../../model/execution-event.ts";
+import type { ExecutionId } from "../../../model/execution-id.ts";
+import {
+  lastHolder,
+  type ExecutionState,
+} from "../../../model/execution-state.ts";
+import { isHeld } from "../../../model/execution-transition.ts";
+import { parseOwnerId, type OwnerId } from "../../../model/prefixed-id.ts";
+import {
+  row,
+  rows,
+  storeOperation,
+  type StoreOperation,
+} from "../../../sql/operation.ts";
+import { sql } from "../../../sql/statement.ts";
+import type { Damaged } from "../../damage.ts";
+import type { Endings, ExecutionContext } from "../context.ts";
+import { appendTo } from "../log/append-to.ts";
+import { lockedRecord } from "../state-row.ts";
+import { unlessGone } from "./expire.ts";
+
+/** A place among what a process holds. */
+export interface HeldPlace {
+  readonly leaseUntil: number;
+  readonly key: number;
+}
+
+export interface HeldBy {
+  readonly owner: OwnerId;
+  readonly at: number;
+  readonly limit: number;
+  /** The `next` of the page before. */
+  readonly after?: HeldPlace | undefined;
+}
+
+export interface Held {
+  readonly ids: readonly ExecutionId[];
+  /** Where to go on, when there may be more. */
+  readonly next: HeldPlace | undefined;
+}
+
+/** A page of the executions that a process holds: locked by it, or kept in its memory while they wait. */
+export const heldBy: StoreOperation<ExecutionContext, HeldBy, Held> =
+  storeOperation("heldBy", {
+    key: (input: HeldBy) => input.owner,
+    *one(_: ExecutionContext, { owner, at, limit, after }) {
+      const { leaseUntil, key } = after ?? { leaseUntil: 0, key: 0 };
+      const found = yield* rows<{
+        readonly id: ExecutionId;
+        readonly key: number;
+        readonly lease_until: number;
+      }>(sql`
+      SELECT id, key, lease_until FROM holdfast_execution
+      WHERE owner = ${owner} AND lease_until IS NOT NULL AND (state = 'locked' OR lease_until > ${at})
+        AND lease_until >= ${leaseUntil} AND (lease_until > ${leaseUntil} OR key > ${key})
+      ORDER BY lease_until, key LIMIT ${limit}`);
+      const last = found.at(-1);
+      return {
+        ids: found.map(({ id }) => id),
+        next:
+          last === undefined || found.length < limit
+            ? undefined
+            : { leaseUntil: last.lease_until, key: last.key },
+      };
+    },
+  });
+
+/** The processes that hold executions, one after the other. */
+const nextHolder: StoreOperation<
+  ExecutionContext,
+  { readonly after: string },
+  OwnerId | undefined
+> = storeOperation("nextHolder", {
+  key: (input: { readonly after: string }) => input.after,
+  *one(_: ExecutionContext, { after }) {
+    const found = yield* row<{ readonly owner: OwnerId }>(sql`
+      SELECT owner FROM holdfast_execution
+      WHERE lease_until IS NOT NULL AND owner > ${after} ORDER BY owner LIMIT 1`);
+    return found?.owner;
+  },
+});
+
+export interface ReleaseExecution {
+  readonly id: ExecutionId;
+  readonly owner: OwnerId;
+  readonly at: number;
+  /** A number below 1, for spreading retries. */
+  readonly random: number;
+}
+
+/**
+ * Takes an execution from a process that has provably died, if it still holds
+ * it. Repeating it does nothing.
+ */
+export const releaseExecution: StoreOperation<
+  ExecutionContext,
+  ReleaseExecution,
+  "released" | "notHeld"
+> = storeOperation("releaseDead", {
+  key: (input: ReleaseExecution) => input.id,
+  *one({ endings }: ExecutionContext, { id, owner, at, random }) {
+    const record = yield* lockedRecord(id);
+    const { state } = record;
+    if (
+      lastHolder(state.pending)?.owner !== owner ||
+      !isHeld(state.pending, at)
+    )
+      return "notHeld";
+    yield* appendTo(
+      record,
+      at,
+      eventsOfDeath(state, owner, at, random, endings),
+    );
+    return "released";
+  },
+});
+
+function eventsOfDeath(
+  state: ExecutionState,
+  owner: OwnerId,
+  at: number,
+  random: number,
+  endings: Endings,
+): readonly ExecutionEvent[] {
+  const decision = decideOwnerDeath(state, at, random);
+  switch (decision.kind) {
+    case "resume":
+      return [
+        {
+          kind: "ownerDied",
+          owner,
+          dueAt: decision.dueAt,
+          counts: decision.counts,
+        },
+      ];
+    case "park":
+      return [
+        { kind: "ownerDied", owner, dueAt: at, counts: "death" },
+        {
+          kind: "parked",
+          code: "RUN_KEEPS_KILLING_WORKERS",
+          reason: `${deathsMax} processes died in a row while they ran it, without progress in between.`,
+          codeVersion: state.codeVersion,
+        },
+      ];
+    default:
+      return [
+        decision.resultKind === "failed"
+          ? endings.ownerDied
+          : endings.cancelled,
+      ];
+  }
+}
+
+export interface ReleaseReport {
+  /** Executions that were taken from dead processes. */
+  readonly released: number;
+  /** Held by a dead process, and not to be released until they are mended. */
+  readonly damaged: readonly Damaged[];
+}
+
+/**
+ * Takes from processes that have provably died what they held: from one, or
+ * from all that hold something.
+ */
+export async function releaseDead(
+  context: ExecutionContext,
+  owner?: OwnerId,
+): Promise<ReleaseReport> {
+  if (owner !== undefined) return releaseIfDead(context, parseOwnerId(owner));
+  let released = 0;
+  const damaged: Damaged[] = [];
+  for (let after = ""; ;) {
+    const holder = await context.database.read(nextHolder(context), { after });
+    if (holder === undefined) return { released, damaged };
+    const report = await releaseIfDead(context, holder);
+    released += report.released;
+    damaged.push(...report.damaged);
+    after = holder;
+  }
+}
+
+const heldPerPage = 100;
+
+async function releaseIfDead(
+  context: ExecutionContext,
+  owner: OwnerId,
+): Promise<ReleaseReport> {
+  const { database, clock, random } = context;
+  let released = 0;
+  const damaged: Damaged[] = [];
+  if ((await database.liveness(owner)) !== "dead") return { released, damaged };
+  let after: HeldPlace | undefined;
+  do {
+    const at = clock.now();
+    const limit = heldPerPage;
+    const page: Held = await database.read(heldBy(context), {
+      owner,
+      at,
+      limit,
+      after,
+    });
+    const outcomes = await Promise.all(
+      page.ids.map((id) =>
+        database
+          .write(releaseExecution(context), { id, owner, at, random: random() })
+          .catch((error: unknown) =>
+            unlessGone(error, { table: "holdfast_execution", key: id }),
+          ),
+      ),
+    );
+    for (const outcome of outcomes)
+      if (outcome === "released") released += 1;
+      else if (typeof outcome === "object") damaged.push(outcome);
+    after = page.next;
+  } while (after !== undefined);
+  return { released, damaged };
+}
