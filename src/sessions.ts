@@ -52,7 +52,7 @@ export type {
   LoadedAttachment,
   SessionAttachments,
 } from "./stores/attachment/transfer.ts";
-export type { Lease, LeaseOutcome } from "./stores/lease/acquire.ts";
+export type { LeaseOutcome } from "./stores/lease/acquire.ts";
 export type {
   LeaseClaimant,
   LeaseKeepOptions,
@@ -60,29 +60,22 @@ export type {
 } from "./stores/lease/given.ts";
 export type { LeaseKeeper } from "./stores/lease/keeper.ts";
 export { leases, type Leases } from "./stores/lease/leases.ts";
+export type { Lease } from "./stores/lease/parts.ts";
 export type {
   QueueBatch,
   QueueItem,
   QueueSource,
   WakeSource,
 } from "./stores/queue/batch-row.ts";
-export { abandonClaim, claimWork } from "./stores/queue/claim.ts";
 export type {
+  ClaimCommandOptions,
   ClaimedWork,
-  ClaimWork,
-  QueueClaimRef,
-  WantedWork,
-  AbandonClaim,
+  ClaimOptions,
+  ClaimTurnOptions,
 } from "./stores/queue/claim.ts";
-export type {
-  ClaimKey,
-  QueueClaims,
-  QueueClaimOptions,
-} from "./stores/queue/claiming.ts";
-export { completeWithoutCommit } from "./stores/queue/complete.ts";
-export type { CompleteWithoutCommit } from "./stores/queue/complete.ts";
 export type { QueueOptions } from "./stores/queue/context.ts";
-export type { EnqueueOutcome, BatchDraft } from "./stores/queue/enqueue.ts";
+export type { BatchDraft } from "./stores/queue/enqueue.ts";
+export type { EnqueueOutcome, QueueClaimRef } from "./stores/queue/parts.ts";
 export type { PurgeReport } from "./stores/queue/purge.ts";
 export { queue } from "./stores/queue/queue.ts";
 export type { Queue } from "./stores/queue/queue.ts";

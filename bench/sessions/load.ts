@@ -2,7 +2,7 @@ import type { Database } from "../../src/sql/database.ts";
 import type { NewNode } from "../../src/model/session-turn.ts";
 import type { SessionHandle, UsageEntry } from "../../src/model/session.ts";
 import { leases } from "../../src/stores/lease/leases.ts";
-import type { Lease } from "../../src/stores/lease/acquire.ts";
+import type { Lease } from "../../src/stores/lease/parts.ts";
 import { queue } from "../../src/stores/queue/queue.ts";
 import { sessions } from "../../src/stores/session/sessions.ts";
 import type { Sessions } from "../../src/stores/session/sessions.ts";
@@ -78,7 +78,7 @@ async function claimedBatches(
       items: [{ kind: "user_message", payload: questionOf(index) }],
       source: `http:${index}`,
     });
-    const claimed = await line.claimTurn(lease, { max: 1 });
+    const claimed = await line.claimTurn(lease, { limit: 1 });
     if (claimed === undefined) throw new Error("There was nothing to claim.");
     claims.push(claimed.ref);
   }

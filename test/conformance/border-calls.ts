@@ -1,4 +1,4 @@
-import type { Lease } from "../../src/stores/lease/acquire.ts";
+import type { Lease } from "../../src/stores/lease/parts.ts";
 import { artifacts, blobs, maintenance } from "../../src/blobs.ts";
 import { attachments, leases, queue, sessions } from "../../src/sessions.ts";
 import type { Database } from "../../src/sql/database.ts";
@@ -177,7 +177,7 @@ function queueCalls({ database, named, held }: Around): readonly Call[] {
       "claimTurn",
       work.claimTurn,
       [held, more],
-      [...wait, "boundary", "max", "key"],
+      [...wait, "boundary", "limit", "key"],
     ),
     call("claimCommand", work.claimCommand, [held, more], [...wait, "key"]),
     call(

@@ -103,7 +103,7 @@ export async function consumedWakes(database: Database): Promise<number> {
   const queued = queue(database);
   let count = 0;
   for (;;) {
-    const claim = await queued.claimTurn(held.lease, { max: 1 });
+    const claim = await queued.claimTurn(held.lease, { limit: 1 });
     if (claim === undefined) break;
     count += 1;
     await queued.completeWithoutCommit(held.lease, [claim.ref]);

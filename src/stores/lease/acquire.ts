@@ -13,24 +13,14 @@ import {
   type LeaseState,
   type ProvenDeath,
 } from "../../model/lease.ts";
-import type { SessionId } from "../../model/session-id.ts";
 import {
   announce,
   storeOperation,
   type StoreOperation,
 } from "../../sql/operation.ts";
 import { assertHeld, type JudgedKind } from "./ends.ts";
-import type {
-  HolderLease,
-  LeaseContext,
-  LeasedRoot,
-  LeaseKind,
-} from "./kind.ts";
-
-/** The lease of a session. */
-export interface Lease extends HolderLease {
-  readonly session: { readonly id: SessionId; readonly generation: number };
-}
+import type { LeaseContext, LeasedRoot, LeaseKind } from "./kind.ts";
+import type { Lease } from "./parts.ts";
 
 export type LeaseOutcome<L = Lease> =
   | { readonly kind: "acquired"; readonly lease: L }

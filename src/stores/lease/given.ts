@@ -14,7 +14,7 @@ import type { StoreContext } from "../context.ts";
 import { optionsAndWait } from "../method.ts";
 import { checkedInterval } from "../renewing.ts";
 import type { LeaseRequest } from "./acquire.ts";
-import type { SeenHolder } from "./wait.ts";
+import type { SeenHolder } from "./parts.ts";
 
 /** Who asks for a lease: the host's own name, and this start of it. */
 export interface LeaseClaimant {

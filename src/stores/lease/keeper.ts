@@ -2,7 +2,7 @@ import { isHoldfastError, type HoldfastError } from "../../model/errors.ts";
 import type { LeaseFence } from "../../model/lease.ts";
 import type { Database } from "../../sql/database.ts";
 import { BackgroundRenewal } from "../renewing.ts";
-import type { Lease } from "./acquire.ts";
+import type { Lease } from "./parts.ts";
 import type { LeaseRhythm } from "./given.ts";
 import type {
   HolderLease,

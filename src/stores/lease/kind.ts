@@ -84,9 +84,8 @@ export interface LeaseRows<Root extends LeasedRoot = LeasedRoot> {
 /** What operations on leases need besides their input. */
 export type LeaseContext = Pick<StoreContext, "database" | "clock">;
 
-/** A lease in the hands of its holder. */
+/** A lease as its holder has it. */
 export interface HolderLease extends LeaseFence {
-  readonly claimedAt: number;
   readonly expiresAt: number;
 }
 

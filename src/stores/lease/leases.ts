@@ -8,12 +8,7 @@ import {
 import { onlyWait, writes, type Call, type Method } from "../method.ts";
 import { sessionNamed, type SessionName } from "../session/session-name.ts";
 import type { SessionRef } from "../session/session-row.ts";
-import type {
-  AcquireLease,
-  Lease,
-  LeaseOutcome,
-  RenewLease,
-} from "./acquire.ts";
+import type { AcquireLease, LeaseOutcome, RenewLease } from "./acquire.ts";
 import { readHolder, type HeldRef } from "./ends.ts";
 import {
   givenLeaseTime,
@@ -25,7 +20,7 @@ import {
   type LeaseOptions,
 } from "./given.ts";
 import { keepLease, type LeaseKeeper } from "./keeper.ts";
-import { givenLease, sessionLeases } from "./parts.ts";
+import { givenLease, sessionLeases, type Lease } from "./parts.ts";
 import { takeFrom, waitToTake } from "./wait.ts";
 
 /** The right to work on a session: one holder at a time, and a fence that only grows. */

@@ -6,9 +6,12 @@ import {
   leaseLost,
   lossOf,
   type LeaseFence,
+  type LeaseHolder,
+  type ProvenDeath,
 } from "../../model/lease.ts";
 import type { SessionId } from "../../model/session-id.ts";
 import { isRecord } from "../../model/spoken-kind.ts";
+import type { Database } from "../../sql/database.ts";
 import { announce, type Tx } from "../../sql/operation.ts";
 import { sessionNamed } from "../session/session-name.ts";
 import {
@@ -17,7 +20,6 @@ import {
   type SessionRef,
   type SessionRoot,
 } from "../session/session-row.ts";
-import type { Lease } from "./acquire.ts";
 import { assertHeld, releaseHeld } from "./ends.ts";
 import {
   leaseOperations,
@@ -31,6 +33,13 @@ import {
   writeLease,
 } from "./lease-row.ts";
 import { leaseChanged } from "./topics.ts";
+
+/** The lease of a session. */
+export interface Lease extends LeaseFence {
+  readonly session: { readonly id: SessionId; readonly generation: number };
+  readonly claimedAt: number;
+  readonly expiresAt: number;
+}
 
 /** The leases of sessions. */
 export const sessionLeases: LeaseOperations<SessionRef, SessionRoot, Lease> =
@@ -126,6 +135,18 @@ export function* liveFence(session: SessionRoot, now: number): Tx<number> {
   return state.kind === "held" && isLive(state.lease, now)
     ? state.lease.fence
     : 0;
+}
+
+export type SeenHolder = Pick<LeaseHolder, "process" | "fence">;
+
+/** Whether a holder that was seen has died since, and what proves it to the operation that decides. */
+export async function provenDeath(
+  database: Database,
+  { process, fence }: SeenHolder,
+): Promise<ProvenDeath | undefined> {
+  if (process === null) return undefined;
+  const isDead = (await database.liveness(process)) === "dead";
+  return isDead ? { process, fence } : undefined;
 }
 
 /**

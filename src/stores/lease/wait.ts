@@ -1,5 +1,4 @@
-import type { LeaseHolder, ProvenDeath } from "../../model/lease.ts";
-import type { Database, WaitOptions } from "../../sql/database.ts";
+import type { WaitOptions } from "../../sql/database.ts";
 import { waitUntil } from "../wait.ts";
 import type { AcquireLease, LeaseOutcome } from "./acquire.ts";
 import type {
@@ -8,18 +7,7 @@ import type {
   LeasedRoot,
   LeaseOperations,
 } from "./kind.ts";
-
-export type SeenHolder = Pick<LeaseHolder, "process" | "fence">;
-
-/** Whether a holder that was seen has died since, and what proves it to the operation that decides. */
-export async function provenDeath(
-  database: Database,
-  { process, fence }: SeenHolder,
-): Promise<ProvenDeath | undefined> {
-  if (process === null) return undefined;
-  const isDead = (await database.liveness(process)) === "dead";
-  return isDead ? { process, fence } : undefined;
-}
+import { provenDeath, type SeenHolder } from "./parts.ts";
 
 /** Takes a lease that was seen with a holder: at once if that has provably died. */
 export async function takeFrom<Ref, Root extends LeasedRoot, L>(

@@ -21,7 +21,7 @@ import {
   enqueueWake,
   type EnqueueBatch,
   type NewlyEnqueued,
-} from "../queue/enqueue.ts";
+} from "../queue/parts.ts";
 import {
   processesOfKeys,
   writeProcess,

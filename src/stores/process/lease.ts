@@ -34,7 +34,6 @@ import {
 } from "../lease/given.ts";
 import {
   leaseOperations,
-  type HolderLease,
   type LeaseContext,
   type LeaseOperations,
 } from "../lease/kind.ts";
@@ -56,8 +55,10 @@ import {
 import { processLeaseChanged } from "./topics.ts";
 
 /** The lease of a process. */
-export interface ProcessLease extends HolderLease {
+export interface ProcessLease extends LeaseFence {
   readonly id: ProcessId;
+  readonly claimedAt: number;
+  readonly expiresAt: number;
 }
 
 /**

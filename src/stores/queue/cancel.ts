@@ -13,10 +13,9 @@ import { lockedSession } from "../session/session-row.ts";
 import type { SessionRef } from "../session/session-row.ts";
 import { isClaimed, withItems } from "./batch-row.ts";
 import type { QueueBatch } from "./batch-row.ts";
-import { batchesById } from "./claim.ts";
-import { removeBatches } from "./complete.ts";
 import { readItem } from "./context.ts";
 import type { QueueContext } from "./context.ts";
+import { batchesById, removeBatches } from "./parts.ts";
 import { queueWork } from "./topics.ts";
 
 interface CancelBatch {

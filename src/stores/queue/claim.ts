@@ -1,26 +1,82 @@
-import { instantOf } from "../../model/clock.ts";
-import type { Now } from "../../model/clock.ts";
 import { unreachable } from "../../model/errors.ts";
-import type { Encoded } from "../../model/encoded.ts";
 import type { LeaseFence } from "../../model/lease.ts";
-import { commandPrefix, turnPrefix } from "../../model/queue.ts";
-import type { Boundary } from "../../model/queue.ts";
-import { isSameToken } from "../../model/token.ts";
-import { integersOf, keysOf, textsOf } from "../../sql/dialect.ts";
-import { announce, rows, run, plainOperation } from "../../sql/operation.ts";
-import type { Operation, Tx } from "../../sql/operation.ts";
+import {
+  batchesPerClaimMax,
+  commandPrefix,
+  turnPrefix,
+  type Boundary,
+} from "../../model/queue.ts";
+import { checkedCount, checkedText } from "../../model/shape.ts";
+import { newToken } from "../../model/token.ts";
+import { integersOf, keysOf } from "../../sql/dialect.ts";
+import type { WaitOptions } from "../../sql/database.ts";
+import {
+  afterwards,
+  announce,
+  rows,
+  run,
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import { assertFenceAt } from "../lease/parts.ts";
-import { lockedSession } from "../session/session-row.ts";
-import type { SessionRef } from "../session/session-row.ts";
-import { batchColumns, policyOf, withItems } from "./batch-row.ts";
-import type { BatchRow, QueueBatch } from "./batch-row.ts";
+import { assertFence, givenLease, type Lease } from "../lease/parts.ts";
+import { onlyWait, optionsAndWait, type Call } from "../method.ts";
+import { sessionNamed, type SessionName } from "../session/session-name.ts";
+import { lockedSession, type SessionRef } from "../session/session-row.ts";
+import {
+  batchColumns,
+  policyOf,
+  withItems,
+  type BatchRow,
+  type QueueBatch,
+} from "./batch-row.ts";
+import {
+  checkedBatchIds,
+  checkedBoundary,
+  checkedClaim,
+  readBatch,
+  type QueueContext,
+} from "./context.ts";
+import { batchesById, isOf, type QueueClaimRef } from "./parts.ts";
 import { queueWork } from "./topics.ts";
 
+export interface ClaimCommandOptions extends WaitOptions {
+  /**
+   * Names the claim for its caller, so that making it twice is making it once:
+   * after `OUTCOME_UNKNOWN`, repeat it with the same key and the same lease,
+   * and get what it took the first time. Each new claim needs a new key.
+   * Without one, what a lost answer took is claimed until the lease ends.
+   */
+  readonly key?: string;
+}
+
+export interface ClaimOptions extends ClaimCommandOptions {
+  /** Whether a turn is running; defaults to `idle`, so none. */
+  readonly boundary?: Boundary;
+}
+
+export interface ClaimTurnOptions extends ClaimOptions {
+  /** At most so many batches, 0 to 256; defaults to 256. */
+  readonly limit?: number;
+}
+
+/** Batches that the holder of the session's lease works on. */
+export interface ClaimedWork {
+  readonly ref: QueueClaimRef;
+  /** That of the lease: the claim counts as long as the lease has it. */
+  readonly fence: number;
+  readonly batches: readonly QueueBatch<unknown>[];
+}
+
 /** What is wanted from the front of a queue. Nothing is ever skipped to get at it. */
-export type WantedWork =
+type WantedWork =
   | { readonly kind: "command" }
-  | { readonly kind: "turn"; readonly boundary: Boundary; readonly max: number }
+  | {
+      readonly kind: "turn";
+      readonly boundary: Boundary;
+      readonly limit: number;
+    }
   /** These, in this order, or nothing. */
   | {
       readonly kind: "these";
@@ -28,7 +84,7 @@ export type WantedWork =
       readonly ids: readonly string[];
     };
 
-export interface ClaimWork {
+interface ClaimWork {
   readonly session: SessionRef;
   readonly fence: LeaseFence;
   readonly want: WantedWork;
@@ -36,21 +92,68 @@ export interface ClaimWork {
   readonly claim: string;
   /** Whether it may have been made before: then what it took under this lease is answered again. */
   readonly mayBeRepeated: boolean;
-  readonly now: Now;
 }
 
-/** Batches in the hands of the holder of the session's lease. */
-export interface ClaimedWork<P = Encoded> {
-  readonly ref: QueueClaimRef;
-  /** That of the lease: the claim counts as long as the lease has it. */
-  readonly fence: number;
-  readonly batches: readonly QueueBatch<P>[];
+/** @throws HoldfastError `OPTION_INVALID`, `NAME_INVALID`, `ID_MALFORMED` */
+export function givenClaimTurn(
+  context: QueueContext,
+  lease: Lease,
+  given?: ClaimTurnOptions,
+): Call<ClaimWork> {
+  const { options, wait } = optionsAndWait(given, ["boundary", "key", "limit"]);
+  const { boundary, key, limit = batchesPerClaimMax } = options;
+  const want = {
+    kind: "turn",
+    boundary: checkedBoundary(boundary),
+    limit: checkedCount("limit", limit, { max: batchesPerClaimMax }),
+  } as const;
+  return { input: claimOf(context, lease, want, key), wait };
 }
 
-/** What a claim is completed or abandoned by. The claim is a token: it is not listed anywhere. */
-export interface QueueClaimRef {
-  readonly claim: string;
-  readonly batches: readonly string[];
+/** @throws HoldfastError `OPTION_INVALID`, `NAME_INVALID`, `ID_MALFORMED` */
+export function givenClaimCommand(
+  context: QueueContext,
+  lease: Lease,
+  given?: ClaimCommandOptions,
+): Call<ClaimWork> {
+  const { options, wait } = optionsAndWait(given, ["key"]);
+  return {
+    input: claimOf(context, lease, { kind: "command" }, options.key),
+    wait,
+  };
+}
+
+/** @throws HoldfastError `OPTION_INVALID`, `NAME_INVALID`, `ID_MALFORMED` */
+export function givenClaimBatches(
+  context: QueueContext,
+  lease: Lease,
+  ids: readonly string[],
+  given?: ClaimOptions,
+): Call<ClaimWork> {
+  const { options, wait } = optionsAndWait(given, ["boundary", "key"]);
+  const want = {
+    kind: "these",
+    boundary: checkedBoundary(options.boundary),
+    ids: checkedBatchIds(ids),
+  } as const;
+  return { input: claimOf(context, lease, want, options.key), wait };
+}
+
+function claimOf(
+  { database, entropy }: QueueContext,
+  lease: Lease,
+  want: WantedWork,
+  key: string | undefined,
+): ClaimWork {
+  const { of: session, fence } = givenLease(lease);
+  // Nobody but the holder of the lease can know it, whatever key it is made from.
+  const claim =
+    key === undefined
+      ? newToken(entropy)
+      : database.sha256Hex(
+          `${fence.token} ${checkedText("The key of a claim", key)}`,
+        );
+  return { session, fence, want, claim, mayBeRepeated: key !== undefined };
 }
 
 /**
@@ -58,41 +161,67 @@ export interface QueueClaimRef {
  * or is claimed under this lease already is passed over; a claim under an
  * earlier lease no longer counts.
  *
- * @throws HoldfastError `LEASE_LOST`, `SESSION_NOT_FOUND` or `SESSION_DELETED`.
+ * @throws HoldfastError `LEASE_LOST`, `SESSION_NOT_FOUND`, `SESSION_DELETED`,
+ *   or `CORRUPT_ROW` when a payload cannot be read: then nothing stays claimed.
  */
-export const claimWork: Operation<ClaimWork, ClaimedWork | undefined> =
-  plainOperation("claimWork", {
-    key: (input: ClaimWork) => input.session.id,
-    *one({ session: ref, fence, want, claim, mayBeRepeated, now: tell }) {
-      const limit = limitOf(want);
-      if (limit === 0) return undefined;
-      const session = yield* lockedSession(ref);
-      const now = instantOf(tell);
-      yield* assertFenceAt(session, fence, now);
-      const before = mayBeRepeated
-        ? yield* claimedBy(session.key, fence.fence, claim)
-        : [];
-      if (before.length > 0) return yield* claimedWork(claim, fence, before);
-      const line = yield* claimable(session.key, fence.fence, now, limit);
-      const taken = line.slice(0, prefixOf(want, line));
-      if (taken.length === 0) return undefined;
-      yield* run(sql`
-        UPDATE holdfast_queue_batch
-        SET claim = ${claim}, claim_fence = ${fence.fence}, claim_size = ${taken.length}
-        WHERE key IN ${integersOf(taken.map(({ key }) => key))}`);
-      return yield* claimedWork(claim, fence, taken);
-    },
-  });
+export const claimWork: StoreOperation<
+  QueueContext,
+  ClaimWork,
+  ClaimedWork | undefined
+> = storeOperation("claimWork", {
+  key: (input: ClaimWork) => input.session.id,
+  *one(context: QueueContext, input) {
+    const { fence, want, claim } = input;
+    const limit = limitOf(want);
+    if (limit === 0) return undefined;
+    const session = yield* lockedSession(input.session);
+    const now = yield* assertFence(context, session, fence);
+    const before = input.mayBeRepeated
+      ? yield* claimedBy(session.key, fence.fence, claim)
+      : [];
+    if (before.length > 0) return yield* claimAgain(context, input, before);
+    const line = yield* claimable(session.key, fence.fence, now, limit);
+    const taken = line.slice(0, prefixOf(want, line));
+    if (taken.length === 0) return undefined;
+    yield* run(sql`
+      UPDATE holdfast_queue_batch
+      SET claim = ${claim}, claim_fence = ${fence.fence}, claim_size = ${taken.length}
+      WHERE key IN ${integersOf(taken.map(({ key }) => key))}`);
+    return workOf(context, input, yield* withItems(taken));
+  },
+});
 
-function* claimedWork(
-  claim: string,
-  { fence }: LeaseFence,
+/** What a claim took whose answer was lost. If that cannot be read now, it is released: its caller never got it. */
+function* claimAgain(
+  context: QueueContext,
+  input: ClaimWork,
   taken: readonly BatchRow[],
 ): Tx<ClaimedWork> {
+  const batches = yield* withItems(taken);
+  try {
+    return workOf(context, input, batches);
+  } catch (error) {
+    const { session, claim } = input;
+    const ref = { claim, batches: taken.map(({ id }) => id) };
+    const { database } = context;
+    yield* afterwards({
+      refused: () =>
+        database.write(abandonClaim(context), { session, claim: ref }),
+    });
+    throw error;
+  }
+}
+
+/** @throws HoldfastError `CORRUPT_ROW` when a payload cannot be read. */
+function workOf(
+  context: QueueContext,
+  { claim, fence }: ClaimWork,
+  batches: readonly QueueBatch[],
+): ClaimedWork {
   return {
-    ref: { claim, batches: taken.map(({ id }) => id) },
-    fence,
-    batches: yield* withItems(taken),
+    ref: { claim, batches: batches.map(({ id }) => id) },
+    fence: fence.fence,
+    batches: batches.map((batch) => readBatch(context, batch)),
   };
 }
 
@@ -125,7 +254,7 @@ function limitOf(want: WantedWork): number {
     case "command":
       return 1;
     case "turn":
-      return want.max;
+      return want.limit;
     case "these":
       return want.ids.length;
     default:
@@ -139,7 +268,7 @@ function prefixOf(want: WantedWork, line: readonly BatchRow[]): number {
     case "command":
       return commandPrefix(policies);
     case "turn":
-      return turnPrefix(policies, want.boundary, want.max);
+      return turnPrefix(policies, want.boundary, want.limit);
     case "these": {
       const { boundary, ids } = want;
       const taken =
@@ -154,22 +283,32 @@ function prefixOf(want: WantedWork, line: readonly BatchRow[]): number {
   }
 }
 
-export interface AbandonClaim {
+interface AbandonClaim {
   readonly session: SessionRef;
   readonly claim: QueueClaimRef;
 }
 
+/** @throws HoldfastError `OPTION_INVALID`, `NAME_INVALID`, `ID_MALFORMED` */
+export function givenAbandon(
+  _: QueueContext,
+  session: SessionName,
+  claim: QueueClaimRef,
+  wait?: WaitOptions,
+): Call<AbandonClaim> {
+  const input = { session: sessionNamed(session), claim: checkedClaim(claim) };
+  return { input, wait: onlyWait(wait) };
+}
+
 /**
- * Gives claimed batches back, to be claimed again at once; tells how many.
- * Those that somebody else has claimed since are left alone.
+ * Releases claimed batches, to be claimed again at once; tells how many. Those
+ * that another holder has claimed since are left alone.
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
  */
-export const abandonClaim: Operation<AbandonClaim, number> = plainOperation(
-  "abandonClaim",
-  {
+export const abandonClaim: StoreOperation<QueueContext, AbandonClaim, number> =
+  storeOperation("abandonClaim", {
     key: (input: AbandonClaim) => input.session.id,
-    *one({ session: ref, claim }) {
+    *one(_: QueueContext, { session: ref, claim }) {
       const session = yield* lockedSession(ref);
       const found = yield* batchesById(session.key, claim.batches);
       const own = found.filter((batch) => isOf(batch, claim));
@@ -180,18 +319,4 @@ export const abandonClaim: Operation<AbandonClaim, number> = plainOperation(
       yield* announce(queueWork, session.id);
       return own.length;
     },
-  },
-);
-
-export function* batchesById(
-  session: number,
-  ids: readonly string[],
-): Tx<readonly BatchRow[]> {
-  return yield* rows<BatchRow>(sql`
-    SELECT ${batchColumns} FROM holdfast_queue_batch
-    WHERE session = ${session} AND id IN ${textsOf(ids)}`);
-}
-
-export function isOf(batch: BatchRow, { claim }: QueueClaimRef): boolean {
-  return batch.claim !== null && isSameToken(batch.claim, claim);
-}
+  });

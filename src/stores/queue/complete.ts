@@ -1,127 +1,115 @@
-import { instantOf } from "../../model/clock.ts";
-import type { Now } from "../../model/clock.ts";
-import { HoldfastError } from "../../model/errors.ts";
-import type { LeaseFence } from "../../model/lease.ts";
-import type { SessionId } from "../../model/session-id.ts";
-import { integersOf } from "../../sql/dialect.ts";
-import { announce, run, plainOperation } from "../../sql/operation.ts";
-import type { Operation, Tx } from "../../sql/operation.ts";
+import type { WaitOptions } from "../../sql/database.ts";
+import {
+  announce,
+  row,
+  rows,
+  run,
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import { assertFenceAt } from "../lease/parts.ts";
-import { lockedSession } from "../session/session-row.ts";
-import type { SessionRef, SessionRoot } from "../session/session-row.ts";
-import type { BatchRow } from "./batch-row.ts";
-import { batchesById, isOf } from "./claim.ts";
-import type { QueueClaimRef } from "./claim.ts";
-import { rememberCompleted, wasCompleted } from "./completed.ts";
-import { rememberConsumed } from "./consumed.ts";
+import type { LeaseFence } from "../../model/lease.ts";
+import { assertFence, givenLease, type Lease } from "../lease/parts.ts";
+import { onlyWait, type Call } from "../method.ts";
+import { lockedSession, type SessionRef } from "../session/session-row.ts";
+import { checkedClaims, type QueueContext } from "./context.ts";
+import { claimLost, consumeClaim, type QueueClaimRef } from "./parts.ts";
 import { queueWork } from "./topics.ts";
 
-/**
- * Consumes what was claimed, inside the commit that dealt with it and that has
- * asserted the fence: the batches leave the queue, and their sources are
- * remembered. Each claim is completed as a whole.
- *
- * @throws HoldfastError `CLAIM_LOST` when a claim was abandoned, made under
- *   another lease, or did not take exactly these batches.
- */
-export function* consumeClaims(
-  session: SessionRoot,
-  fence: LeaseFence,
-  claims: readonly QueueClaimRef[],
-  now: number,
-): Tx<void> {
-  if (claims.length === 0) return;
-  for (const [index, claim] of claims.entries())
-    if (!(yield* isConsumed(session, fence, claim, now)))
-      throw claimLost(session.id, claim, index);
-  yield* announce(queueWork, session.id);
-}
-
-/** Consumes one claim; false when it does not count. */
-function* isConsumed(
-  session: SessionRoot,
-  { fence }: LeaseFence,
-  claim: QueueClaimRef,
-  now: number,
-): Tx<boolean> {
-  const batches = yield* batchesById(session.key, claim.batches);
-  if (!isWhole(batches, claim, fence)) return false;
-  yield* removeBatches(session.key, batches, now);
-  return true;
-}
-
-function isWhole(
-  batches: readonly BatchRow[],
-  claim: QueueClaimRef,
-  fence: number,
-): boolean {
-  return (
-    batches.length > 0 &&
-    batches.length === claim.batches.length &&
-    batches.every(
-      (batch) =>
-        isOf(batch, claim) &&
-        batch.claim_fence === fence &&
-        batch.claim_size === batches.length,
-    )
-  );
-}
-
-/** Takes batches out of the queue for good, and remembers their sources. */
-export function* removeBatches(
-  session: number,
-  batches: readonly BatchRow[],
-  now: number,
-): Tx<void> {
-  const keys = integersOf(batches.map(({ key }) => key));
-  yield* run(sql`DELETE FROM holdfast_queue_item WHERE batch IN ${keys}`);
-  yield* run(sql`DELETE FROM holdfast_queue_batch WHERE key IN ${keys}`);
-  for (const batch of batches) yield* rememberConsumed(session, batch, now);
-}
-
-/** The claim itself is a secret of its holder, so the batches name it. */
-function claimLost(
-  session: SessionId,
-  claim: QueueClaimRef,
-  index: number,
-): HoldfastError {
-  const { batches } = claim;
-  return new HoldfastError(
-    "CLAIM_LOST",
-    `Claim number ${index} (${batches.length} batches of session "${session}", the first is ${batches[0] ?? "missing"}) does not count: ` +
-      "it was given back or overtaken, or took other batches. Nothing was changed. Claim work again, and complete each claim with the batches it took.",
-    { session, claim: index, batches },
-  );
-}
-
-export interface CompleteWithoutCommit {
+interface CompleteWithoutCommit {
   readonly session: SessionRef;
   readonly fence: LeaseFence;
   readonly claims: readonly QueueClaimRef[];
-  readonly now: Now;
+}
+
+/** @throws HoldfastError `OPTION_INVALID`, `NAME_INVALID`, `ID_MALFORMED` */
+export function givenComplete(
+  _: QueueContext,
+  lease: Lease,
+  claims: readonly QueueClaimRef[],
+  wait?: WaitOptions,
+): Call<CompleteWithoutCommit> {
+  const { of: session, fence } = givenLease(lease);
+  const input = { session, fence, claims: checkedClaims(claims) };
+  return { input, wait: onlyWait(wait) };
 }
 
 /**
- * The same outside of any commit: for work that leaves nothing behind in its
- * session. May be repeated: the last claims that were completed in this way
- * under the same lease are remembered.
+ * Consumes what was claimed outside of any commit: for work that leaves
+ * nothing behind in its session. May be repeated: the last claims that were
+ * completed in this way under the same lease are remembered.
+ *
+ * @throws HoldfastError `LEASE_LOST`, `CLAIM_LOST`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
  */
-export const completeWithoutCommit: Operation<CompleteWithoutCommit, void> =
-  plainOperation("completeWithoutCommit", {
-    key: (input: CompleteWithoutCommit) => input.session.id,
-    *one({ session: ref, fence, claims, now: tell }) {
-      const session = yield* lockedSession(ref);
-      const now = instantOf(tell);
-      yield* assertFenceAt(session, fence, now);
-      const consumed: QueueClaimRef[] = [];
-      for (const [index, claim] of claims.entries())
-        if (yield* isConsumed(session, fence, claim, now)) consumed.push(claim);
-        else if (!(yield* wasCompleted(session.key, fence.fence, claim)))
-          throw claimLost(session.id, claim, index);
-      if (consumed.length === 0) return;
-      // Only now: a claim that is named twice in one call is no repetition.
-      yield* rememberCompleted(session.key, fence.fence, consumed);
-      yield* announce(queueWork, session.id);
-    },
-  });
+export const completeWithoutCommit: StoreOperation<
+  QueueContext,
+  CompleteWithoutCommit,
+  void
+> = storeOperation("completeWithoutCommit", {
+  key: (input: CompleteWithoutCommit) => input.session.id,
+  *one(context: QueueContext, { session: ref, fence, claims }) {
+    const session = yield* lockedSession(ref);
+    const at = yield* assertFence(context, session, fence);
+    const consumed: QueueClaimRef[] = [];
+    for (const [index, claim] of claims.entries())
+      if (yield* consumeClaim(session, fence, claim, at)) consumed.push(claim);
+      else if (!(yield* wasCompleted(session.key, fence.fence, claim)))
+        throw claimLost(session.id, claim, index);
+    if (consumed.length === 0) return;
+    // Only now: a claim that is named twice in one call is no repetition.
+    yield* rememberCompleted(session.key, fence.fence, consumed);
+    yield* announce(queueWork, session.id);
+  },
+});
+
+// What tells a repeated completion from a claim that does not count: its
+// batches are gone in both cases, and only the first is no mistake.
+
+/** As many as one call completes, so that any call can be repeated at once. */
+const completedClaimsMax = 256;
+
+/**
+ * Whether a claim on just these batches was completed under the lease with
+ * this fence, as far as it is remembered. Only asked of claims that do not
+ * count, so it has no index: the few rows of the session are looked at.
+ */
+export function* wasCompleted(
+  session: number,
+  fence: number,
+  { claim, batches }: QueueClaimRef,
+): Tx<boolean> {
+  const found = yield* rows<{
+    readonly fence: number;
+    readonly batches: string;
+  }>(sql`
+    SELECT fence, batches FROM holdfast_queue_completed WHERE session = ${session} AND claim = ${claim}`);
+  const wanted = listed(batches);
+  return found.some((one) => one.fence === fence && one.batches === wanted);
+}
+
+/** Remembers completed claims, and forgets those of earlier leases and the oldest. */
+export function* rememberCompleted(
+  session: number,
+  fence: number,
+  claims: readonly QueueClaimRef[],
+): Tx<void> {
+  const last = yield* row<{ readonly number: number; readonly fence: number }>(
+    sql`SELECT number, fence FROM holdfast_queue_completed WHERE session = ${session} ORDER BY number DESC LIMIT 1`,
+  );
+  const before = last?.number ?? 0;
+  const isSameLease = last?.fence === fence;
+  const kept = before + claims.length - completedClaimsMax;
+  if (last !== undefined && (!isSameLease || kept > 0))
+    yield* run(sql`
+      DELETE FROM holdfast_queue_completed
+      WHERE session = ${session} AND number <= ${isSameLease ? kept : before}`);
+  for (const [index, { claim, batches }] of claims.entries())
+    yield* run(sql`
+      INSERT INTO holdfast_queue_completed (session, number, fence, claim, batches)
+      VALUES (${session}, ${before + index + 1}, ${fence}, ${claim}, ${listed(batches)})`);
+}
+
+function listed(batches: readonly string[]): string {
+  return JSON.stringify(batches.toSorted());
+}

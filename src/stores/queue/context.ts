@@ -1,10 +1,15 @@
-import { durationMs } from "../../model/durations.ts";
-import type { Duration } from "../../model/durations.ts";
+import { durationMs, type Duration } from "../../model/durations.ts";
 import { HoldfastError } from "../../model/errors.ts";
+import { batchesPerClaimMax, type Boundary } from "../../model/queue.ts";
+import { checkedCount, checkedText, isStorable } from "../../model/shape.ts";
 import type { Database } from "../../sql/database.ts";
-import { storeContext } from "../context.ts";
-import type { StoreContext, StoreOptions } from "../context.ts";
+import {
+  storeContext,
+  type StoreContext,
+  type StoreOptions,
+} from "../context.ts";
 import type { QueueBatch, QueueItem } from "./batch-row.ts";
+import type { QueueClaimRef } from "./parts.ts";
 
 export interface QueueOptions extends StoreOptions {
   /** How long the source key of a batch that has left the queue is remembered; defaults to 30 days. */
@@ -56,4 +61,72 @@ export function readItem(
       { cause },
     );
   }
+}
+
+const boundaries: readonly Boundary[] = ["idle", "activeTurn"];
+
+export function checkedBoundary(boundary: Boundary = "idle"): Boundary {
+  return checkedChoice("boundary", boundary, boundaries);
+}
+
+const states = ["all", "pending"] as const;
+
+export function checkedState(
+  state: (typeof states)[number] = "all",
+): (typeof states)[number] {
+  return checkedChoice("state", state, states);
+}
+
+function checkedChoice<T extends string>(
+  option: string,
+  given: T,
+  choices: readonly T[],
+): T {
+  if (choices.includes(given)) return given;
+  throw new HoldfastError(
+    "OPTION_INVALID",
+    `${option} is one of ${choices.join(", ")}; got something else.`,
+    { option },
+  );
+}
+
+export function checkedBatchIds(ids: readonly string[]): readonly string[] {
+  checkedCount("The number of batches", listed(ids).length, {
+    min: 0,
+    max: batchesPerClaimMax,
+  });
+  return ids.map((id) => checkedText("The id of a batch", id));
+}
+
+export function checkedClaim(ref: QueueClaimRef): QueueClaimRef {
+  if (typeof ref !== "object" || ref === null) throw notAClaim();
+  const { claim, batches } = ref;
+  // An unknown claim is for the database to refuse.
+  if (!isStorable(claim) || claim.length > claimCharactersMax)
+    throw notAClaim();
+  return { claim, batches: checkedBatchIds(batches) };
+}
+
+const claimCharactersMax = 128;
+const claimsMax = 256;
+
+export function checkedClaims(
+  claims: readonly QueueClaimRef[],
+): readonly QueueClaimRef[] {
+  const range = { min: 0, max: claimsMax };
+  checkedCount("The number of claims", listed(claims).length, range);
+  return claims.map(checkedClaim);
+}
+
+function listed<T>(given: readonly T[]): readonly T[] {
+  if (!Array.isArray(given)) throw notAClaim();
+  return given as readonly T[];
+}
+
+function notAClaim(): HoldfastError {
+  return new HoldfastError(
+    "OPTION_INVALID",
+    "Expected the ref of a claim as claimTurn, claimCommand and claimBatches return it: its claim and the ids of its batches. Pass that object as it is.",
+    { option: "claim" },
+  );
 }

@@ -1,11 +1,10 @@
 import { instantOf } from "../../model/clock.ts";
-import type { Encoded } from "../../model/encoded.ts";
-import { checkedPolicy, classOf } from "../../model/queue.ts";
-import type {
-  Delivery,
-  QueueItemDraft,
-  QueuePolicy,
-  Slot,
+import {
+  checkedPolicy,
+  classOf,
+  type Delivery,
+  type QueueItemDraft,
+  type Slot,
 } from "../../model/queue.ts";
 import {
   checkedCount,
@@ -15,21 +14,30 @@ import {
 } from "../../model/shape.ts";
 import { newToken } from "../../model/token.ts";
 import type { WaitOptions } from "../../sql/database.ts";
-import { announce, row, run, storeOperation } from "../../sql/operation.ts";
-import type { StoreOperation, Tx } from "../../sql/operation.ts";
+import {
+  row,
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import { onlyWait } from "../method.ts";
-import type { Call } from "../method.ts";
-import { sessionNamed } from "../session/session-name.ts";
-import type { SessionName } from "../session/session-name.ts";
+import { onlyWait, type Call } from "../method.ts";
+import { sessionNamed, type SessionName } from "../session/session-name.ts";
 import { lockedSession } from "../session/session-row.ts";
-import type { SessionRef, SessionRoot } from "../session/session-row.ts";
-import { batchColumns, itemId, withItems } from "./batch-row.ts";
-import type { BatchRow, QueueBatch, QueueSource } from "./batch-row.ts";
-import { readBatch } from "./context.ts";
-import type { QueueContext } from "./context.ts";
-import { wasConsumed } from "./consumed.ts";
-import { queueWork } from "./topics.ts";
+import {
+  batchColumns,
+  withItems,
+  type BatchRow,
+  type QueueSource,
+} from "./batch-row.ts";
+import { readBatch, type QueueContext } from "./context.ts";
+import {
+  joinBatch,
+  queueBatch,
+  wasConsumed,
+  type EnqueueBatch,
+  type EnqueueOutcome,
+} from "./parts.ts";
 
 /** What goes into a queue together. */
 export interface BatchDraft {
@@ -44,24 +52,6 @@ export interface BatchDraft {
   readonly mergeKey?: string;
   /** Not before this instant, in milliseconds since 1970. */
   readonly availableAt?: number;
-}
-
-export interface EnqueueBatch {
-  readonly session: SessionRef;
-  readonly id: string;
-  readonly source: QueueSource | null;
-  /** Already checked; see `classOf` and `checkedPolicy`. */
-  readonly policy: QueuePolicy;
-  /** Not to be taken before; 0 for at once. */
-  readonly availableAt: number;
-  readonly items: readonly {
-    readonly kind: string;
-    readonly payload: Encoded;
-  }[];
-  /** When it was enqueued. */
-  readonly at: number;
-  /** Joins a batch of the same key that nobody has claimed, instead of being queued itself. */
-  readonly dedupeKey?: string | null;
 }
 
 /** @throws HoldfastError `BATCH_INVALID`, `NAME_INVALID`, `OPTION_INVALID`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE` */
@@ -122,17 +112,6 @@ function checkedSource(source: QueueSource): QueueSource {
   };
 }
 
-type WakeSource = Exclude<QueueSource, string>;
-
-export type EnqueueOutcome<P = Encoded> =
-  | { readonly kind: "queued"; readonly batch: QueueBatch<P> }
-  /** Its source has a batch in the queue: that one stays as it is. */
-  | { readonly kind: "duplicate"; readonly batch: QueueBatch<P> }
-  /** A batch of its dedupe key waits already: that one stands for both. */
-  | { readonly kind: "coalesced"; readonly batch: QueueBatch<P> }
-  /** Its source had a batch, which has left the queue. */
-  | { readonly kind: "consumed" };
-
 /**
  * Puts a batch at the end of a session's queue, once for each source. Needs no
  * lease: anybody may give a session something to do.
@@ -157,8 +136,7 @@ export const enqueueBatch: StoreOperation<
         return { kind: "consumed" };
     }
     return (
-      (yield* joinedBatch(session, input)) ??
-      (yield* queuedBatch(session, input))
+      (yield* joinBatch(session, input)) ?? (yield* queueBatch(session, input))
     );
   },
 });
@@ -171,50 +149,6 @@ export function shownEnqueued(
   return outcome.kind === "consumed"
     ? outcome
     : { ...outcome, batch: readBatch(context, outcome.batch) };
-}
-
-/** What becomes of a batch that is not known yet. */
-export type NewlyEnqueued = Extract<
-  EnqueueOutcome,
-  { readonly kind: "queued" | "coalesced" }
->;
-
-/**
- * Enqueues a wake that is new, as its process knows: what others have enqueued
- * by hand from the same source, or have dealt with, does not stand for it.
- *
- * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
- */
-export function* enqueueWake(
-  input: EnqueueBatch & { readonly source: WakeSource },
-): Tx<NewlyEnqueued> {
-  const session = yield* lockedSession(input.session);
-  const joined = yield* joinedBatch(session, input);
-  if (joined !== undefined) return joined;
-  const { process, sequence } = input.source;
-  // What has come by hand stays, and is of no source from now on: there is one batch for each.
-  yield* run(sql`
-    UPDATE holdfast_queue_batch SET process = NULL, sequence = NULL
-    WHERE session = ${session.key} AND process = ${process} AND sequence = ${sequence}`);
-  return yield* queuedBatch(session, input);
-}
-
-function* joinedBatch(
-  session: SessionRoot,
-  { dedupeKey = null }: EnqueueBatch,
-): Tx<NewlyEnqueued | undefined> {
-  if (dedupeKey === null) return undefined;
-  const [batch] = yield* withItems(yield* waitingUnder(session, dedupeKey));
-  return batch && { kind: "coalesced", batch };
-}
-
-function* queuedBatch(
-  session: SessionRoot,
-  input: EnqueueBatch,
-): Tx<NewlyEnqueued> {
-  const batch = yield* insertBatch(session.key, input);
-  yield* announce(queueWork, session.id);
-  return { kind: "queued", batch };
 }
 
 function* queuedFrom(
@@ -230,46 +164,4 @@ function* queuedFrom(
           SELECT ${batchColumns} FROM holdfast_queue_batch
           WHERE session = ${session} AND process = ${source.process} AND sequence = ${source.sequence}`);
   return found === undefined ? [] : [found];
-}
-
-/**
- * What is queued under a dedupe key and claimed by nobody. A claim whose lease
- * has run out by our clock counts all the same: its holder may have read its
- * own clock before, and complete the batch after us with what we joined to it.
- */
-function* waitingUnder(
-  session: SessionRoot,
-  dedupeKey: string,
-): Tx<readonly BatchRow[]> {
-  const found = yield* row<BatchRow>(sql`
-    SELECT ${batchColumns} FROM holdfast_queue_batch
-    WHERE session = ${session.key} AND dedupe_key = ${dedupeKey} AND claim IS NULL
-    ORDER BY key LIMIT 1`);
-  return found === undefined ? [] : [found];
-}
-
-function* insertBatch(session: number, input: EnqueueBatch): Tx<QueueBatch> {
-  const { id, source, policy, availableAt, items, at } = input;
-  const wake = typeof source === "object" ? source : null;
-  const inserted = yield* row<{ readonly key: number }>(sql`
-    INSERT INTO holdfast_queue_batch
-      (id, session, source_key, process, sequence, dedupe_key, class, delivery, slot, merge_key, available_at, enqueued_at)
-    VALUES (${id}, ${session}, ${typeof source === "string" ? source : null},
-      ${wake?.process ?? null}, ${wake?.sequence ?? null}, ${input.dedupeKey ?? null},
-      ${policy.class}, ${policy.delivery}, ${policy.slot}, ${policy.mergeKey}, ${availableAt}, ${at})
-    RETURNING key`);
-  const order = inserted?.key ?? 0;
-  for (const [ordinal, { kind, payload }] of items.entries())
-    yield* run(sql`
-      INSERT INTO holdfast_queue_item (batch, ordinal, kind, payload)
-      VALUES (${order}, ${ordinal}, ${kind}, ${payload})`);
-  return {
-    ...policy,
-    id,
-    order,
-    source,
-    availableAt,
-    enqueuedAt: at,
-    items: items.map((item, ordinal) => ({ id: itemId(id, ordinal), ...item })),
-  };
 }

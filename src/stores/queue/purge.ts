@@ -1,23 +1,53 @@
 import type { Database } from "../../sql/database.ts";
-import { sweep } from "../removal.ts";
-import type { SweepOptions } from "../removal.ts";
-import { purgeConsumed } from "./consumed.ts";
+import {
+  run,
+  storeOperation,
+  type StoreOperation,
+} from "../../sql/operation.ts";
+import { sql } from "../../sql/statement.ts";
+import { sweep, type SweepOptions } from "../removal.ts";
 
 /** What was purged. */
 export interface PurgeReport {
   readonly sourceKeys: number;
 }
 
+interface PurgeContext {
+  readonly database: Database;
+}
+
+interface PurgeConsumed {
+  /** Those that were consumed at this instant or before. */
+  readonly until: number;
+  readonly rowsMax: number;
+}
+
+/** Forgets a slice of the oldest source keys; fewer than asked for means that no more are old enough. */
+export const purgeConsumed: StoreOperation<
+  PurgeContext,
+  PurgeConsumed,
+  number
+> = storeOperation("purgeConsumed", {
+  key: () => "",
+  *one(_: PurgeContext, { until, rowsMax }) {
+    return yield* run(sql`
+      DELETE FROM holdfast_queue_consumed
+      WHERE at <= ${until} AND (session, source_key) IN (
+        SELECT session, source_key FROM holdfast_queue_consumed
+        WHERE at <= ${until} ORDER BY at LIMIT ${rowsMax})`);
+  },
+});
+
 /** Forgets source keys of all queues that were consumed at an instant or before, a slice per transaction. */
 export async function purgeInSlices(
-  context: { readonly database: Database },
+  context: PurgeContext,
   until: number,
   options: SweepOptions<PurgeReport> & { readonly rowsPerSlice: number },
 ): Promise<PurgeReport> {
   const { rowsPerSlice: rowsMax, signal } = options;
   return sweep(context, options, async () => {
     const sourceKeys = await context.database.write(
-      purgeConsumed,
+      purgeConsumed(context),
       { until, rowsMax },
       { signal },
     );

@@ -12,9 +12,7 @@ import { livingSession } from "../session/session-row.ts";
 import type { SessionRef } from "../session/session-row.ts";
 import { batchColumns, isClaimed, policyOf, withItems } from "./batch-row.ts";
 import type { BatchRow, QueueBatch } from "./batch-row.ts";
-import { checkedState } from "./checks.ts";
-import { readBatch } from "./context.ts";
-import type { QueueContext } from "./context.ts";
+import { checkedState, readBatch, type QueueContext } from "./context.ts";
 
 export interface ListQueueOptions extends PageOptions {
   /** `pending` leaves out what somebody works on; defaults to `all`. */

@@ -1,25 +1,27 @@
-import type { Clock } from "../../model/clock.ts";
 import { isLive } from "../../model/lease.ts";
 import type { OwnerId } from "../../model/prefixed-id.ts";
-import { mayStartWith } from "../../model/queue.ts";
-import type { Boundary } from "../../model/queue.ts";
-import { row, plainOperation } from "../../sql/operation.ts";
-import type { Operation, Tx } from "../../sql/operation.ts";
+import { mayStartWith, type Boundary } from "../../model/queue.ts";
+import {
+  row,
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import type { Database, WaitOptions } from "../../sql/database.ts";
 import { leaseState } from "../lease/lease-row.ts";
 import { leaseChanged } from "../lease/topics.ts";
-import { livingSession } from "../session/session-row.ts";
-import type { SessionRef } from "../session/session-row.ts";
+import { optionsAndWait } from "../method.ts";
+import { sessionNamed, type SessionName } from "../session/session-name.ts";
+import { livingSession, type SessionRef } from "../session/session-row.ts";
 import { waitUntil } from "../wait.ts";
 import { policyOf } from "./batch-row.ts";
-import { claimable } from "./claim.ts";
+import { claimable, type ClaimOptions } from "./claim.ts";
+import { checkedBoundary, type QueueContext } from "./context.ts";
 import { queueWork } from "./topics.ts";
 
 interface AskAhead {
   readonly session: SessionRef;
   readonly boundary: Boundary;
-  readonly now: number;
 }
 
 type WorkAhead =
@@ -33,12 +35,12 @@ type WorkAhead =
     };
 
 /** Whether something can be claimed at the front of a queue, or when that may change. */
-export const workAhead: Operation<AskAhead, WorkAhead> = plainOperation(
-  "workAhead",
-  {
+export const workAhead: StoreOperation<QueueContext, AskAhead, WorkAhead> =
+  storeOperation("workAhead", {
     key: (input: AskAhead) => input.session.id,
-    *one({ session: ref, boundary, now }) {
+    *one({ clock }: QueueContext, { session: ref, boundary }) {
       const session = yield* livingSession(ref);
+      const now = clock.now();
       const state = yield* leaseState(session);
       const lease =
         state.kind === "held" && isLive(state.lease, now)
@@ -61,8 +63,7 @@ export const workAhead: Operation<AskAhead, WorkAhead> = plainOperation(
         claimedBy: isHeldUp ? lease.process : null,
       };
     },
-  },
-);
+  });
 
 /** When the next batch becomes available that is not yet. */
 function* earliestAfter(session: number, now: number): Tx<number | undefined> {
@@ -90,18 +91,21 @@ function earlier(
 
 /**
  * Resolves when a session has something that can be claimed at a boundary:
- * enqueued by anybody, available by now, given back, or left by a process
- * that died. Somebody else may be faster: claim, and wait again.
+ * enqueued by anybody, available by now, released, or left by a process that
+ * died. Another worker may be faster: claim, and wait again.
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, and those of
  *   `waitUntil`.
  */
-export function waitForWork(
-  { database, clock }: { readonly database: Database; readonly clock: Clock },
-  session: SessionRef,
-  boundary: Boundary,
-  options?: WaitOptions,
+export async function waitForWork(
+  context: QueueContext,
+  name: SessionName,
+  given?: Omit<ClaimOptions, "key">,
 ): Promise<void> {
+  const { database, clock } = context;
+  const session = sessionNamed(name);
+  const { options, wait } = optionsAndWait(given, ["boundary"]);
+  const boundary = checkedBoundary(options.boundary);
   return waitUntil<void>(
     database,
     {
@@ -110,12 +114,8 @@ export function waitForWork(
       isRelevant: ({ operation: topic, key }) =>
         key === session.id && (topic === queueWork || topic === leaseChanged),
       async look() {
-        const now = clock.now();
-        const ahead = await database.read(workAhead, {
-          session,
-          boundary,
-          now,
-        });
+        const input = { session, boundary };
+        const ahead = await database.read(workAhead(context), input);
         const isThere =
           ahead.kind === "ready" ||
           (ahead.claimedBy !== null &&
@@ -125,6 +125,6 @@ export function waitForWork(
           : { isThere: false, again: ahead.again };
       },
     },
-    options,
+    wait,
   );
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Lease } from "../../../src/stores/lease/acquire.ts";
+import type { Lease } from "../../../src/stores/lease/parts.ts";
 import type { LeaseKeeper } from "../../../src/stores/lease/keeper.ts";
 import { sessions } from "../../../src/stores/session/sessions.ts";
 import { rejection } from "../backend.ts";

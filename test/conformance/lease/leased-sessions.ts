@@ -6,11 +6,9 @@ import { sql } from "../../../src/sql/statement.ts";
 import type { ChangeHint, Database } from "../../../src/sql/database.ts";
 import { leases } from "../../../src/stores/lease/leases.ts";
 import type { Leases } from "../../../src/stores/lease/leases.ts";
-import type { Lease } from "../../../src/stores/lease/acquire.ts";
-import type {
-  ClaimedWork,
-  QueueClaimRef,
-} from "../../../src/stores/queue/claim.ts";
+import type { Lease } from "../../../src/stores/lease/parts.ts";
+import type { ClaimedWork } from "../../../src/stores/queue/claim.ts";
+import type { QueueClaimRef } from "../../../src/stores/queue/parts.ts";
 import { queue } from "../../../src/stores/queue/queue.ts";
 import type { BatchDraft } from "../../../src/stores/queue/enqueue.ts";
 import type { QueueBatch } from "../../../src/stores/queue/batch-row.ts";
@@ -35,7 +33,7 @@ export type InScene = (
   body: (scene: Scene) => Promise<void>,
 ) => () => Promise<void>;
 
-export type Work = ClaimedWork<unknown> | undefined;
+export type Work = ClaimedWork | undefined;
 
 /** What a claim is named by; nothing, for none. */
 export function refOf(work: Work): QueueClaimRef {

@@ -71,10 +71,10 @@ function fenceTests(scene: InScene): void {
       const lease = { ...(await acquired(at)), token: "guessed" };
       await enqueued(at, "a");
       const before = await stored(database);
-      expect(await queue.claimTurn(lease, { max: 0 })).toBeUndefined();
+      expect(await queue.claimTurn(lease, { limit: 0 })).toBeUndefined();
       expect(await queue.claimBatches(lease, [])).toBeUndefined();
       expect(
-        await rejection(queue.claimTurn(lease, { max: 257 })),
+        await rejection(queue.claimTurn(lease, { limit: 257 })),
       ).toMatchObject({ code: "OPTION_INVALID" });
       expect(await stored(database)).toEqual(before);
     }),
@@ -230,7 +230,7 @@ function frontTests(scene: InScene): void {
       const many = await queue.claimTurn(lease);
       expect(many?.batches).toHaveLength(40);
       await enqueued(at, "ready");
-      expect(taken(await queue.claimTurn(lease, { max: 1 }))).toBe("ready");
+      expect(taken(await queue.claimTurn(lease, { limit: 1 }))).toBe("ready");
     }),
   );
 }
@@ -260,8 +260,8 @@ function joinTests(scene: InScene): void {
       const { queue } = at;
       const lease = await acquired(at);
       for (const name of ["a", "b", "c"]) await enqueued(at, name, join);
-      expect(taken(await queue.claimTurn(lease, { max: 2 }))).toBe("a b");
-      expect(taken(await queue.claimTurn(lease, { max: 2 }))).toBe("c");
+      expect(taken(await queue.claimTurn(lease, { limit: 2 }))).toBe("a b");
+      expect(taken(await queue.claimTurn(lease, { limit: 2 }))).toBe("c");
     }),
   );
 

@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { rows } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { Database } from "../../../src/sql/database.ts";
-import type { QueueClaimRef } from "../../../src/stores/queue/claim.ts";
-import type { Lease } from "../../../src/stores/lease/acquire.ts";
+import type { QueueClaimRef } from "../../../src/stores/queue/parts.ts";
+import type { Lease } from "../../../src/stores/lease/parts.ts";
 import { sessions } from "../../../src/stores/session/sessions.ts";
 import type { TurnDraft } from "../../../src/stores/session/turn/draft.ts";
 import { rejection } from "../backend.ts";
@@ -191,7 +191,7 @@ function completionTests(scene: InScene): void {
       for (const name of ["a", "b", "c"])
         await enqueued(at, name, { slot: "join" });
       const lease = await acquired(at);
-      const ab = refOf(await queue.claimTurn(lease, { max: 2 }));
+      const ab = refOf(await queue.claimTurn(lease, { limit: 2 }));
       const c = refOf(await queue.claimTurn(lease));
       const [a = "", b = ""] = ab.batches;
       const [other = ""] = c.batches;

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { manualClock } from "../../../src/model/clock.ts";
 import type { OwnerId } from "../../../src/model/prefixed-id.ts";
-import type { Lease } from "../../../src/stores/lease/acquire.ts";
+import type { Lease } from "../../../src/stores/lease/parts.ts";
 import { leases } from "../../../src/stores/lease/leases.ts";
-import type { QueueClaimRef } from "../../../src/stores/queue/claim.ts";
+import type { QueueClaimRef } from "../../../src/stores/queue/parts.ts";
 import { queue } from "../../../src/stores/queue/queue.ts";
 import { sessions } from "../../../src/stores/session/sessions.ts";
 import type { TurnOutcome } from "../../../src/stores/session/turn/commit.ts";
@@ -268,7 +268,7 @@ export class World {
     const claimed = await attempt(
       max === undefined
         ? this.#queue.claimCommand(lease)
-        : this.#queue.claimTurn(lease, { max }),
+        : this.#queue.claimTurn(lease, { limit: max }),
     );
     if (live?.token !== lease.token) {
       assert.equal(claimed.code, "LEASE_LOST");

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import type { Lease } from "../../../src/stores/lease/acquire.ts";
+import type { Lease } from "../../../src/stores/lease/parts.ts";
 import { leases } from "../../../src/stores/lease/leases.ts";
 import { queue } from "../../../src/stores/queue/queue.ts";
-import type { QueueClaimRef } from "../../../src/stores/queue/claim.ts";
+import type { QueueClaimRef } from "../../../src/stores/queue/parts.ts";
 import { sessions } from "../../../src/stores/session/sessions.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";

@@ -4,7 +4,7 @@ import type { SessionHandle } from "../../../src/model/session.ts";
 import { rows } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { Database } from "../../../src/sql/database.ts";
-import type { Lease } from "../../../src/stores/lease/acquire.ts";
+import type { Lease } from "../../../src/stores/lease/parts.ts";
 import { attachments } from "../../../src/stores/attachment/attachments.ts";
 import { queue } from "../../../src/stores/queue/queue.ts";
 import { leases } from "../../../src/stores/lease/leases.ts";

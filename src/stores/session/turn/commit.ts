@@ -39,7 +39,7 @@ import { sql } from "../../../sql/statement.ts";
 import { stampAttachments } from "../../attachment/attachment-row.ts";
 import { assertFence, releaseLease } from "../../lease/parts.ts";
 import { onlyWait, type Call } from "../../method.ts";
-import { consumeClaims } from "../../queue/complete.ts";
+import { consumeClaims } from "../../queue/parts.ts";
 import type { SessionContext } from "../context.ts";
 import { lockedHead, type SessionHeadRow } from "../head-row.ts";
 import { writeUsage } from "../read/usage.ts";

@@ -1,0 +1,269 @@
+import type { Encoded } from "../../model/encoded.ts";
+import { HoldfastError } from "../../model/errors.ts";
+import type { LeaseFence } from "../../model/lease.ts";
+import type { QueuePolicy } from "../../model/queue.ts";
+import type { SessionId } from "../../model/session-id.ts";
+import { isSameToken } from "../../model/token.ts";
+import { integersOf, textsOf } from "../../sql/dialect.ts";
+import { announce, row, rows, run, type Tx } from "../../sql/operation.ts";
+import { sql } from "../../sql/statement.ts";
+import {
+  lockedSession,
+  type SessionRef,
+  type SessionRoot,
+} from "../session/session-row.ts";
+import {
+  batchColumns,
+  itemId,
+  withItems,
+  type BatchRow,
+  type QueueBatch,
+  type QueueSource,
+  type WakeSource,
+} from "./batch-row.ts";
+import { queueWork } from "./topics.ts";
+
+export interface EnqueueBatch {
+  readonly session: SessionRef;
+  readonly id: string;
+  readonly source: QueueSource | null;
+  /** Already checked; see `classOf` and `checkedPolicy`. */
+  readonly policy: QueuePolicy;
+  /** Not to be taken before; 0 for at once. */
+  readonly availableAt: number;
+  readonly items: readonly {
+    readonly kind: string;
+    readonly payload: Encoded;
+  }[];
+  /** When it was enqueued. */
+  readonly at: number;
+  /** Joins a batch of the same key that nobody has claimed, instead of being queued itself. */
+  readonly dedupeKey?: string | null;
+}
+
+export type EnqueueOutcome<P = Encoded> =
+  | { readonly kind: "queued"; readonly batch: QueueBatch<P> }
+  /** Its source has a batch in the queue: that one stays as it is. */
+  | { readonly kind: "duplicate"; readonly batch: QueueBatch<P> }
+  /** A batch of its dedupe key waits already: that one stands for both. */
+  | { readonly kind: "coalesced"; readonly batch: QueueBatch<P> }
+  /** Its source had a batch, which has left the queue. */
+  | { readonly kind: "consumed" };
+
+/** What becomes of a batch that is not known yet. */
+export type NewlyEnqueued = Extract<
+  EnqueueOutcome,
+  { readonly kind: "queued" | "coalesced" }
+>;
+
+/**
+ * Enqueues a wake that is new, as its process knows: what others have enqueued
+ * by hand from the same source, or have dealt with, does not stand for it.
+ *
+ * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.
+ */
+export function* enqueueWake(
+  input: EnqueueBatch & { readonly source: WakeSource },
+): Tx<NewlyEnqueued> {
+  const session = yield* lockedSession(input.session);
+  const joined = yield* joinBatch(session, input);
+  if (joined !== undefined) return joined;
+  const { process, sequence } = input.source;
+  // What has come by hand stays, and is of no source from now on: there is one batch for each.
+  yield* run(sql`
+    UPDATE holdfast_queue_batch SET process = NULL, sequence = NULL
+    WHERE session = ${session.key} AND process = ${process} AND sequence = ${sequence}`);
+  return yield* queueBatch(session, input);
+}
+
+export function* joinBatch(
+  session: SessionRoot,
+  { dedupeKey = null }: EnqueueBatch,
+): Tx<NewlyEnqueued | undefined> {
+  if (dedupeKey === null) return undefined;
+  const [batch] = yield* withItems(yield* waitingUnder(session, dedupeKey));
+  return batch && { kind: "coalesced", batch };
+}
+
+export function* queueBatch(
+  session: SessionRoot,
+  input: EnqueueBatch,
+): Tx<NewlyEnqueued> {
+  const batch = yield* insertBatch(session.key, input);
+  yield* announce(queueWork, session.id);
+  return { kind: "queued", batch };
+}
+
+/**
+ * What is queued under a dedupe key and claimed by nobody. A claim whose lease
+ * has run out by our clock counts all the same: its holder may have read its
+ * own clock before, and complete the batch after us with what we joined to it.
+ */
+function* waitingUnder(
+  session: SessionRoot,
+  dedupeKey: string,
+): Tx<readonly BatchRow[]> {
+  const found = yield* row<BatchRow>(sql`
+    SELECT ${batchColumns} FROM holdfast_queue_batch
+    WHERE session = ${session.key} AND dedupe_key = ${dedupeKey} AND claim IS NULL
+    ORDER BY key LIMIT 1`);
+  return found === undefined ? [] : [found];
+}
+
+function* insertBatch(session: number, input: EnqueueBatch): Tx<QueueBatch> {
+  const { id, source, policy, availableAt, items, at } = input;
+  const wake = typeof source === "object" ? source : null;
+  const inserted = yield* row<{ readonly key: number }>(sql`
+    INSERT INTO holdfast_queue_batch
+      (id, session, source_key, process, sequence, dedupe_key, class, delivery, slot, merge_key, available_at, enqueued_at)
+    VALUES (${id}, ${session}, ${typeof source === "string" ? source : null},
+      ${wake?.process ?? null}, ${wake?.sequence ?? null}, ${input.dedupeKey ?? null},
+      ${policy.class}, ${policy.delivery}, ${policy.slot}, ${policy.mergeKey}, ${availableAt}, ${at})
+    RETURNING key`);
+  const order = inserted?.key ?? 0;
+  for (const [ordinal, { kind, payload }] of items.entries())
+    yield* run(sql`
+      INSERT INTO holdfast_queue_item (batch, ordinal, kind, payload)
+      VALUES (${order}, ${ordinal}, ${kind}, ${payload})`);
+  return {
+    ...policy,
+    id,
+    order,
+    source,
+    availableAt,
+    enqueuedAt: at,
+    items: items.map((item, ordinal) => ({ id: itemId(id, ordinal), ...item })),
+  };
+}
+
+/** What a claim is completed or abandoned by. The claim is a token: it is not listed anywhere. */
+export interface QueueClaimRef {
+  readonly claim: string;
+  readonly batches: readonly string[];
+}
+
+export function* batchesById(
+  session: number,
+  ids: readonly string[],
+): Tx<readonly BatchRow[]> {
+  return yield* rows<BatchRow>(sql`
+    SELECT ${batchColumns} FROM holdfast_queue_batch
+    WHERE session = ${session} AND id IN ${textsOf(ids)}`);
+}
+
+export function isOf(batch: BatchRow, { claim }: QueueClaimRef): boolean {
+  return batch.claim !== null && isSameToken(batch.claim, claim);
+}
+
+/**
+ * Consumes what was claimed, inside the commit that dealt with it and that has
+ * asserted the fence: the batches leave the queue, and their sources are
+ * remembered. Each claim is completed as a whole.
+ *
+ * @throws HoldfastError `CLAIM_LOST` when a claim was abandoned, made under
+ *   another lease, or did not take exactly these batches.
+ */
+export function* consumeClaims(
+  session: SessionRoot,
+  fence: LeaseFence,
+  claims: readonly QueueClaimRef[],
+  now: number,
+): Tx<void> {
+  if (claims.length === 0) return;
+  for (const [index, claim] of claims.entries())
+    if (!(yield* consumeClaim(session, fence, claim, now)))
+      throw claimLost(session.id, claim, index);
+  yield* announce(queueWork, session.id);
+}
+
+/** Consumes one claim; false when it does not count. */
+export function* consumeClaim(
+  session: SessionRoot,
+  { fence }: LeaseFence,
+  claim: QueueClaimRef,
+  now: number,
+): Tx<boolean> {
+  const batches = yield* batchesById(session.key, claim.batches);
+  if (!isWhole(batches, claim, fence)) return false;
+  yield* removeBatches(session.key, batches, now);
+  return true;
+}
+
+function isWhole(
+  batches: readonly BatchRow[],
+  claim: QueueClaimRef,
+  fence: number,
+): boolean {
+  return (
+    batches.length > 0 &&
+    batches.length === claim.batches.length &&
+    batches.every(
+      (batch) =>
+        isOf(batch, claim) &&
+        batch.claim_fence === fence &&
+        batch.claim_size === batches.length,
+    )
+  );
+}
+
+/** Takes batches out of the queue for good, and remembers their sources. */
+export function* removeBatches(
+  session: number,
+  batches: readonly BatchRow[],
+  now: number,
+): Tx<void> {
+  const keys = integersOf(batches.map(({ key }) => key));
+  yield* run(sql`DELETE FROM holdfast_queue_item WHERE batch IN ${keys}`);
+  yield* run(sql`DELETE FROM holdfast_queue_batch WHERE key IN ${keys}`);
+  for (const batch of batches) yield* rememberConsumed(session, batch, now);
+}
+
+/** The claim itself is a secret of its holder, so the batches name it. */
+export function claimLost(
+  session: SessionId,
+  claim: QueueClaimRef,
+  index: number,
+): HoldfastError {
+  const { batches } = claim;
+  return new HoldfastError(
+    "CLAIM_LOST",
+    `Claim number ${index} (${batches.length} batches of session "${session}", the first is ${batches[0] ?? "missing"}) does not count: ` +
+      "it was given back or overtaken, or took other batches. Nothing was changed. Claim work again, and complete each claim with the batches it took.",
+    { session, claim: index, batches },
+  );
+}
+
+/** Whether a batch of this source has left the queue, as far as it is remembered. */
+export function* wasConsumed(
+  session: number,
+  source: QueueSource,
+  forgottenUntil: number,
+): Tx<boolean> {
+  const found =
+    typeof source === "string"
+      ? yield* row(sql`
+          SELECT at FROM holdfast_queue_consumed
+          WHERE session = ${session} AND source_key = ${source} AND at > ${forgottenUntil}`)
+      : yield* row(sql`
+          SELECT sequence FROM holdfast_queue_wake_mark
+          WHERE session = ${session} AND process = ${source.process} AND sequence >= ${source.sequence}`);
+  return found !== undefined;
+}
+
+/** Remembers a batch that leaves the queue. */
+export function* rememberConsumed(
+  session: number,
+  batch: Pick<BatchRow, "source_key" | "process" | "sequence">,
+  now: number,
+): Tx<void> {
+  const { source_key: sourceKey, process, sequence } = batch;
+  if (sourceKey !== null)
+    yield* run(sql`
+      INSERT INTO holdfast_queue_consumed (session, source_key, at) VALUES (${session}, ${sourceKey}, ${now})
+      ON CONFLICT (session, source_key) DO UPDATE SET at = excluded.at`);
+  if (process !== null && sequence !== null)
+    yield* run(sql`
+      INSERT INTO holdfast_queue_wake_mark (session, process, sequence) VALUES (${session}, ${process}, ${sequence})
+      ON CONFLICT (session, process) DO UPDATE SET sequence = excluded.sequence
+      WHERE holdfast_queue_wake_mark.sequence < excluded.sequence`);
+}
