@@ -2,9 +2,7 @@ import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
 import {
   isFence,
   isLive,
-  isSameLease,
   leaseLost,
-  lossOf,
   type LeaseFence,
   type LeaseHolder,
   type ProvenDeath,
@@ -12,7 +10,7 @@ import {
 import type { SessionId } from "../../model/session-id.ts";
 import { isRecord } from "../../model/spoken-kind.ts";
 import type { Database } from "../../sql/database.ts";
-import { announce, type Tx } from "../../sql/operation.ts";
+import type { Tx } from "../../sql/operation.ts";
 import { sessionNamed } from "../session/session-name.ts";
 import {
   livingSession,
@@ -94,16 +92,6 @@ export function* assertFence(
   return (yield* assertHeld(sessionLeases, context, session, fence)).at;
 }
 
-/** The same at an instant that is known, for a caller that records the end itself: see `endingExpired`. */
-export function* assertFenceAt(
-  session: SessionRoot,
-  fence: LeaseFence | undefined,
-  now: number,
-): Tx<void> {
-  const loss = lossOf(yield* leaseState(session), fence, now);
-  if (loss !== undefined) throw leaseLost(session.id, loss);
-}
-
 /**
  * Releases the lease of a locked session, and tells its keepers once that is
  * durable. Silent when another holder has it by now, or none; an own one that
@@ -115,18 +103,6 @@ export function releaseLease(
   fence: LeaseFence,
 ): Tx<boolean> {
   return releaseHeld(sessionLeases.kind, context, session, fence);
-}
-
-/** The same for a caller that tells the keepers itself. */
-export function* endLease(
-  session: SessionRoot,
-  fence: LeaseFence,
-): Tx<boolean> {
-  const state = yield* leaseState(session);
-  if (state.kind === "free" || !isSameLease(state.lease, fence)) return false;
-  yield* clearLease(session.key);
-  yield* announce(leaseChanged, session.id);
-  return true;
 }
 
 /** The fence of a session's lease while it is held; 0, which no lease has, while it is not. */
