@@ -35,10 +35,6 @@ export type {
 } from "./stores/process/context.ts";
 export type { WakePayload } from "./stores/process/declared.ts";
 export type {
-  ProcessChange,
-  ProcessChangePage,
-} from "./stores/process/feed.ts";
-export type {
   ProcessGrant,
   ProcessHandle,
 } from "./stores/process/grant-row.ts";
@@ -46,6 +42,8 @@ export type { ListHandlesOptions } from "./stores/process/grants.ts";
 export type { ProcessLease } from "./stores/process/lease.ts";
 export type {
   ListProcessesOptions,
+  ProcessChange,
+  ProcessChangePage,
   ProcessWorklistOptions,
   RecoverableProcess,
 } from "./stores/process/list.ts";

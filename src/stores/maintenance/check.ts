@@ -15,6 +15,7 @@ import { effectChecks } from "../effect/table-checks.ts";
 import { executionChecks } from "../execution/table-checks.ts";
 import { leaseChecks } from "../lease/table-checks.ts";
 import { ownerChecks } from "../owner/table-checks.ts";
+import { wakesOf } from "../process/event-row.ts";
 import { processChecks } from "../process/table-checks.ts";
 import { queueChecks } from "../queue/table-checks.ts";
 import { scheduleChecks } from "../schedule/table-checks.ts";
@@ -66,7 +67,7 @@ const allChecks: readonly TableCheck[] = [
   ...executionChecks,
   ...sessionChecks,
   ...leaseChecks,
-  ...queueChecks,
+  ...queueChecks(wakesOf),
   ...blobChecks,
   ...attachmentChecks,
   ...processChecks,

@@ -27,7 +27,11 @@ import {
   writeProcess,
   type ProcessRoot,
 } from "./process-row.ts";
-import { processEnded, processEvent } from "./topics.ts";
+
+/** What waiters listen for: the process named by the key has a new event. */
+export const processEvent = "process.event";
+/** The process named by the key has ended. */
+export const processEnded = "process.ended";
 
 /** An event as it is stored. */
 export interface StoredProcessEvent extends ProcessEventFacts {

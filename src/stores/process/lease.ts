@@ -5,7 +5,9 @@ import {
   isFence,
   isLive,
   processLeaseLost,
+  type HeldLease,
   type LeaseFence,
+  type LeaseState,
   type ProvenDeath,
 } from "../../model/lease.ts";
 import {
@@ -20,10 +22,13 @@ import { registryKeys } from "../../model/process-replay-key.ts";
 import { hasUsedAttempts } from "../../model/process.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import {
+  row,
+  run,
   storeOperation,
   type StoreOperation,
   type Tx,
 } from "../../sql/operation.ts";
+import { sql } from "../../sql/statement.ts";
 import type { LeaseOutcome, RenewLease } from "../lease/acquire.ts";
 import { assertHeld, type HeldRef } from "../lease/ends.ts";
 import {
@@ -37,22 +42,61 @@ import {
   type LeaseContext,
   type LeaseOperations,
 } from "../lease/kind.ts";
+import { soundLeaseState, type LeaseRow } from "../lease/lease-row.ts";
 import { takeLease } from "../lease/wait.ts";
 import { onlyWait, type Call } from "../method.ts";
 import type { ProcessContext } from "./context.ts";
 import { appendToProcess, replayed } from "./event-row.ts";
 import {
-  clearProcessLease,
-  expireProcessLease,
-  processLease,
-  writeProcessLease,
-} from "./lease-row.ts";
-import {
   foundProcess,
   lockedProcess,
   type ProcessRoot,
 } from "./process-row.ts";
-import { processLeaseChanged } from "./topics.ts";
+
+/** What is announced when the lease of the process named by the key has another holder, or none. */
+const processLeaseChanged = "process.lease";
+
+interface Leased {
+  readonly key: number;
+  readonly id: string;
+}
+
+/** Who holds the lease of a process. A call that changes it has locked the process before. */
+function* processLease(process: Leased): Tx<LeaseState> {
+  const found = yield* row<LeaseRow>(sql`
+    SELECT fence, given_back, owner, incarnation, owner_process AS process, token, claimed_at, renewed_at, expires_at
+    FROM holdfast_process_lease WHERE process = ${process.key}`);
+  return found === undefined
+    ? { kind: "free", fence: 0, givenBack: 0 }
+    : soundLeaseState("holdfast_process_lease", process.id, found);
+}
+
+function* writeProcessLease(process: Leased, lease: HeldLease): Tx<void> {
+  const { fence, givenBack, owner, incarnation, token } = lease;
+  const { claimedAt, renewedAt, expiresAt } = lease;
+  yield* run(sql`
+    INSERT INTO holdfast_process_lease
+      (process, fence, given_back, owner, incarnation, owner_process, token, claimed_at, renewed_at, expires_at)
+    VALUES (${process.key}, ${fence}, ${givenBack}, ${owner}, ${incarnation}, ${lease.process}, ${token},
+      ${claimedAt}, ${renewedAt}, ${expiresAt})
+    ON CONFLICT (process) DO UPDATE SET
+      fence = excluded.fence, given_back = excluded.given_back, owner = excluded.owner,
+      incarnation = excluded.incarnation, owner_process = excluded.owner_process, token = excluded.token, claimed_at = excluded.claimed_at,
+      renewed_at = excluded.renewed_at, expires_at = excluded.expires_at`);
+}
+
+function* clearProcessLease(process: number): Tx<number> {
+  return yield* run(sql`
+    UPDATE holdfast_process_lease SET owner = NULL, incarnation = NULL, owner_process = NULL, token = NULL,
+      claimed_at = NULL, renewed_at = NULL, expires_at = NULL
+    WHERE process = ${process} AND token IS NOT NULL`);
+}
+
+function* expireProcessLease(process: number, at: number): Tx<number> {
+  return yield* run(sql`
+    UPDATE holdfast_process_lease SET renewed_at = ${at}
+    WHERE process = ${process} AND token IS NOT NULL AND renewed_at < ${at} AND expires_at <= ${at}`);
+}
 
 /** The lease of a process. */
 export interface ProcessLease extends LeaseFence {

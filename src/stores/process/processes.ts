@@ -39,7 +39,6 @@ import {
   type ProcessSignalOptions,
   type ProcessView,
 } from "./context.ts";
-import { changeList, type ProcessChangePage } from "./feed.ts";
 import type { ProcessGrant, ProcessHandle } from "./grant-row.ts";
 import {
   givenGrant,
@@ -63,9 +62,11 @@ import {
   type ProcessLease,
 } from "./lease.ts";
 import {
+  changeList,
   processList,
   worklist,
   type ListProcessesOptions,
+  type ProcessChangePage,
   type ProcessWorklistOptions,
   type RecoverableProcess,
 } from "./list.ts";

@@ -13,10 +13,9 @@ import type { ProcessRecord, SessionScope } from "../../model/process.ts";
 import { lockRow } from "../../sql/dialect.ts";
 import { announce, row, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import { insertEvent, type NewEventRow } from "./event-row.ts";
+import { insertEvent, processEvent, type NewEventRow } from "./event-row.ts";
 import { keptScope, type EndWakes, type NewProcess } from "./parts.ts";
 import { processColumns, recordOf, type ProcessRow } from "./process-row.ts";
-import { processEvent } from "./topics.ts";
 
 /** The execution that a spawned process runs as. */
 interface OwnExecution {

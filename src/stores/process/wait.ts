@@ -13,8 +13,8 @@ import {
   type ProcessContext,
   type ProcessEventView,
 } from "./context.ts";
+import { processEnded, processEvent } from "./event-row.ts";
 import { checkedType, nextEvent, readEnd, readSignal } from "./read.ts";
-import { processEnded, processEvent } from "./topics.ts";
 
 export interface AwaitedProcessEvent {
   /** Defaults to any. */

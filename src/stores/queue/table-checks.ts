@@ -4,7 +4,6 @@ import { integersOf, textsOf } from "../../sql/dialect.ts";
 import { rows } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import { wakesOf } from "../process/event-row.ts";
 import { inSessions } from "../session/table-checks.ts";
 import { byKey, distinct, tableCheck } from "../table-check.ts";
 import type { TableCheck } from "../table-check.ts";
@@ -16,40 +15,46 @@ interface OwnedBatch extends BatchRow {
   readonly last_fence: number | null;
 }
 
-const batch = tableCheck<OwnedBatch>({
-  table: "holdfast_queue_batch",
-  select: sql`
+/** Whether batches that are named like wakes of processes are those of events that are there. */
+export type WakesOf = (
+  batches: readonly string[],
+) => Tx<(batch: string) => boolean>;
+
+const batch = (wakesOf: WakesOf): TableCheck =>
+  tableCheck<OwnedBatch>({
+    table: "holdfast_queue_batch",
+    select: sql`
     SELECT t.key, t.id, t.session, t.source_key, t.process, t.sequence, t.class, t.delivery, t.slot, t.merge_key,
       t.available_at, t.enqueued_at, t.claim, t.claim_fence, t.claim_size, l.fence AS last_fence`,
-  from: sql`FROM holdfast_queue_batch t LEFT JOIN holdfast_session_lease l ON l.session = t.session`,
-  ...byKey,
-  keyOf: ({ id }) => id,
-  judge(row) {
-    if (!isPolicy(row))
-      return "Its class, delivery or slot is none that there is.";
-    const claim = [row.claim, row.claim_fence, row.claim_size];
-    if (
-      claim.some((part) => part === null) &&
-      claim.some((part) => part !== null)
-    )
-      return "It is claimed, and lacks parts of the claim.";
-    return (row.claim_fence ?? 0) > (row.last_fence ?? 0)
-      ? "It is claimed under a fence that was never given out."
-      : undefined;
-  },
-  *partners(found) {
-    const counts = yield* itemCounts(found);
-    const wakes = yield* wakesOf(found.map(({ id }) => id));
-    return yield* inSessions(found, (row) => {
-      const items = counts.get(row.key);
-      if (items === undefined) return "It has no items.";
-      if (items.last !== items.count - 1) return "It lacks items.";
-      return wakes(row.id)
-        ? undefined
-        : "The event of the process that woke with it is missing, or says otherwise.";
-    });
-  },
-});
+    from: sql`FROM holdfast_queue_batch t LEFT JOIN holdfast_session_lease l ON l.session = t.session`,
+    ...byKey,
+    keyOf: ({ id }) => id,
+    judge(row) {
+      if (!isPolicy(row))
+        return "Its class, delivery or slot is none that there is.";
+      const claim = [row.claim, row.claim_fence, row.claim_size];
+      if (
+        claim.some((part) => part === null) &&
+        claim.some((part) => part !== null)
+      )
+        return "It is claimed, and lacks parts of the claim.";
+      return (row.claim_fence ?? 0) > (row.last_fence ?? 0)
+        ? "It is claimed under a fence that was never given out."
+        : undefined;
+    },
+    *partners(found) {
+      const counts = yield* itemCounts(found);
+      const wakes = yield* wakesOf(found.map(({ id }) => id));
+      return yield* inSessions(found, (row) => {
+        const items = counts.get(row.key);
+        if (items === undefined) return "It has no items.";
+        if (items.last !== items.count - 1) return "It lacks items.";
+        return wakes(row.id)
+          ? undefined
+          : "The event of the process that woke with it is missing, or says otherwise.";
+      });
+    },
+  });
 
 interface ItemCount {
   readonly batch: number;
@@ -164,10 +169,6 @@ function batchesOf({ batches }: CompletedRow): readonly string[] {
   }
 }
 
-export const queueChecks: readonly TableCheck[] = [
-  batch,
-  item,
-  consumed,
-  wakeMark,
-  completed,
-];
+export function queueChecks(wakesOf: WakesOf): readonly TableCheck[] {
+  return [batch(wakesOf), item, consumed, wakeMark, completed];
+}
