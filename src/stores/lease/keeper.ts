@@ -1,3 +1,4 @@
+import { checkedInstant } from "../../model/shape.ts";
 import { isHoldfastError, type HoldfastError } from "../../model/errors.ts";
 import type { LeaseFence } from "../../model/lease.ts";
 import type { Database } from "../../sql/database.ts";
@@ -34,6 +35,7 @@ export function keepLease<Ref, Root extends LeasedRoot, L extends HolderLease>(
   { leaseMs, everyMs }: LeaseRhythm,
 ): LeaseKeeper<L> {
   const { database, clock } = context;
+  checkedInstant("The end of the lease", lease.expiresAt);
   let forget = (): void => undefined;
   const renewal = new BackgroundRenewal<L>(lease, {
     clock,

@@ -1,0 +1,4 @@
+import { pageConformance } from "../conformance/pages.ts";
+import { postgresSchema } from "./postgres.ts";
+
+pageConformance(postgresSchema);

@@ -1,0 +1,4 @@
+import { pageConformance } from "../conformance/pages.ts";
+import { sqliteMemory } from "./sqlite-memory.ts";
+
+pageConformance(sqliteMemory);

@@ -1,0 +1,15 @@
+import { describe } from "vitest";
+import type { Backend } from "./backend.ts";
+import { isDeep } from "../depth.ts";
+import { fuzzSuite } from "./pages/fuzz.suite.ts";
+import { sharingPlaces } from "./shared-places.ts";
+
+/** What every page has in common, for one backend. */
+export function pageConformance(
+  backend: Backend,
+  { oneIn = 1 }: { readonly oneIn?: number } = {},
+): void {
+  describe(`on ${backend.name}`, () => {
+    fuzzSuite(sharingPlaces(backend), { oneIn: isDeep ? 1 : oneIn });
+  });
+}
