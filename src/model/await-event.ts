@@ -1,4 +1,4 @@
-/** How an await-event ended. `revoked` has no outcome: nobody may answer it, and nobody wait for it. */
+/** How an await-event ended. `revoked` has no outcome: it can be neither answered nor waited for. */
 export type AwaitEnd =
   "resolved" | "failed" | "timedOut" | "cancelled" | "revoked";
 
@@ -6,7 +6,7 @@ export type AwaitEnd =
 export type AwaitOutcome<Value, Failure> =
   | { readonly kind: "resolved"; readonly value: Value }
   | { readonly kind: "failed"; readonly error: Failure }
-  /** Nobody answered within the time that was given when it was opened. */
+  /** It was not answered within the time that was given when it was opened. */
   | { readonly kind: "timedOut" }
   | { readonly kind: "cancelled" };
 
@@ -15,11 +15,11 @@ export interface AwaitState {
   readonly state: "open" | AwaitEnd;
   /** From this instant on it has timed out; null for never. */
   readonly dueAt: number | null;
-  /** Equal for equal answers; of those alone that somebody gave. */
+  /** Equal for equal answers; null for ends that are no answer. */
   readonly hash: string | null;
 }
 
-/** How somebody wants to end it. */
+/** How a caller wants to end it. */
 export type AwaitWish =
   | { readonly kind: "resolved" | "failed"; readonly hash: string }
   | { readonly kind: "cancelled" | "revoked" | "timedOut" };
@@ -36,7 +36,7 @@ export type AwaitDecision =
 
 /**
  * Decides how an await-event ends: the first wish wins, and an instant that is
- * over is the first of all, also when nobody has recorded it yet.
+ * over is the first of all, also when that is not recorded yet.
  */
 export function decideAwait(
   { state, dueAt, hash }: AwaitState,
@@ -48,7 +48,7 @@ export function decideAwait(
       wish.kind === state && (!("hash" in wish) || wish.hash === hash);
     return { kind: isSame ? "replayed" : "late" };
   }
-  // When it was over, not when somebody noticed: groups put their members in that order.
+  // When it was over, not when that was noticed: groups put their members in that order.
   if (dueAt !== null && dueAt <= now)
     return { kind: "settle", end: "timedOut", at: dueAt };
   return wish.kind === "timedOut"
@@ -56,7 +56,7 @@ export function decideAwait(
     : { kind: "settle", end: wish.kind, at: now };
 }
 
-/** Whether its time is over and nobody has recorded it yet. */
+/** Whether its time is over and that is not recorded yet. */
 export function isOverdue(
   { state, dueAt }: Pick<AwaitState, "state" | "dueAt">,
   now: number,

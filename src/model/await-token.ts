@@ -76,7 +76,7 @@ export function isAwaitSecret(value: unknown): value is string {
   return typeof value === "string" && secretForm.test(value);
 }
 
-/** Says the same whatever is wrong, so that who guesses learns nothing. */
+/** Says the same whatever is wrong, so that a caller who guesses learns nothing. */
 export function tokenInvalid(): HoldfastError {
   return new HoldfastError(
     "AWAIT_TOKEN_INVALID",

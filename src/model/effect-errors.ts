@@ -18,10 +18,14 @@ export function effectTitle(names: EffectNames): string {
   return `effect ${excerpt(names.replayKey)}${attempt} of ${names.scopeKind} ${excerpt(names.scope)}`;
 }
 
-export function effectInvalid(path: string, expected: string): HoldfastError {
+export function effectInvalid(
+  path: string,
+  expected: string,
+  subject: string = "effect",
+): HoldfastError {
   return new HoldfastError(
     "EFFECT_INVALID",
-    `${path} of this effect is ${expected}; got something else. Nothing was run or changed.`,
+    `${path} of this ${subject} is ${expected}; got something else. Nothing was run or changed.`,
     { path },
   );
 }

@@ -30,7 +30,7 @@ export interface MemberPlace extends MemberEnd {
 
 /**
  * Puts members that have ended behind those that have their places already.
- * Who ended first comes first; at the same instant, who was named first.
+ * What ended first comes first; at the same instant, what was named first.
  */
 export function nextPlaces(
   taken: number,
@@ -41,7 +41,7 @@ export function nextPlaces(
     .map((end, index) => ({ ...end, place: taken + index + 1 }));
 }
 
-/** What a group has come to. */
+/** The outcome of a group so far. */
 export type GroupDecision =
   | { readonly kind: "undecided" }
   /** Of a race: this member was the first. Of all: it was the first that did not succeed. */

@@ -85,7 +85,7 @@ export interface EffectClaim extends EffectRef, EffectFence {
   readonly dueAt: number | null;
 }
 
-/** What a caller gets who asks for an effect. */
+/** What a caller gets that asks for an effect. */
 export type ClaimedEffect =
   | { readonly kind: "claimed"; readonly claim: EffectClaim }
   | { readonly kind: "busy"; readonly holder: EffectHolder }
@@ -327,7 +327,7 @@ export function answerOf(
       };
     case "missing":
     case "unfinished":
-      throw new Error("Nobody claims in strict replay.");
+      throw new Error("Nothing is claimed in strict replay.");
     default:
       return unreachable(decision);
   }

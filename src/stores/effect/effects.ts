@@ -65,7 +65,11 @@ import {
   type EffectTransactOptions,
 } from "./transact.ts";
 
-/** The effects of a database: calls whose results are recorded. */
+/**
+ * The effects of a database: calls whose results are recorded. Prepared,
+ * `record` may be a part of any transaction, the others of one that is
+ * `readCommitted`.
+ */
 export interface Effects {
   /** What an acknowledgement promises: that of the database. */
   readonly durability: Durability;
@@ -177,7 +181,7 @@ export interface Effects {
    * await database.write("bill", function* () {
    *   yield* run(sql`INSERT INTO invoice (id) VALUES (42)`);
    *   yield* complete();
-   * });
+   * }, { isolation: "readCommitted" });
    */
   readonly complete: Method<
     [claim: EffectClaim, value: unknown, wait?: WaitOptions],

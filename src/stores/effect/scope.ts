@@ -49,7 +49,10 @@ export function checkedScope(scope: EffectScope): EffectScopeRef {
   return {
     kind: checkedPart("scope.kind", kind, kindCharactersMax),
     id: checkedPart("scope.id", id, idCharactersMax),
-    session: session === undefined ? undefined : checkedSession(session),
+    session:
+      session === undefined
+        ? undefined
+        : checkedSession("scope.session", session),
   };
 }
 
@@ -72,14 +75,14 @@ export function isName(text: unknown, charactersMax: number): text is string {
   );
 }
 
-function checkedSession(session: SessionName): SessionRef {
+function checkedSession(path: string, session: SessionName): SessionRef {
   const given: unknown = session;
   if (
     typeof given !== "string" &&
     (!isRecord(given) || typeof given["id"] !== "string")
   )
     throw effectScopeInvalid(
-      "scope.session",
+      path,
       "a session id, or an object with id and generation",
     );
   return sessionNamed(session);
@@ -90,7 +93,7 @@ export function sessionOrNone(
   session: SessionName | null,
 ): SessionRef | undefined {
   if (session === null) return undefined;
-  if (session !== undefined) return checkedSession(session);
+  if (session !== undefined) return checkedSession("session", session);
   throw effectScopeInvalid("session", "a session, or null for none");
 }
 
@@ -100,15 +103,31 @@ export function checkedEffect(
   key: string,
   attempt: number = 1,
 ): EffectRef {
-  const ref = checkedScope(scope);
-  if (!isName(key, keyCharactersMax))
-    throw effectInvalid(
-      "key",
-      `a text of 1 to ${keyCharactersMax} characters that is not blank`,
-    );
+  const named = checkedPlace("effect", scope, key);
   if (!Number.isSafeInteger(attempt) || attempt < 1)
     throw effectInvalid("attempt", "a whole number from 1 on");
-  return { scope: ref, replayKey: key, attempt };
+  return { scope: named.scope, replayKey: named.key, attempt };
+}
+
+/** Where an effect, an await-event or a group is. */
+export interface ScopedPlace {
+  readonly scope: EffectScopeRef;
+  readonly key: string;
+}
+
+/** @throws HoldfastError `EFFECT_SCOPE_INVALID`, `EFFECT_INVALID`, `ID_MALFORMED` */
+export function checkedPlace(
+  subject: "effect" | "await-event" | "group",
+  scope: EffectScope,
+  key: string,
+): ScopedPlace {
+  const ref = checkedScope(scope);
+  if (isName(key, keyCharactersMax)) return { scope: ref, key };
+  throw effectInvalid(
+    "key",
+    `a text of 1 to ${keyCharactersMax} characters that is not blank`,
+    subject,
+  );
 }
 
 /** The aggregate that operations in a scope name: what belongs together. */

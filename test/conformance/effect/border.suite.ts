@@ -163,6 +163,33 @@ function borderTests(scene: InScene): void {
   );
 
   test(
+    "properties that scopes, envelopes and retries do not have are refused by name",
+    scene(async (at) => {
+      const { effects } = at;
+      const slips: readonly (readonly [string, () => Promise<unknown>])[] = [
+        ["sesion", () => effects.get({ ...turn, sesion: "s" } as never, "k")],
+        [
+          "imput",
+          () => effects.claim(turn, "k", { ...ask, imput: 1 } as never),
+        ],
+        [
+          "maxRetry",
+          () =>
+            effects.execute(turn, "k", ask, never, {
+              retry: { maxRetries: 1, maxRetry: 1 } as never,
+            }),
+        ],
+        ["ttl", () => effects.claim(turn, "k", ask, { ttl: 1 } as never)],
+      ];
+      for (const [option, call] of slips)
+        expect(await refused(at, call)).toMatchObject({
+          code: "OPTION_INVALID",
+          details: { option },
+        });
+    }),
+  );
+
+  test(
     "a claim is taken as it was given, and nothing else; none of it is in the error",
     scene(async (at) => {
       const { effects } = at;

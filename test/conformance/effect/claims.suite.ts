@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { OwnerId } from "../../../src/model/prefixed-id.ts";
+import { run, type Tx } from "../../../src/sql/operation.ts";
+import { sql } from "../../../src/sql/statement.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { createSession } from "../lease/leased-sessions.ts";
@@ -297,6 +299,51 @@ function holdTests(scene: InScene): void {
       expect(await rejection(effects.complete(claim, 1))).toMatchObject(lost);
       expect(await rejection(effects.renew(claim))).toMatchObject(lost);
       expect((await held(at, "k")).fence).toBe(2);
+    }),
+  );
+
+  test(
+    "[A79] that has run out is ended for good by a prepared call too, which takes all beside it back",
+    scene(async (at) => {
+      const { effects, clock, database } = at;
+      const claim = await held(at, "k", 100);
+      const complete = effects.complete.prepare(claim, 1);
+      clock.advance(100);
+      const lost = {
+        code: "EFFECT_LEASE_LOST",
+        details: { reason: "expired" },
+      };
+      const mine = database.write(
+        "mine",
+        function* () {
+          yield* run(sql`UPDATE holdfast_effect SET kind = 'other'`);
+          yield* complete();
+        },
+        { isolation: "readCommitted" },
+      );
+      expect(await rejection(mine)).toMatchObject(lost);
+      clock.set(1_000);
+      expect(await rejection(effects.complete(claim, 1))).toMatchObject(lost);
+      expect(await effects.get(turn, "k")).toMatchObject({ kind: ask.kind });
+      expect((await held(at, "k")).fence).toBe(2);
+    }),
+  );
+
+  test(
+    "settles the effect in a transaction of one's own, which may be run again",
+    scene(async (at) => {
+      const { effects, database } = at;
+      const complete = effects.complete.prepare(await held(at, "k"), "done");
+      const all = function* (): Tx<void> {
+        yield* run(sql`UPDATE holdfast_effect SET kind = 'mine'`);
+        yield* complete();
+      };
+      await database.write("mine", all, { isolation: "readCommitted" });
+      await database.write("mine", all, { isolation: "readCommitted" });
+      expect(await effects.get(turn, "k")).toMatchObject({
+        kind: "mine",
+        state: { kind: "completed", value: "done" },
+      });
     }),
   );
 

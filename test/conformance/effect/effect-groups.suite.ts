@@ -53,6 +53,8 @@ function borderTests(scene: InScene): void {
         [[{ awaitEvent: "x".repeat(513) }], "members[0]"],
         [[{ effect: "a", awaitEvent: "a" }], "members[0]"],
         [[{ effect: "a" }, { effect: "a" }], "members[1]"],
+        [[{ effect: "a", attempt: 2 }], "members[0]"],
+        [[{ awaitEvent: "a", attempts: 2 }], "members[0]"],
         [[{ effect: "a", attempts: 0 }], "members[0].attempts"],
         [[{ effect: "a", attempts: "2" }], "members[0].attempts"],
       ];
@@ -65,6 +67,36 @@ function borderTests(scene: InScene): void {
         await rejection(groups.race(scope, " ", [{ awaitEvent: "a" }])),
       ).toMatchObject({ code: "EFFECT_INVALID", details: { path: "key" } });
       expect(await storedAwaits(database)).toEqual(before);
+    }),
+  );
+
+  test(
+    "is opened in a transaction of one's own together with its await-events, or not at all",
+    scene(async ({ database, events, groups, scope }) => {
+      const prepared = ["a", "b"].map((key) => events.open.prepare(scope, key));
+      const open = groups.open.prepare(scope, "g", "all", ab);
+      const all = (fails: boolean): Promise<unknown> =>
+        database.write(
+          "mine",
+          function* () {
+            for (const openEvent of prepared) yield* openEvent();
+            const group = yield* open();
+            if (fails) throw new Error("no");
+            return group;
+          },
+          { isolation: "readCommitted" },
+        );
+      const before = await storedAwaits(database);
+      expect((await rejection(all(true))).message).toBe("no");
+      expect(await storedAwaits(database)).toEqual(before);
+      expect(await all(false)).toEqual({ existed: false });
+      expect(await all(false)).toEqual({ existed: true });
+      expect(
+        await rejection(groups.open(scope, "g", "race", ab)),
+      ).toMatchObject({ code: "GROUP_CONFLICT", details: { path: "kind" } });
+      expect(
+        await rejection(groups.open(scope, "h", "any" as "all", ab)),
+      ).toMatchObject({ code: "GROUP_INVALID", details: { path: "kind" } });
     }),
   );
 

@@ -21,6 +21,9 @@ export function effectRecordSuite(backend: Backend): void {
   describe("the record of effects", () => {
     readTests(scene);
   });
+  describe("an effect that is recorded without a claim", () => {
+    ownTests(scene);
+  });
   describe("effects that are no longer wanted", () => {
     removalTests(scene);
   });
@@ -116,6 +119,79 @@ function readTests(scene: InScene): void {
         expect(await rejection(effects.list(scope, { after }))).toMatchObject({
           code: "CURSOR_INVALID",
         });
+    }),
+  );
+}
+
+/** What a transaction of one's own does, and the record of it. */
+function ownTests(scene: InScene): void {
+  test(
+    "is recorded with what was done in the same transaction, or not at all; a repetition is the same",
+    scene(async ({ effects, database }) => {
+      const record = effects.record.prepare(turn, "k", ask, { seat: 4 });
+      const all = (fails: boolean): Promise<unknown> =>
+        database.write("mine", function* () {
+          const outcome = yield* record();
+          if (fails) throw new Error("no");
+          return outcome;
+        });
+      expect((await rejection(all(true))).message).toBe("no");
+      expect(await storedEffects(database)).toEqual([]);
+      expect(await all(false)).toEqual({ kind: "recorded" });
+      const before = await storedEffects(database);
+      expect(await all(false)).toEqual({ kind: "recorded" });
+      expect(await storedEffects(database)).toEqual(before);
+      expect(await effects.execute(turn, "k", ask, never)).toEqual({ seat: 4 });
+      expect(await effects.record(turn, "k", ask, "other")).toEqual({
+        kind: "completed",
+        value: { seat: 4 },
+      });
+    }),
+  );
+
+  test(
+    "is left alone while a worker runs it, and when its key is used for something else",
+    scene(async (at) => {
+      const { effects, database } = at;
+      const claim = await held(at, "k");
+      const before = await storedEffects(database);
+      expect(await effects.record(turn, "k", ask, 1)).toMatchObject({
+        kind: "busy",
+        holder: { fence: 1 },
+      });
+      const other = { kind: "llm", input: { prompt: "bye" } };
+      expect(
+        await rejection(effects.record(turn, "k", other, 1)),
+      ).toMatchObject({ code: "EFFECT_CONFLICT" });
+      expect(await storedEffects(database)).toEqual(before);
+      await effects.release(claim);
+      expect(await effects.record(turn, "k", ask, 1)).toEqual({
+        kind: "recorded",
+      });
+      expect(await rejection(effects.complete(claim, 2))).toMatchObject({
+        code: "EFFECT_LEASE_LOST",
+        details: { reason: "overtaken" },
+      });
+    }),
+  );
+
+  test(
+    "is not recorded in strict replay, nor is what cannot be stored",
+    scene(async ({ effects, effectsIn, database }) => {
+      const strict = effectsIn({ replayOnly: true });
+      expect([strict.claim.kind, strict.record.kind]).toEqual(["read", "read"]);
+      expect(await rejection(strict.record(turn, "k", ask, 1))).toMatchObject({
+        code: "EFFECT_NOT_RECORDED",
+      });
+      expect(
+        await rejection(effects.record(turn, "k", ask, () => 1)),
+      ).toMatchObject({ code: "EFFECT_RESULT_UNSTORABLE" });
+      expect(await storedEffects(database)).toEqual([]);
+      await effects.record(turn, "k", ask, 1);
+      expect(await strict.record(turn, "k", ask, 2)).toEqual({
+        kind: "completed",
+        value: 1,
+      });
     }),
   );
 }

@@ -36,7 +36,11 @@ import {
 } from "./settle.ts";
 import { getEvent, waitForOutcome } from "./wait.ts";
 
-/** What is waited for inside and answered from outside, across crashes of either. */
+/**
+ * What is waited for inside and answered from outside, across crashes of
+ * either. Prepared, `open` may be a part of any transaction, the others of one
+ * that is `readCommitted`.
+ */
 export interface AwaitEvents {
   /**
    * Opens an await-event, or finds the one of this scope and key: with the

@@ -22,12 +22,7 @@ import {
   type StoreOptions,
 } from "../../context.ts";
 import { readValue } from "../../damage.ts";
-import { checkedEffect, type EffectScope } from "../scope.ts";
-import {
-  awaitEventTable,
-  type AwaitPlace,
-  type AwaitRecord,
-} from "./event-row.ts";
+import { awaitEventTable, type AwaitRecord } from "./event-row.ts";
 
 /** What operations on await-events and groups are given besides their input. */
 export interface AwaitContext extends StoreContext {
@@ -46,12 +41,6 @@ export function awaitContext(
     payload === undefined ? {} : { payload },
   );
   return { ...context, ownCodec };
-}
-
-/** A place as a caller names it: like an effect. @throws HoldfastError `EFFECT_SCOPE_INVALID`, `EFFECT_INVALID`, `ID_MALFORMED` */
-export function placeIn(scope: EffectScope, key: string): AwaitPlace {
-  const { scope: ref, replayKey } = checkedEffect(scope, key);
-  return { scope: ref, key: replayKey };
 }
 
 const secretTable = "holdfast_await_secret";

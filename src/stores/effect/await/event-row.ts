@@ -14,7 +14,7 @@ import { row, rows, run, type Tx } from "../../../sql/operation.ts";
 import { sql, type Statement } from "../../../sql/statement.ts";
 import { undamaged } from "../../damage.ts";
 import type { OwnedRows } from "../../removal.ts";
-import type { EffectScopeRef } from "../scope.ts";
+import type { EffectScopeRef, ScopedPlace } from "../scope.ts";
 
 /** What waiters listen for: the await-event named by the key has ended. */
 export const awaitEventEnded = "await-event.ended";
@@ -84,10 +84,7 @@ export function recordOf(found: EventRow): AwaitRecord {
 }
 
 /** Where an await-event is, as callers from inside name it. */
-export interface AwaitPlace {
-  readonly scope: EffectScopeRef;
-  readonly key: string;
-}
+export type AwaitPlace = ScopedPlace;
 
 function whichEvent(session: number, { scope, key }: AwaitPlace): Statement {
   return sql`SELECT ${eventColumns} FROM holdfast_await_event

@@ -14,8 +14,13 @@ import {
 } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { optionsAndWait, type Call } from "../../method.ts";
-import { aggregateOf, keptSessionOf, type EffectScope } from "../scope.ts";
-import { madeSecret, placeIn, type AwaitContext } from "./context.ts";
+import {
+  aggregateOf,
+  checkedPlace,
+  keptSessionOf,
+  type EffectScope,
+} from "../scope.ts";
+import { madeSecret, type AwaitContext } from "./context.ts";
 import {
   awaitEventNotFound,
   awaitEventRevoked,
@@ -31,7 +36,7 @@ export interface OpenAwaitEventOptions extends WaitOptions {
 /** An await-event that can be answered. */
 export interface OpenedAwaitEvent {
   readonly id: AwaitEventId;
-  /** For whoever may answer it. The same whenever it is opened again, and never listed. */
+  /** For those who may answer it. The same whenever it is opened again, and never listed. */
   readonly token: string;
   /** When it times out; null for never. */
   readonly dueAt: number | null;
@@ -54,7 +59,7 @@ export function givenOpen(
   const { options, wait } = optionsAndWait(given, ["answerWithin"]);
   const { answerWithin } = options;
   const input = {
-    ...placeIn(scope, key),
+    ...checkedPlace("await-event", scope, key),
     answerWithinMs:
       answerWithin === undefined
         ? null

@@ -24,13 +24,13 @@ import { sql } from "../../../sql/statement.ts";
 import { onlyWait, type Call } from "../../method.ts";
 import { isHeldLiving } from "../../session/session-row.ts";
 import { awaitedBeside, placeInGroups } from "../groups/place.ts";
-import { aggregateOf, keptSessionOf, type EffectScope } from "../scope.ts";
 import {
-  placeIn,
-  readOutcome,
-  signingSecret,
-  type AwaitContext,
-} from "./context.ts";
+  aggregateOf,
+  checkedPlace,
+  keptSessionOf,
+  type EffectScope,
+} from "../scope.ts";
+import { readOutcome, signingSecret, type AwaitContext } from "./context.ts";
 import {
   addressOf,
   awaitEventEnded,
@@ -173,7 +173,10 @@ export function givenCancel(
   key: string,
   wait?: WaitOptions,
 ): Call<EndAwaitEvent> {
-  const input = { ...placeIn(scope, key), end: "cancelled" } as const;
+  const input = {
+    ...checkedPlace("await-event", scope, key),
+    end: "cancelled",
+  } as const;
   return { input, wait: onlyWait(wait) };
 }
 
@@ -184,7 +187,10 @@ export function givenRevoke(
   key: string,
   wait?: WaitOptions,
 ): Call<EndAwaitEvent> {
-  const input = { ...placeIn(scope, key), end: "revoked" } as const;
+  const input = {
+    ...checkedPlace("await-event", scope, key),
+    end: "revoked",
+  } as const;
   return { input, wait: onlyWait(wait) };
 }
 

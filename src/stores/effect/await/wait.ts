@@ -2,8 +2,8 @@ import { isOverdue, type AwaitOutcome } from "../../../model/await-event.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import { onlyWait } from "../../method.ts";
 import { waitUntil } from "../../wait.ts";
-import type { EffectScope } from "../scope.ts";
-import { placeIn, readOutcome, type AwaitContext } from "./context.ts";
+import { checkedPlace, type EffectScope } from "../scope.ts";
+import { readOutcome, type AwaitContext } from "./context.ts";
 import {
   awaitEventEnded,
   awaitEventNotFound,
@@ -22,15 +22,15 @@ export async function getEvent(
   key: string,
   wait?: WaitOptions,
 ): Promise<AwaitEvent | undefined> {
-  const place = placeIn(scope, key);
+  const place = checkedPlace("await-event", scope, key);
   const event = await currentEvent(context, place, onlyWait(wait));
   return event && eventView(context, event);
 }
 
 /**
  * An await-event as it stands now. One whose time is over is recorded as such
- * before its caller learns of it: else a clock that is set back would let
- * somebody answer what was seen to have timed out.
+ * before its caller learns of it: else a clock that is set back would let an
+ * answer pass to what was seen to have timed out.
  *
  * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` or `CORRUPT_ROW`.
  */
@@ -54,7 +54,7 @@ export async function waitForOutcome(
   key: string,
   wait?: WaitOptions,
 ): Promise<AwaitOutcome<unknown, Error>> {
-  const place = placeIn(scope, key);
+  const place = checkedPlace("await-event", scope, key);
   const event = await waitForEvent(context, place, onlyWait(wait));
   const outcome = readOutcome(context, event);
   if (outcome !== undefined) return outcome;

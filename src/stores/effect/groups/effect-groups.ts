@@ -6,13 +6,8 @@ import type { StoreOptions } from "../../context.ts";
 import { lists, type Page, type PageOptions } from "../../list.ts";
 import { onlyWait, writes, type Method } from "../../method.ts";
 import type { SessionName } from "../../session/session-name.ts";
-import {
-  awaitContext,
-  placeIn,
-  readEnd,
-  type AwaitContext,
-} from "../await/context.ts";
-import type { EffectScope } from "../scope.ts";
+import { awaitContext, readEnd, type AwaitContext } from "../await/context.ts";
+import { checkedPlace, type EffectScope } from "../scope.ts";
 import { groupTable, type GroupRecord } from "./group-row.ts";
 import {
   checkedMembers,
@@ -50,7 +45,7 @@ export interface EffectGroups {
   /**
    * Records what a group waits for, without waiting: `race` and `all` do that
    * by themselves. Prepared, it opens a group in the transaction that opens
-   * its await-events.
+   * its await-events, which is `readCommitted`.
    * @throws HoldfastError `GROUP_INVALID`, `GROUP_CONFLICT`, `AWAIT_EVENT_NOT_FOUND`, `EFFECT_SCOPE_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
   readonly open: Method<
@@ -118,7 +113,7 @@ export function effectGroups(
       const awaited = { terms, answer };
       return waitForGroup(
         context,
-        placeIn(scope, key),
+        checkedPlace("group", scope, key),
         awaited,
         onlyWait(wait),
       );
@@ -130,7 +125,7 @@ export function effectGroups(
       const awaited = { terms, answer };
       return waitForGroup(
         context,
-        placeIn(scope, key),
+        checkedPlace("group", scope, key),
         awaited,
         onlyWait(wait),
       );
@@ -142,7 +137,7 @@ export function effectGroups(
       const awaited = { terms: undefined, answer };
       return waitForGroup(
         context,
-        placeIn(scope, key),
+        checkedPlace("group", scope, key),
         awaited,
         onlyWait(wait),
       );

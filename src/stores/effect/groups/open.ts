@@ -15,14 +15,19 @@ import {
 } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { onlyWait, type Call } from "../../method.ts";
-import { placeIn, type AwaitContext } from "../await/context.ts";
+import type { AwaitContext } from "../await/context.ts";
 import {
   awaitEventNotFound,
   eventAt,
   lockedEvents,
 } from "../await/event-row.ts";
 import { timeOut } from "../await/settle.ts";
-import { aggregateOf, keptSessionOf, type EffectScope } from "../scope.ts";
+import {
+  aggregateOf,
+  checkedPlace,
+  keptSessionOf,
+  type EffectScope,
+} from "../scope.ts";
 import {
   assertSameGroup,
   groupNotFound,
@@ -54,7 +59,10 @@ export function givenOpen(
   if (kind !== "race" && kind !== "all")
     throw groupInvalid("kind", "is neither race nor all");
   const terms = { kind, members: checkedMembers(members) };
-  return { input: { ...placeIn(scope, key), ...terms }, wait: onlyWait(wait) };
+  return {
+    input: { ...checkedPlace("group", scope, key), ...terms },
+    wait: onlyWait(wait),
+  };
 }
 
 /**
