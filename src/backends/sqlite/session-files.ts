@@ -185,7 +185,7 @@ function follow(
   return database.write(followSession(sessionContext(database)), input);
 }
 
-/** First the tombstone, then the file. Who had it open before may have made a new generation in between, which gets its own tombstone. */
+/** First the tombstone, then the file. A process that had it open may have made a new generation in between, which gets its own tombstone. */
 async function deleteFile(
   path: string,
   id: string,

@@ -229,9 +229,12 @@ export function* releaseHeld<Ref, Root extends LeasedRoot, L>(
   fence: LeaseFence,
 ): Tx<boolean> {
   const state = yield* kind.rows.read(root);
-  if (state.kind === "free" || !isSameLease(state.lease, fence)) return false;
+  const isHeld = state.kind === "held" && isSameLease(state.lease, fence);
+  // Also what was released before: the answer to that call may have been lost.
+  if (isHeld || lossOf(state, fence, 0) === "released")
+    yield* afterwards({ durable: () => tellReleased(database, fence) });
+  if (!isHeld) return false;
   yield* kind.rows.clear(root.key);
   yield* announce(kind.topic, root.id);
-  yield* afterwards({ durable: () => tellReleased(database, fence) });
   return true;
 }

@@ -24,7 +24,7 @@ import {
 export interface SessionOptions extends StoreOptions {
   /** When checkpoints are compressed; see `blobs`. */
   readonly profile?: BlobProfile;
-  /** How long blobs that somebody put on their own are left alone; defaults to 1 hour, as for `maintenance`. */
+  /** How long blobs that were put on their own are left alone; defaults to 1 hour, as for `maintenance`. */
   readonly grace?: Duration;
   /** Told of every turn that was committed: a `maintenance` that is to collect garbage after so many of them. */
   readonly maintenance?: CommitListener;

@@ -137,7 +137,7 @@ export const createSession: StoreOperation<
 });
 
 /**
- * The row of a new generation; undefined when somebody else made one meanwhile.
+ * The row of a new generation; undefined when another call made one meanwhile.
  * With a generation below 0 it is one that is being imported.
  */
 export function* insertSession(
@@ -246,7 +246,7 @@ export function givenSaveMeta(
   meta: SessionMeta,
   wait?: WaitOptions,
 ): Call<SaveMeta> {
-  // As `meta` shows it, it may be given back.
+  // What `meta` shows may be handed in as it is.
   const { name, model, cwd, relation } = draftOf<Partial<StoredMeta>>(
     "meta",
     meta,

@@ -83,7 +83,7 @@ export function* shownNodes(
 /**
  * Those of some nodes that the session shares with the one it was forked from:
  * on the way to its fork node. They are looked up by their ids along the line
- * of forks first, so that an id nobody has costs no climb.
+ * of forks first, so that an id that does not exist costs no climb.
  */
 export function* inheritedNodes(
   owner: GraphOwner,

@@ -27,7 +27,7 @@ interface ReclaimSlice {
   readonly session: number;
   readonly at: number;
   readonly rowsMax: number;
-  /** Blobs that somebody put on their own later stay. */
+  /** Blobs that were put on their own later stay. */
   readonly putUntil: number;
   /** Nodes from this key on were looked at before. */
   readonly before: number | undefined;

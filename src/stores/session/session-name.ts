@@ -9,7 +9,7 @@ import type { SessionRef } from "./session-row.ts";
 export type SessionName =
   string | { readonly id: string; readonly generation?: number | undefined };
 
-/** Names a session that is being imported: nobody else can make one of these. */
+/** Names a session that is being imported: only the import can make one of these. */
 export class ImportedName {
   readonly id: SessionId;
   readonly generation: number;

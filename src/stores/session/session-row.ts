@@ -30,7 +30,7 @@ const rootLocked = lockRoot({
 
 /**
  * The living session, locked until the transaction ends, so that everything
- * that concerns one session happens one after the other. Whoever changes its
+ * that concerns one session happens one after the other. A call that changes its
  * lease, queue or attachments comes through here, so that a transaction with
  * an older snapshot notices at this very statement (see `lockRoot`).
  *
@@ -41,7 +41,7 @@ export function* lockedSession(ref: SessionRef): Tx<SessionRoot> {
   if (ref.generation !== undefined && ref.generation < 0)
     return foundSession(ref, yield* importedSession(ref));
   const locked = rootLocked(sql`id = ${ref.id} AND deleted_at IS NULL`);
-  // Who has waited for one that was deleted does not see the next generation yet.
+  // A call that has waited for one that was deleted does not see the next generation yet.
   return foundSession(
     ref,
     (yield* row<SessionRoot>(locked)) ?? (yield* row<SessionRoot>(locked)),
@@ -60,7 +60,7 @@ function* importedSession(ref: SessionRef): Tx<SessionRoot | undefined> {
 /**
  * The living session, kept from being deleted until the transaction ends, and
  * from nothing else. A transaction may keep several, in any order, also after
- * it has locked one: nobody who works on a session waits for who keeps it.
+ * it has locked one: a call that works on a session never waits for one that keeps it.
  */
 export function* keptSession(ref: SessionRef): Tx<SessionRoot> {
   const kept = sql`
@@ -88,7 +88,7 @@ export function* sessionByKey(key: number): Tx<SessionRoot | undefined> {
     SELECT ${rootColumns} FROM holdfast_session WHERE key = ${key}`);
 }
 
-/** A session as those know it who refer to it. */
+/** A session as rows of other stores refer to it. */
 export interface SessionMention {
   readonly key: number;
   readonly id: SessionId;
@@ -99,7 +99,7 @@ export interface SessionMention {
   readonly isImported: boolean;
 }
 
-/** Sessions of any generation by their keys, for those who refer to them. */
+/** Sessions of any generation by their keys, for rows that refer to them. */
 export function* sessionsOfKeys(
   keys: readonly number[],
 ): Tx<ReadonlyMap<number, SessionMention>> {

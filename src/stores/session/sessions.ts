@@ -142,7 +142,7 @@ export interface Sessions {
   readonly meta: Method<[session: SessionName, wait?: WaitOptions], StoredMeta>;
   /**
    * Replaces all of it; the last one to save wins. What `meta` returned may be
-   * given back: its `createdAt` is ignored.
+   * handed in: its `createdAt` is ignored.
    * @throws HoldfastError `NAME_INVALID`, `OPTION_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
    * @example
    * await sessions.saveMeta("chat-7", { ...(await sessions.meta("chat-7")), name: "Rome" });
@@ -251,7 +251,7 @@ export interface Sessions {
    * without other owners and attachments. What is left is a tombstone: id,
    * generation, times, and the ids of processes that ran on. Erase forks too
    * when `sharedNodes` is not 0: they show those nodes. What was removed can
-   * be read by nobody through the database; its bytes are overwritten as the
+   * no longer be read through the database; its bytes are overwritten as the
    * file's pages are used again, on SQLite all at once by `VACUUM`, on
    * Postgres by the server's own vacuum.
    * @throws HoldfastError `ABORTED`

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Lease } from "../../../src/stores/lease/parts.ts";
 import type { LeaseKeeper } from "../../../src/stores/lease/keeper.ts";
 import { sessions } from "../../../src/stores/session/sessions.ts";
+import type { TurnOutcome } from "../../../src/stores/session/turn/commit.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import {
@@ -98,6 +99,22 @@ function keeperTests(scene: InScene): void {
       clock.advance(60_000);
       expect(first.keeper.signal.aborted).toBe(false);
       expect(second.keeper.signal.aborted).toBe(false);
+    }),
+  );
+
+  test(
+    "[AX22] by a commit that its keeper was not told of ends it once the commit is repeated",
+    scene(async (at) => {
+      const { leases, clock, database } = at;
+      const other = await otherHandles(at);
+      const fence = await acquired(at);
+      const keeper = leases.keep(fence);
+      const committed = (through: typeof database): Promise<TurnOutcome> =>
+        sessions(through).commit(handle, { ...turn, fence });
+      await committed(other.database);
+      expect(await committed(database)).toMatchObject({ kind: "replayed" });
+      expect(clock.sleepers).toBe(0);
+      expect(keeper.signal.aborted).toBe(false);
     }),
   );
 

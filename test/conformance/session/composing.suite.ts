@@ -132,6 +132,34 @@ export function sessionComposingSuite(backend: Backend): void {
 
 function refusedTests(scene: InScene): void {
   test(
+    "tells maintenance when it is durable, and records a lease that had run out",
+    scene(async ({ database, clock, held }) => {
+      let told = 0;
+      const store = sessions(database, {
+        maintenance: { afterCommit: async () => void (told += 1) },
+      });
+      const { handle, fence } = await held("s");
+      const commit = store.commit.prepare(handle, { turn: "t1", fence });
+      await rejection(
+        database.write("mine", function* () {
+          yield* commit();
+          throw new Error("Not now.");
+        }),
+      );
+      expect(told).toBe(0);
+      await database.write("mine", commit);
+      await database.write("again", commit);
+      expect(told).toBe(1);
+      const late = store.commit.prepare(handle, { turn: "t2", fence });
+      const lost = { code: "LEASE_LOST", details: { reason: "expired" } };
+      clock.set(1_000 + 86_400_000);
+      expect(await rejection(database.write("mine", late))).toMatchObject(lost);
+      clock.set(1_000);
+      expect(await rejection(database.write("mine", late))).toMatchObject(lost);
+    }),
+  );
+
+  test(
     "leaves nothing of either when it is refused, or when the app's part is",
     scene(async (around) => {
       const { database, clock, store, held, dump } = around;

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
+import type { SessionNode } from "../../../src/model/session.ts";
 import { run } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
+import type { Page } from "../../../src/stores/list.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { graphIds, inScene, pathIds, said, twoBranches } from "./fixture.ts";
@@ -150,6 +152,29 @@ function damagedRowTests(scene: InScene): void {
 }
 
 function readTests(scene: InScene): void {
+  test(
+    "a page holds as many nodes as their bytes allow, and the rest comes with the next",
+    scene(async (all) => {
+      const { commit } = await all.held("s");
+      const text = "x".repeat(400_000);
+      const ids = ["a", "b", "c", "d", "e"];
+      await commit({
+        turn: "t",
+        nodes: ids.map((id) => said(text, { id })),
+      });
+      const pages: string[] = [];
+      for (let after: string | undefined; ;) {
+        const page: Page<SessionNode> = await all.store.graph("s", {
+          ...(after !== undefined && { after }),
+        });
+        pages.push(page.items.map(({ id }) => id).join(""));
+        after = page.next;
+        if (after === undefined) break;
+      }
+      expect(pages).toEqual(["ab", "cd", "e"]);
+    }),
+  );
+
   test(
     "[A9] all branches come in the order of insertion, in pages",
     scene(async (all) => {

@@ -23,7 +23,7 @@ import type { NodeRow } from "../node-row.ts";
 
 /**
  * Writing a session that was read out elsewhere. Until it is complete it looks
- * deleted, under a generation below 0 that nobody else knows; what an
+ * deleted, under a generation below 0 that only the copy knows; what an
  * interrupted copy leaves is removed when it has written nothing for long.
  */
 
@@ -229,7 +229,7 @@ export const endCopy: StoreOperation<SessionContext, EndCopy, SessionHandle> =
 
 /**
  * The next generation, held until the transaction ends by a row that comes and
- * goes in it: whoever creates the id at this moment waits and then finds ours.
+ * goes in it: a call that creates the id at this moment waits and then finds ours.
  */
 function* takenGeneration(
   id: SessionId,

@@ -142,7 +142,7 @@ class Copy {
       return { ...made, existed: false };
     } catch (error) {
       await this.#giveUp(key);
-      // Whoever copied the same at the same time came first.
+      // Another copy of the same at the same time came first.
       const other =
         isHoldfastError(error) && error.code === "SESSION_EXISTS"
           ? await database.read(findCopy(this.#in), { id, origin })

@@ -45,11 +45,11 @@ export interface SessionForkOptions extends WaitOptions {
 
 interface ForkSession {
   readonly source: SessionRef;
-  /** Unless given, the source's leaf. */
+  /** Defaults to the source's leaf. */
   readonly node: string | undefined;
   readonly id: SessionId;
   readonly at: number;
-  /** Unless given, the source's. */
+  /** What is left out is the source's. */
   readonly meta: Partial<SessionMeta>;
   /** Whether config, frames and checkpoint come along; by default when the fork is at the leaf they belong to. */
   readonly withState: boolean | undefined;
@@ -217,7 +217,7 @@ function* metaOf(session: number): Tx<SessionMeta> {
   };
 }
 
-/** Rows that refer to the same blobs, which are held so that nobody collects them meanwhile. */
+/** Rows that refer to the same blobs, which are held so that they are not collected meanwhile. */
 function* copyState(source: SessionHeadRow, to: number): Tx<void> {
   const blobs = yield* rows<{ readonly blob: string }>(sql`
     SELECT blob FROM holdfast_session_component WHERE session = ${source.key}

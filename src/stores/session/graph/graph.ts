@@ -245,7 +245,7 @@ export interface SessionPath {
 
 export interface ReadPath {
   readonly session: SessionRef;
-  /** Unless given, where the conversation goes on. */
+  /** Defaults to where the conversation goes on. */
   readonly leaf: string | undefined;
   readonly limit: number;
 }

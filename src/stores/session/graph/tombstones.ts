@@ -100,7 +100,7 @@ function* nearestShown(owner: GraphOwner, hidden: number): Tx<number | null> {
   return null;
 }
 
-/** The first shared node that a fork still shows, or past the last one: what is before it, nobody keeps for its sake. */
+/** The first shared node that a fork still shows, or past the last one: what is before it is not kept for its sake. */
 function* topShown(
   { key, fork_node: end, fork_top: top }: GraphOwner,
   hidden: readonly { readonly key: number }[],

@@ -7,7 +7,7 @@ import { cursorInvalid } from "../../cursor.ts";
 import {
   list,
   pageOf,
-  slicedByBytes,
+  sliced,
   type List,
   type PageOptions,
   type Place,
@@ -88,25 +88,18 @@ function* sessionSlice(
     parent === undefined
       ? sql`deleted_at IS NULL`
       : sql`deleted_at IS NULL AND parent IS NOT NULL AND parent = ${parent}`;
-  const next = (after: Place | undefined, count: number) => {
-    const { activeAt, id } = placeOf(after);
-    return sql`
-      FROM holdfast_session
-      WHERE ${filter} AND (active_at, id) < (${activeAt}, ${id})
-      ORDER BY active_at DESC, id DESC LIMIT ${count}`;
-  };
-  return yield* slicedByBytes(
+  // Names, paths and the beginning of a message: none of it is long.
+  return yield* sliced(
     bounds,
     ({ active_at: activeAt, id }: SummaryRow) => [activeAt, id],
     function* (after, count) {
-      const found = yield* rows<{ readonly bytes: number }>(sql`
-        SELECT COALESCE(octet_length(first_user_message), 0) AS bytes ${next(after, count)}`);
-      return found.map(({ bytes }) => bytes);
-    },
-    function* (after, count) {
+      const { activeAt, id } = placeOf(after);
       return yield* rows<SummaryRow>(sql`
         SELECT id, generation, name, model, cwd, parent, caused_by, created_at, active_at, revision,
-          node_count, user_message_count, first_user_message ${next(after, count)}`);
+          node_count, user_message_count, first_user_message
+        FROM holdfast_session
+        WHERE ${filter} AND (active_at, id) < (${activeAt}, ${id})
+        ORDER BY active_at DESC, id DESC LIMIT ${count}`);
     },
   );
 }

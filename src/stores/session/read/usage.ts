@@ -47,7 +47,7 @@ export function* lastUsage(session: number): Tx<number> {
 const usagePerPage = 2_000;
 
 /**
- * What a session used: in pages, so that a long ledger holds nobody up, up to
+ * What a session used: in pages, so that a long ledger does not hold up others, up to
  * the entry that was the last one at first.
  */
 export async function usageOf(

@@ -78,7 +78,7 @@ interface CommitTurn {
   readonly config: Encoded | undefined;
   readonly frames: readonly PreparedFrame[] | undefined;
   readonly currentFrame: string | null | undefined;
-  /** Blobs that the turn replaces and that somebody put on their own after this instant stay: the time now less the grace period. */
+  /** Blobs that the turn replaces and that were put on their own after this instant stay: the time now less the grace period. */
   readonly putUntil: number;
 }
 

@@ -49,7 +49,7 @@ const nameCharactersMax = 512;
 const causeCharactersMax = 4_096;
 const idCharactersMax = 256;
 
-/** So many fit into a transaction that holds nobody up for long. */
+/** So many fit into a transaction that does not hold up others for long. */
 const partsMax = {
   nodes: 1_000,
   usage: 256,
@@ -80,10 +80,10 @@ export function checkTurn(draft: TurnDraft): void {
   for (const [name, component] of Object.entries(components)) {
     checkedText("The name of a component", name);
     if (component !== null)
-      checkedCount("The version of a component", component.version, {
-        min: 0,
-        max: Number.MAX_SAFE_INTEGER,
-      });
+      checkedCount(
+        `components[${JSON.stringify(name)}].version`,
+        component.version,
+      );
   }
   const seen = new Set<string>();
   for (const { id, reason } of frames) {
@@ -143,6 +143,7 @@ const entryNames: Readonly<Record<string, readonly string[]>> = {
   nodes: ["id", "parent", "kind", "role", "frame", "causedBy", "payload"],
   usage: ["source", "model", ...tokenKinds],
   frames: ["id", "reason", "data", "state"],
+  claims: ["claim", "batches"],
 };
 
 const lists = ["nodes", "usage", "frames", "claims", "attachments"] as const;

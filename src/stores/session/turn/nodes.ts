@@ -18,7 +18,7 @@ import type { NamedPoint } from "../node-row.ts";
 /** A node whose values are ready to be stored. */
 export interface PreparedNode {
   readonly id: string;
-  /** False when the id is the store's own, which nobody else has. */
+  /** False when the id is the store's own, which no other node has. */
   readonly isNamed: boolean;
   readonly place: NodePlace;
   readonly kind: string;

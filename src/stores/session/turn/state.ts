@@ -194,13 +194,13 @@ interface TurnState {
   readonly components: readonly PreparedComponent[];
   /** Undefined when they stay as they are. */
   readonly frames: readonly PreparedFrame[] | undefined;
-  /** Blobs that somebody put on their own later stay. */
+  /** Blobs that were put on their own later stay. */
   readonly putUntil: number;
 }
 
 /**
  * Writes checkpoint and frames. Blobs that they replace go at once unless
- * somebody else refers to them: afterwards nothing would tell whose they were.
+ * something else refers to them: afterwards nothing would tell whose they were.
  * Tells which parts of the checkpoint changed.
  */
 export function* writeState(turn: TurnState): Tx<Manifest> {
