@@ -16,7 +16,6 @@ export type {
 export { parseSessionId } from "./model/session-id.ts";
 export type { SessionId } from "./model/session-id.ts";
 export type {
-  HashValue,
   NewComponent,
   NewFrame,
   NewNode,
@@ -111,6 +110,5 @@ export type { SessionName } from "./stores/session/session-name.ts";
 export type { SessionRef } from "./stores/session/session-row.ts";
 export { sessions } from "./stores/session/sessions.ts";
 export type { Sessions } from "./stores/session/sessions.ts";
-export type { TurnOutcome, TurnResult } from "./stores/session/turn/commit.ts";
+export type { TurnOutcome } from "./stores/session/turn/commit.ts";
 export type { TurnDraft } from "./stores/session/turn/draft.ts";
-export type { Manifest } from "./stores/session/turn/state.ts";

@@ -51,7 +51,6 @@ import { appendNodes, chosenLeaf, type PreparedNode } from "./nodes.ts";
 import {
   chosenFrame,
   writeState,
-  type Manifest,
   type PreparedComponent,
   type PreparedFrame,
 } from "./state.ts";
@@ -143,20 +142,21 @@ export function givenCommit(
   };
   return { input, wait: onlyWait(wait) };
 }
-/** What a commit answers, word for word also when it is repeated. */
-export interface TurnResult {
+/** What a commit answers; but for `kind` word for word also when it is repeated. */
+export interface TurnOutcome {
+  /** `replayed`: it was committed before, and nothing was changed now. */
+  readonly kind: "committed" | "replayed";
   readonly revision: number;
   readonly leaf: string | null;
   /** The ids of the new nodes, in the order in which they were given. */
   readonly nodes: readonly string[];
   /** The parts of the checkpoint that the turn changed; others keep their revision, and unchanged ones are not among them. */
-  readonly changed: Manifest;
+  readonly changed: Readonly<
+    Record<string, { readonly version: number; readonly revision: number }>
+  >;
 }
 
-export interface TurnOutcome extends TurnResult {
-  /** `replayed`: it was committed before, and nothing was changed now. */
-  readonly kind: "committed" | "replayed";
-}
+type TurnResult = Omit<TurnOutcome, "kind">;
 
 /**
  * Commits a turn: nodes, checkpoint, usage, consumed queue batches,

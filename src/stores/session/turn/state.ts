@@ -23,7 +23,7 @@ export interface PreparedComponent {
 }
 
 /** Parts of a checkpoint without their content. */
-export type Manifest = Readonly<
+type Manifest = Readonly<
   Record<string, { readonly version: number; readonly revision: number }>
 >;
 
