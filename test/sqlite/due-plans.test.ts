@@ -3,17 +3,17 @@ import { rows } from "../../src/sql/operation.ts";
 import type { Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Statement } from "../../src/sql/statement.ts";
-import { earliestDue } from "../../src/stores/execution/lock/due.ts";
+import { earliestDue } from "../../src/stores/execution/lock/lockable.ts";
 import {
   earliestTimer,
   expiredTimers,
+  findLockable,
 } from "../fixtures/execution-operations.ts";
-import { findLockable } from "../../src/stores/execution/lock/lockable.ts";
 import { mail, tax } from "../conformance/execution/awaited-executions.ts";
 import { withFolder } from "./place.ts";
 
 /** The statements of a body that is told that there is nothing. */
-function statementsOf(body: Tx<unknown>): readonly Statement[] {
+function driveToStatements(body: Tx<unknown>): readonly Statement[] {
   const found: Statement[] = [];
   for (let step = body.next(); step.done !== true;) {
     const { statement, want } = step.value;
@@ -34,16 +34,18 @@ const timerIndexes = [
 test.each([
   [
     "earliestDue",
-    earliestDue.one({ functions: [mail, tax] }),
+    driveToStatements(earliestDue([mail, tax])),
     ["holdfast_execution_pending"],
   ],
   [
     "findLockable",
-    findLockable.one({
-      functions: [{ name: mail, concurrencyMax: 1 }, { name: tax }],
-      now: 5,
-      walkAfter: new Map(),
-    }),
+    driveToStatements(
+      findLockable.one({
+        functions: [{ name: mail, concurrencyMax: 1 }, { name: tax }],
+        now: 5,
+        walkAfter: new Map(),
+      }),
+    ),
     [
       "holdfast_execution_pending",
       ...Array.from({ length: 3 }, () => "holdfast_execution_running"),
@@ -53,27 +55,39 @@ test.each([
       "holdfast_execution_running",
     ],
   ],
-  ["earliestTimer", earliestTimer.one(undefined), timerIndexes],
-  ["expiredTimers", expiredTimers.one(at), timerIndexes],
-  ["a later page", expiredTimers.one({ ...at, after }), timerIndexes],
-])("%s reads the front of its indexes and sorts nothing", (_, body, indexes) =>
-  withFolder(async (folder) => {
-    const database = await folder.open();
-    const plan: string[] = [];
-    for (const statement of statementsOf(body)) {
-      const steps = await database.write("plan", () =>
-        rows<{ detail: string }>(sql`EXPLAIN QUERY PLAN ${statement}`),
+  [
+    "earliestTimer",
+    driveToStatements(earliestTimer.one(undefined)),
+    timerIndexes,
+  ],
+  ["expiredTimers", driveToStatements(expiredTimers.one(at)), timerIndexes],
+  [
+    "a later page",
+    driveToStatements(expiredTimers.one({ ...at, after })),
+    timerIndexes,
+  ],
+])(
+  "%s reads the front of its indexes and sorts nothing",
+  (_, statements, indexes) =>
+    withFolder(async (folder) => {
+      const database = await folder.open();
+      const plan: string[] = [];
+      for (const statement of statements) {
+        const steps = await database.write("plan", () =>
+          rows<{ detail: string }>(sql`EXPLAIN QUERY PLAN ${statement}`),
+        );
+        plan.push(...steps.map(({ detail }) => detail));
+      }
+      const used = plan.flatMap(
+        (detail) => / INDEX (holdfast_\w+)/.exec(detail)?.[1] ?? [],
       );
-      plan.push(...steps.map(({ detail }) => detail));
-    }
-    const used = plan.flatMap(
-      (detail) => / INDEX (holdfast_\w+)/.exec(detail)?.[1] ?? [],
-    );
-    expect(used).toEqual(indexes);
-    // A scan of an index is stopped by its LIMIT; one of a table, or a sort, is not.
-    expect(plan.filter((detail) => detail.includes("TEMP B-TREE"))).toEqual([]);
-    expect(plan.filter((detail) => /^SCAN (?!held$)\w+$/.test(detail))).toEqual(
-      [],
-    );
-  }),
+      expect(used).toEqual(indexes);
+      // A scan of an index is stopped by its LIMIT; one of a table, or a sort, is not.
+      expect(plan.filter((detail) => detail.includes("TEMP B-TREE"))).toEqual(
+        [],
+      );
+      expect(
+        plan.filter((detail) => /^SCAN (?!held$)\w+$/.test(detail)),
+      ).toEqual([]);
+    }),
 );

@@ -1,5 +1,5 @@
 import type { Encoded } from "../../model/encoded.ts";
-import { HoldfastError } from "../../model/errors.ts";
+import { corruptRow } from "../../model/corrupt-row.ts";
 import { payloadField } from "../../model/event-payload.ts";
 import type {
   ExecutionEvent,
@@ -109,10 +109,9 @@ function parsedBody(found: EventRow): object {
   } catch {
     // Said below, without the text: it may hold what is nobody's business.
   }
-  throw new HoldfastError(
-    "CORRUPT_ROW",
-    `The body of a "${found.kind}" event (version ${found.version}) is no JSON object, which no operation of Holdfast writes. ` +
-      "Look at the row with a database shell; restore it from a backup.",
-    { table: "holdfast_execution_event", key: found.version },
+  throw corruptRow(
+    "holdfast_execution_event",
+    found.version,
+    `of kind "${found.kind}" has a body that is no JSON object`,
   );
 }

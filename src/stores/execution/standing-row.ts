@@ -6,7 +6,7 @@ import type { ExecutionId } from "../../model/execution-id.ts";
 import { row, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { eventAt } from "./event-row.ts";
-import { isPresent } from "./presence.ts";
+import { isPresent } from "./state-row.ts";
 
 /** The little of an execution's row that finds the rest. */
 export interface Standing {

@@ -1,8 +1,7 @@
 import { run } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import { stateValuesOf } from "./state-row.ts";
-import type { ExecutionRecord } from "./state-row.ts";
+import { stateValuesOf, type ExecutionRecord } from "./state-row.ts";
 
 /** Writes the states of executions that the transaction has locked. */
 export function* writeStatesOnPostgres(

@@ -1,4 +1,4 @@
-import { HoldfastError } from "../../model/errors.ts";
+import { corruptRow } from "../../model/corrupt-row.ts";
 import type {
   ExecutionRole,
   Holder,
@@ -8,7 +8,7 @@ import {
   executionNotFound,
   parentNotFound,
 } from "../../model/execution-errors.ts";
-import type { ExecutionId } from "../../model/execution-id.ts";
+import { topLevelOf, type ExecutionId } from "../../model/execution-id.ts";
 import type {
   BlockedOn,
   ExecutionState,
@@ -23,7 +23,6 @@ import { row, run } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Statement } from "../../sql/statement.ts";
-import { isPresent } from "./presence.ts";
 
 /** The columns of `holdfast_execution` that tell its state. */
 export interface StateRow {
@@ -74,6 +73,18 @@ export interface ExecutionRecord {
   readonly state: ExecutionState;
   /** The process that it was spawned for, which ends with it. */
   readonly process: number | null;
+}
+
+/**
+ * A condition on the row of an execution: true unless retention is removing
+ * its tree, which is then as good as gone. Only finished executions can be in
+ * such a tree, so the others need no look at their root.
+ */
+export function isPresent(id: ExecutionId): Statement {
+  const root = topLevelOf(id);
+  if (root === id) return sql`removing_at IS NULL`;
+  return sql`(state <> 'finished' OR NOT EXISTS (
+    SELECT 1 FROM holdfast_execution AS root WHERE root.id = ${root} AND root.removing_at IS NOT NULL))`;
 }
 
 /** The record of an execution, locked until the transaction ends. @throws HoldfastError `EXECUTION_NOT_FOUND` */
@@ -168,11 +179,10 @@ function pendingOf(found: StateRow): PendingState {
     }
     default:
   }
-  throw new HoldfastError(
-    "CORRUPT_ROW",
-    `The columns of execution ${found.id} contradict its state "${found.state}", which no operation of Holdfast writes. ` +
-      "Look at the row with a database shell; restore it from a backup or delete it.",
-    { table: "holdfast_execution", key: found.id },
+  throw corruptRow(
+    "holdfast_execution",
+    found.id,
+    `has columns that contradict its state "${found.state}"`,
   );
 }
 

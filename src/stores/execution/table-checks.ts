@@ -25,8 +25,7 @@ import { faultyField } from "./log/event-fields.ts";
 import { eventOf } from "./event-row.ts";
 import type { EventRow } from "./event-row.ts";
 import { besideChecks, noOwner, ownerName } from "./table-checks-beside.ts";
-import { stateColumns, stateOf } from "./state-row.ts";
-import type { StateRow } from "./state-row.ts";
+import { stateColumns, stateOf, type StateRow } from "./state-row.ts";
 
 interface ExecutionRow extends StateRow {
   readonly input_hash: string;

@@ -6,7 +6,7 @@ import { sql } from "../../../src/sql/statement.ts";
 import { run } from "../../../src/sql/operation.ts";
 import type { Database } from "../../../src/sql/database.ts";
 import { appendEvents } from "../../fixtures/execution-operations.ts";
-import { earliestDue } from "../../../src/stores/execution/lock/due.ts";
+import { earliestDue } from "../../../src/stores/execution/lock/lockable.ts";
 import {
   earliestTimer,
   expiredTimers,
@@ -223,8 +223,9 @@ function earliestTests(onDatabase: OnDatabase): void {
   test(
     "at which something of a function is due comes per function and overall",
     onDatabase(async (database) => {
-      const asked = { functions: [mail, tax] };
-      expect(await database.read(earliestDue, asked)).toEqual({
+      const due = (...names: readonly (typeof mail)[]) =>
+        database.read("due", () => earliestDue(names));
+      expect(await due(mail, tax)).toEqual({
         earliest: undefined,
         byFunction: new Map(),
       });
@@ -234,14 +235,14 @@ function earliestTests(onDatabase: OnDatabase): void {
       await create(database, "paused", { scheduledAt: 100, isPaused: true });
       await create(database, "locked", { scheduledAt: 0 });
       await lock(database, "locked", 50);
-      expect(await database.read(earliestDue, asked)).toEqual({
+      expect(await due(mail, tax)).toEqual({
         earliest: 300,
         byFunction: new Map([
           [mail, 300],
           [tax, 400],
         ]),
       });
-      expect(await database.read(earliestDue, { functions: [] })).toEqual({
+      expect(await due()).toEqual({
         earliest: undefined,
         byFunction: new Map(),
       });

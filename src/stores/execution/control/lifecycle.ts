@@ -26,8 +26,7 @@ import { onlyWait, optionsAndWait, type Call } from "../../method.ts";
 import type { ExecutionContext, Finished } from "../context.ts";
 import { eventAt } from "../event-row.ts";
 import { appendTo } from "../log/append-to.ts";
-import { isPresent } from "../presence.ts";
-import { lockedRecord } from "../state-row.ts";
+import { isPresent, lockedRecord } from "../state-row.ts";
 import { hasChildren } from "./cancelling.ts";
 
 interface OfExecution {

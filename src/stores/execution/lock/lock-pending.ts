@@ -139,7 +139,7 @@ export const lockPending: StoreOperation<
 
 /** Rows that one call tries to lock or to read without success, before it gives up. */
 const triedMax = 1_000;
-/** Of those, so many rounds: each tries twice as many as the one before. */
+/** Rounds in which it tries those: each twice as many as the one before. */
 const roundsMax = 8;
 /** Rows locked at once beyond what is wanted, when many cannot be read. */
 const spareMax = 100;

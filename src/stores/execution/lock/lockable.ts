@@ -1,12 +1,21 @@
 import type { FunctionName } from "../../../model/function-name.ts";
-import { row, plainOperation } from "../../../sql/operation.ts";
-import type { Operation, Tx } from "../../../sql/operation.ts";
+import { textRows } from "../../../sql/dialect.ts";
+import {
+  row,
+  rows,
+  storeOperation,
+  type StoreOperation,
+  type Tx,
+} from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
-import { candidatesOf } from "./candidates.ts";
-import type { KeyWalks } from "./candidates.ts";
-import { earliestDue } from "./due.ts";
-import { hasLimit, holdingsOf } from "./places.ts";
-import type { LimitedFunction } from "./places.ts";
+import type { ExecutionContext } from "../context.ts";
+import { candidatesOf, type KeyWalks } from "./candidates.ts";
+import { hasLimit, holdingsOf, type LimitedFunction } from "./places.ts";
+
+/**
+ * When there is something to lock. Every question is a lookup at the front of
+ * an index, whatever the number of executions that sleep behind it.
+ */
 
 export interface LookForLockable {
   readonly functions: readonly LimitedFunction[];
@@ -24,36 +33,37 @@ export interface Lockable {
 }
 
 /** Whether there is something to lock, or when to look again if nothing happens before. */
-export const findLockable: Operation<LookForLockable, Lockable> =
-  plainOperation("findLockable", {
-    key: (input: LookForLockable) => input.functions[0]?.name ?? "",
-    *one({ functions, now, walkAfter }) {
-      const free = functions.filter((served) => !hasLimit(served));
-      const limited = functions.filter(hasLimit);
-      const { earliest } = yield* earliestDue.one({
-        functions: free.map(({ name }) => name),
-      });
-      if (earliest !== undefined && earliest <= now)
-        return { isThere: true, again: undefined, walked: new Map() };
-      const { items, walked } = yield* candidatesOf({
-        functions: limited,
-        holdings: yield* holdingsOf(limited, now),
-        chosen: [],
-        dueBy: now,
-        count: 1,
-        except: [],
-        walkAfter,
-      });
-      const instants = earliest === undefined ? [] : [earliest];
-      for (const { name } of limited)
-        instants.push(...(yield* changesOf(name, now)));
-      return {
-        isThere: items.length > 0,
-        again: instants.length === 0 ? undefined : Math.min(...instants),
-        walked,
-      };
-    },
-  });
+export const findLockable: StoreOperation<
+  ExecutionContext,
+  LookForLockable,
+  Lockable
+> = storeOperation("findLockable", {
+  key: (input: LookForLockable) => input.functions[0]?.name ?? "",
+  *one(_: ExecutionContext, { functions, now, walkAfter }) {
+    const free = functions.filter((served) => !hasLimit(served));
+    const limited = functions.filter(hasLimit);
+    const { earliest } = yield* earliestDue(free.map(({ name }) => name));
+    if (earliest !== undefined && earliest <= now)
+      return { isThere: true, again: undefined, walked: new Map() };
+    const { items, walked } = yield* candidatesOf({
+      functions: limited,
+      holdings: yield* holdingsOf(limited, now),
+      chosen: [],
+      dueBy: now,
+      count: 1,
+      except: [],
+      walkAfter,
+    });
+    const instants = earliest === undefined ? [] : [earliest];
+    for (const { name } of limited)
+      instants.push(...(yield* changesOf(name, now)));
+    return {
+      isThere: items.length > 0,
+      again: instants.length === 0 ? undefined : Math.min(...instants),
+      walked,
+    };
+  },
+});
 
 /** When the next of a function is due, and when the next lease of one that is only kept in memory has passed. */
 function* changesOf(name: FunctionName, now: number): Tx<readonly number[]> {
@@ -69,4 +79,32 @@ function* changesOf(name: FunctionName, now: number): Tx<readonly number[]> {
        WHERE function = ${name} AND state = 'blocked' AND lease_until > ${now}
        ORDER BY lease_until LIMIT 1) AS blocked`);
   return Object.values(found ?? {}).filter((instant) => instant !== null);
+}
+
+export interface EarliestDue {
+  /** Of all functions asked for; undefined when none has anything pending. */
+  readonly earliest: number | undefined;
+  /** Functions without anything pending are missing. */
+  readonly byFunction: ReadonlyMap<FunctionName, number>;
+}
+
+/** When the next execution of each function can be locked, as far as its time goes. */
+export function* earliestDue(
+  functions: readonly FunctionName[],
+): Tx<EarliestDue> {
+  const found = yield* rows<{
+    readonly name: FunctionName;
+    readonly due_at: number | null;
+  }>(sql`
+    SELECT asked.value AS name,
+      (SELECT due_at FROM holdfast_execution
+       WHERE function = asked.value AND state = 'pending' AND lifecycle = 'active'
+       ORDER BY due_at, id LIMIT 1) AS due_at
+    FROM ${textRows(functions)} AS asked`);
+  const byFunction = new Map<FunctionName, number>();
+  for (const { name, due_at: dueAt } of found)
+    if (dueAt !== null) byFunction.set(name, dueAt);
+  const earliest =
+    byFunction.size === 0 ? undefined : Math.min(...byFunction.values());
+  return { earliest, byFunction };
 }

@@ -54,11 +54,14 @@ export async function waitForPending(
         (operation === pendingWork && names.has(key)) ||
         (operation === placeFreed && limited.has(key)),
       async look() {
-        const { isThere, again, walked } = await database.read(findLockable, {
-          functions,
-          now: clock.now(),
-          walkAfter,
-        });
+        const { isThere, again, walked } = await database.read(
+          findLockable(context),
+          {
+            functions,
+            now: clock.now(),
+            walkAfter,
+          },
+        );
         walkAfter = new Map([...walkAfter, ...walked]);
         return isThere
           ? { isThere, value: undefined }

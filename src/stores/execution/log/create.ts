@@ -35,7 +35,7 @@ import { onlyWait, type Call } from "../../method.ts";
 import { checkedMetadata, checkedRole, checkedTags } from "../checks.ts";
 import type { ExecutionContext } from "../context.ts";
 import { insertEvent } from "../event-row.ts";
-import { isPresent } from "../presence.ts";
+import { isPresent } from "../state-row.ts";
 import { pendingWork, timerSet } from "../topics.ts";
 import { createManyOnPostgres } from "./create.many.postgres.ts";
 

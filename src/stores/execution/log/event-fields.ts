@@ -12,7 +12,7 @@ import { resolveStartAt } from "../../../model/schedule.ts";
 import type { StartAt } from "../../../model/schedule.ts";
 import { isStorable } from "../../../model/shape.ts";
 
-/** What a field of an event may hold, in words for whoever gave something else. */
+/** What a field of an event may hold, in words for those who gave something else. */
 interface Field {
   readonly expected: string;
   readonly accepts: (value: unknown) => boolean;
@@ -206,7 +206,7 @@ const fieldsOfKind: Readonly<
   patched: { patch: name },
 };
 
-/** Of every history event; 0 unless told. */
+/** Of every history event; each defaults to 0. */
 const placeOfHistory: Readonly<Record<string, Field>> = {
   call: count,
   seen: count,

@@ -21,8 +21,12 @@ import {
 } from "./respond.many.postgres.ts";
 import type { ChildResponse, Inboxes } from "./respond.many.postgres.ts";
 import { writeStatesOnPostgres } from "../state-row.many.postgres.ts";
-import { recordOf, stateColumns } from "../state-row.ts";
-import type { ExecutionRecord, StateRow } from "../state-row.ts";
+import {
+  recordOf,
+  stateColumns,
+  type ExecutionRecord,
+  type StateRow,
+} from "../state-row.ts";
 import { executionEnded, newResponse } from "../topics.ts";
 
 type Finished = Extract<ExecutionEvent, { readonly kind: "finished" }>;
@@ -30,7 +34,7 @@ type Finished = Extract<ExecutionEvent, { readonly kind: "finished" }>;
 /**
  * Ends many executions and answers their parents. The rows of all of them are
  * locked first, the same transitions as for one are applied in memory, in
- * order, and what came of it is written at once; so several children of one
+ * order, and the outcome is written at once; so several children of one
  * parent are no special case.
  */
 export function* finishManyOnPostgres(

@@ -22,7 +22,7 @@ import { sql, type Statement } from "../../../sql/statement.ts";
 import { onlyWait, type Call } from "../../method.ts";
 import type { ExecutionContext } from "../context.ts";
 import { lockedKey } from "../state-row.ts";
-import { assertFits } from "../log/text-limit.ts";
+import { assertFits } from "../checks.ts";
 import { standing } from "../standing-row.ts";
 
 /** Where in the code the events of some versions came from. */

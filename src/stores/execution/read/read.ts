@@ -20,7 +20,7 @@ import { sql } from "../../../sql/statement.ts";
 import { onlyWait, type Call } from "../../method.ts";
 import { checkedVersion } from "../checks.ts";
 import type { ExecutionContext } from "../context.ts";
-import { isPresent } from "../presence.ts";
+import { isPresent } from "../state-row.ts";
 import {
   corruptLog,
   finishedResult,

@@ -16,7 +16,7 @@ import {
   type SliceBounds,
 } from "../../list.ts";
 import type { ExecutionContext } from "../context.ts";
-import { isPresent } from "../presence.ts";
+import { isPresent } from "../state-row.ts";
 import {
   summaryColumns,
   summaryOf,

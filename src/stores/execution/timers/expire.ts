@@ -158,7 +158,7 @@ export interface ExpireReport {
 }
 
 /**
- * Page after page until so many are dealt with: those that nobody can deal
+ * Page after page until the limit is reached: those that nobody can deal
  * with stay where they are, at the front, and must not hide the rest.
  */
 export async function expireTimers(
