@@ -1,3 +1,4 @@
+import { isPage } from "./house.ts";
 import { parse } from "./syntax.ts";
 import type { Syntax } from "./syntax.ts";
 import { isCode, isDoor, isGenerated, isTest } from "./tree.ts";
@@ -22,16 +23,6 @@ export function longFiles(tree: Tree): readonly string[] {
       );
   }
   return problems;
-}
-
-/** src/stores/queue/queue.ts, which exports `interface Queue` and `function queue`. */
-function isPage(file: string, text: string): boolean {
-  const name = /^src\/stores\/.*\/([a-z-]+)\.ts$/.exec(file)?.[1];
-  if (name === undefined) return false;
-  const type = name.replaceAll(/(?:^|-)([a-z])/g, (_, letter: string) =>
-    letter.toUpperCase(),
-  );
-  return text.includes(`export interface ${type} `);
 }
 
 export function longFunctions(tree: Tree): readonly string[] {
