@@ -12,6 +12,7 @@ import { HoldfastError } from "./errors.ts";
 import type { GivenEvent } from "./given-event.ts";
 import { decodeResult, isResult } from "./result.ts";
 import type { ExecutionResult } from "./result.ts";
+import { draftOf } from "./shape.ts";
 import type { ValueCodec } from "./value-codec.ts";
 
 type Finished = Extract<ControlEvent, { readonly kind: "finished" }>;
@@ -77,8 +78,21 @@ export function executionCodec(codec: Codec): ExecutionCodec {
   return coding;
 }
 
+/** What results of each kind have. */
+const resultNames: Readonly<
+  Record<ExecutionResult["kind"], readonly string[]>
+> = {
+  completed: ["kind", "value"],
+  failed: ["kind", "error"],
+  cancelled: ["kind", "reason"],
+  timedOut: ["kind"],
+};
+
 function checkedResult(result: ExecutionResult): ExecutionResult {
-  if (isResult(result)) return result;
+  if (isResult(result)) {
+    const names = resultNames[result.kind] as readonly "kind"[];
+    return draftOf("the result", result, names);
+  }
   throw new HoldfastError(
     "OPTION_INVALID",
     "A result is completed with a value, failed with an error that has a name and a message, cancelled, or timedOut.",

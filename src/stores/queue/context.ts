@@ -1,7 +1,12 @@
 import { durationMs, type Duration } from "../../model/durations.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import { batchesPerClaimMax, type Boundary } from "../../model/queue.ts";
-import { checkedCount, checkedText, isStorable } from "../../model/shape.ts";
+import {
+  checkedCount,
+  checkedText,
+  draftOf,
+  isStorable,
+} from "../../model/shape.ts";
 import type { Database } from "../../sql/database.ts";
 import {
   storeContext,
@@ -100,7 +105,7 @@ export function checkedBatchIds(ids: readonly string[]): readonly string[] {
 
 export function checkedClaim(ref: QueueClaimRef): QueueClaimRef {
   if (typeof ref !== "object" || ref === null) throw notAClaim();
-  const { claim, batches } = ref;
+  const { claim, batches } = draftOf("the claim", ref, ["claim", "batches"]);
   // An unknown claim is for the database to refuse.
   if (!isStorable(claim) || claim.length > claimCharactersMax)
     throw notAClaim();

@@ -88,15 +88,19 @@ export function givenEnqueue(
         mergeKey === undefined ? null : checkedText("A merge key", mergeKey),
     }),
     availableAt: checkedInstant("availableAt", availableAt),
-    items: items.map(({ kind, payload }) => ({
-      kind: checkedText("The kind of an item", kind),
-      payload: encode(payload),
-    })),
+    items: items.map((item) => {
+      const { kind, payload } = draftOf("an item", item, itemNames);
+      return {
+        kind: checkedText("The kind of an item", kind),
+        payload: encode(payload),
+      };
+    }),
     at: instantOf(() => clock.now()),
   };
   return { input, wait: onlyWait(wait) };
 }
 
+const itemNames = ["kind", "class", "payload"] as const;
 const sourceKeyCharactersMax = 512;
 
 function checkedSource(source: QueueSource): QueueSource {

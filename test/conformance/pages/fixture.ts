@@ -43,17 +43,9 @@ export const pageMakers = {
 
 export type PageName = keyof typeof pageMakers;
 
-/** Pages whose borders are still being built. */
-const unfinished: ReadonlySet<PageName> = new Set([
-  "executions",
-  "queue",
-  "processes",
-  "processEffects",
-]);
-
-export const pageNames: readonly PageName[] = (
-  Object.keys(pageMakers) as PageName[]
-).filter((name) => !unfinished.has(name));
+export const pageNames: readonly PageName[] = Object.keys(
+  pageMakers,
+) as PageName[];
 
 /** What is there for calls to be about. */
 export interface Rows {
