@@ -298,6 +298,19 @@ function commandTests(scene: InCommandScene): void {
   );
 
   test(
+    "options of effects are for effects alone: sessions and processes take the rest",
+    scene(async ({ database, clock }) => {
+      const options = { clock, lease: "1 min", replayOnly: false } as const;
+      const commands = processEffects(database, options);
+      const operation = { kind: "operation", id: "o1" };
+      await commands.start(operation, build);
+      expect(await commands.deleteSession(operation, "other")).toMatchObject({
+        existed: true,
+      });
+    }),
+  );
+
+  test(
     "strict replay gives no command",
     scene(async (at) => {
       const { database, clock } = at;

@@ -58,7 +58,7 @@ export function* signingSecret({
 }
 
 /** The same, made when there is none yet. Of several transactions that make it at once one wins. */
-export function* madeSecret(context: AwaitContext): Tx<string> {
+export function* ensureSecret(context: AwaitContext): Tx<string> {
   const found = yield* signingSecret(context);
   if (found !== undefined) return found;
   const { entropy, ownCodec } = context;

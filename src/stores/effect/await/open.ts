@@ -20,7 +20,7 @@ import {
   keptSessionOf,
   type EffectScope,
 } from "../scope.ts";
-import { madeSecret, type AwaitContext } from "./context.ts";
+import { ensureSecret, type AwaitContext } from "./context.ts";
 import {
   awaitEventNotFound,
   awaitEventRevoked,
@@ -86,7 +86,7 @@ export const openAwaitEvent: StoreOperation<
     const { database, clock } = context;
     const { scope, key, answerWithinMs } = input;
     const session = yield* keptSessionOf(scope);
-    const secret = yield* madeSecret(context);
+    const secret = yield* ensureSecret(context);
     const identity = { session, scopeKind: scope.kind, scope: scope.id, key };
     const id = awaitEventId(database.sha256Hex, identity);
     const now = instantOf(() => clock.now());

@@ -1,35 +1,43 @@
 import { coreTypes } from "../../../model/process-event-type.ts";
-import { signalType } from "../../../model/process.ts";
-import type { ProcessStatus } from "../../../model/process.ts";
-import { checkedText } from "../../../model/shape.ts";
+import { signalType, type ProcessStatus } from "../../../model/process.ts";
+import { checkedText, givenObject } from "../../../model/shape.ts";
+import type {
+  Database,
+  WaitOptions,
+  WriteOptions,
+} from "../../../sql/database.ts";
 import type { Tx } from "../../../sql/operation.ts";
-import type { WaitOptions, WriteOptions } from "../../../sql/database.ts";
+import {
+  storeContext,
+  type StoreContext,
+  type StoreOptions,
+} from "../../context.ts";
+import type { Page, PageOptions } from "../../list.ts";
+import { optionsAndWait } from "../../method.ts";
 import type {
   AppendedProcessEvent,
   ProcessCancelOptions,
   ProcessSignalOptions,
 } from "../../process/context.ts";
 import { eventHash } from "../../process/event-row.ts";
-import { grant as grantHandle } from "../../process/grant-row.ts";
-import type { ProcessHandle } from "../../process/grant-row.ts";
+import {
+  grant as grantHandle,
+  type ProcessHandle,
+} from "../../process/grant-row.ts";
 import {
   checkedDescriptor,
   namedParts,
   newProcess,
   scopeNamed,
+  type ProcessDraft,
+  type ProcessHandleDraft,
+  type SessionScopeName,
 } from "../../process/parts.ts";
-import type {
-  ProcessDraft,
-  ProcessHandleDraft,
-  SessionScopeName,
-} from "../../process/parts.ts";
-import type { Processes } from "../../process/processes.ts";
+import { processes, type Processes } from "../../process/processes.ts";
 import { register } from "../../process/registration-row.ts";
-import type { StoreContext } from "../../context.ts";
-import { givenWait } from "../../given.ts";
-import type { Page, PageOptions } from "../../list.ts";
+import { sessions, type Sessions } from "../../session/sessions.ts";
 import type { EffectOptions } from "../context.ts";
-import type { Effects } from "../effects.ts";
+import { effects, type Effects } from "../effects.ts";
 import type { EffectScope } from "../scope.ts";
 
 export interface ProcessCommandOptions extends WaitOptions {
@@ -38,9 +46,9 @@ export interface ProcessCommandOptions extends WaitOptions {
 }
 
 export interface ProcessStartOptions extends ProcessCommandOptions {
-  /** Who may address the process from its first moment on. */
+  /** The session, or frame of one, that may address the process from its first moment on. */
   readonly grant?: SessionScopeName;
-  /** What they call it. */
+  /** What it is called there. */
   readonly descriptor?: ProcessHandleDraft;
 }
 
@@ -66,28 +74,49 @@ export interface CommandedProcess {
   readonly status: ProcessStatus;
 }
 
-/** What commands are given with. */
-export interface Commander extends StoreContext {
+/** What commands are given besides their arguments. */
+export interface CommandContext extends StoreContext {
+  readonly effects: Effects;
   readonly processes: Processes;
-  readonly store: Effects;
-  readonly environment: EffectOptions;
+  readonly sessions: Sessions;
+  readonly isStrict: boolean;
+}
+
+export function commandContext(
+  database: Database,
+  given: EffectOptions | undefined,
+): CommandContext {
+  const store = effects(database, given);
+  const { replayOnly = false, lease: _, ...options } = given ?? {};
+  const shared: StoreOptions = options;
+  return {
+    ...storeContext(database, shared),
+    effects: store,
+    processes: processes(database, shared),
+    sessions: sessions(database, shared),
+    isStrict: replayOnly,
+  };
 }
 
 /** The bodies of commands are ours: they lock what they decide by. */
-export function ownTerms(options: WaitOptions): WriteOptions {
-  return { ...givenWait(options), isolation: "readCommitted" };
+export function ownBody(wait: WaitOptions): WriteOptions {
+  return { ...wait, isolation: "readCommitted" };
 }
 
 /** Registers a process and grants its handle in the transaction that records it. */
-export function startProcess(
-  commander: Commander,
+export async function startProcess(
+  context: CommandContext,
   scope: EffectScope,
   draft: ProcessDraft,
-  options: ProcessStartOptions,
+  given?: ProcessStartOptions,
 ): Promise<{ readonly id: string; readonly existed: boolean }> {
-  const { store, codec, clock } = commander;
+  const { options, wait } = optionsAndWait(given, [
+    "call",
+    "grant",
+    "descriptor",
+  ]);
   const { grant, descriptor = {} } = options;
-  const input = newProcess(codec, draft, clock.now());
+  const input = newProcess(context.codec, draft, context.clock.now());
   const { id, at, identified } = input;
   const holder = grant === undefined ? undefined : scopeNamed(grant);
   const called = checkedDescriptor(descriptor);
@@ -99,13 +128,13 @@ export function startProcess(
       grant: holder === undefined ? null : { ...namedParts(holder), called },
     },
   };
-  return store.transact(
+  return context.effects.transact(
     scope,
-    commandKey(commander, options, "start", id),
+    commandKey(context, options, "start", id),
     envelope,
     function* () {
       const { existed, record } = yield* register(input);
-      // Nobody gets a handle of what is but a name by now.
+      // There are no handles of what is but a name by now.
       if (holder !== undefined && record.prunedAt === null)
         yield* grantHandle({
           process: id,
@@ -115,18 +144,24 @@ export function startProcess(
         });
       return { id, existed };
     },
-    ownTerms(options),
+    ownBody(wait),
   );
 }
 
-export function listProcesses(
-  commander: Commander,
+export async function listProcesses(
+  context: CommandContext,
   scope: EffectScope,
   holder: SessionScopeName,
-  options: ListHeldProcessesOptions,
+  given?: ListHeldProcessesOptions,
 ): Promise<Page<ListedProcess>> {
+  const { options, wait } = optionsAndWait(given, [
+    "call",
+    "live",
+    "after",
+    "limit",
+  ]);
   const { live, after, limit } = options;
-  const list = commander.processes.handles.prepare(holder, {
+  const list = context.processes.handles.prepare(holder, {
     ...(live !== undefined && { live }),
     ...(after !== undefined && { after }),
     ...(limit !== undefined && { limit }),
@@ -138,18 +173,18 @@ export function listProcesses(
     ...(after === undefined ? [] : ["after", after]),
   ];
   const parts = [named.session, named.frame ?? "-", mode, ...page];
-  const asked = {
+  const input = {
     holder: named,
     mode,
     limit: limit ?? null,
     after: after ?? null,
   };
-  return commander.store.transact(
+  return context.effects.transact(
     scope,
-    commandKey(commander, options, "list", ...parts),
-    { kind: "process.list", input: asked },
+    commandKey(context, options, "list", ...parts),
+    { kind: "process.list", input },
     () => listed(list),
-    ownTerms(options),
+    ownBody(wait),
   );
 }
 
@@ -168,91 +203,92 @@ function* listed(list: () => Tx<Page<ProcessHandle>>): Tx<Page<ListedProcess>> {
 }
 
 export async function transferProcesses(
-  commander: Commander,
+  context: CommandContext,
   scope: EffectScope,
-  given: {
-    readonly from: SessionScopeName;
-    readonly to: SessionScopeName;
-    readonly processes: readonly string[];
-  },
-  options: ProcessCommandOptions,
+  [from, to, ids]: readonly [
+    from: SessionScopeName,
+    to: SessionScopeName,
+    processes: readonly string[],
+  ],
+  given?: ProcessCommandOptions,
 ): Promise<void> {
-  const { from, to, processes } = given;
-  const transfer = commander.processes.transfer.prepare(from, to, processes);
+  const { options, wait } = optionsAndWait(given, ["call"]);
+  const transfer = context.processes.transfer.prepare(from, to, ids);
   const named = {
     from: namedParts(scopeNamed(from)),
     to: namedParts(scopeNamed(to)),
-    processes: processes.toSorted(),
+    processes: ids.toSorted(),
   };
-  const digest = commander.database.sha256Hex(JSON.stringify(named));
-  await commander.store.transact(
+  const digest = context.database.sha256Hex(JSON.stringify(named));
+  await context.effects.transact(
     scope,
-    commandKey(commander, options, "transfer", digest),
+    commandKey(context, options, "transfer", digest),
     { kind: "process.transfer", input: named },
     transfer,
-    ownTerms(options),
+    ownBody(wait),
   );
 }
 
-export function cancelProcess(
-  commander: Commander,
+export async function cancelProcess(
+  context: CommandContext,
   scope: EffectScope,
   process: string,
-  options: ProcessCommandOptions & ProcessCancelOptions,
+  given?: ProcessCommandOptions & ProcessCancelOptions,
 ): Promise<CommandedProcess> {
+  const { options, wait } = optionsAndWait(given, ["call", "reason"]);
   const { reason } = options;
-  const cancel = commander.processes.cancel.prepare(
+  const cancel = context.processes.cancel.prepare(
     process,
     reason === undefined ? {} : { reason },
   );
   return append(
-    commander,
+    context,
     scope,
     {
-      key: commandKey(commander, options, "cancel", process),
+      key: commandKey(context, options, "cancel", process),
       kind: "process.cancel",
       process,
-      payload: eventHash(commander.codec, coreTypes.cancelRequested, {
+      payload: eventHash(context.codec, coreTypes.cancelRequested, {
         reason: reason ?? null,
       }),
     },
     cancel,
-    options,
+    wait,
   );
 }
 
-export function signalProcess(
-  commander: Commander,
+export async function signalProcess(
+  context: CommandContext,
   scope: EffectScope,
-  given: {
-    readonly process: string;
-    readonly name: string;
-    readonly payload: unknown;
-  },
-  options: ProcessCommandOptions & ProcessSignalOptions,
+  process: string,
+  { name, payload }: { readonly name: string; readonly payload: unknown },
+  given: ProcessCommandOptions & ProcessSignalOptions,
 ): Promise<CommandedProcess> {
-  const { process, name, payload } = given;
+  const { options, wait } = optionsAndWait(givenObject("options", given), [
+    "call",
+    "key",
+  ]);
   const { key } = options;
-  const signal = commander.processes.signal.prepare(process, name, payload, {
+  const signal = context.processes.signal.prepare(process, name, payload, {
     key,
   });
   const type = signalType(name);
   return append(
-    commander,
+    context,
     scope,
     {
-      key: commandKey(commander, options, "signal", process, type, key),
+      key: commandKey(context, options, "signal", process, type, key),
       kind: "process.signal",
       process,
-      payload: eventHash(commander.codec, type, payload),
+      payload: eventHash(context.codec, type, payload),
     },
     signal,
-    options,
+    wait,
   );
 }
 
 function append(
-  commander: Commander,
+  context: CommandContext,
   scope: EffectScope,
   command: {
     readonly key: string;
@@ -262,10 +298,10 @@ function append(
     readonly payload: string;
   },
   part: () => Tx<AppendedProcessEvent>,
-  options: WaitOptions,
+  wait: WaitOptions,
 ): Promise<CommandedProcess> {
   const { key, kind, process, payload } = command;
-  return commander.store.transact(
+  return context.effects.transact(
     scope,
     key,
     { kind, input: { process, payload } },
@@ -273,7 +309,7 @@ function append(
       const { event, status } = yield* part();
       return { process, sequence: event.sequence, status };
     },
-    ownTerms(options),
+    ownBody(wait),
   );
 }
 
@@ -282,7 +318,7 @@ const partCharactersMax = 512;
 
 /** Such as `process:start:build-7`; what is too long for a key is named by its hash. */
 export function commandKey(
-  { database }: Pick<Commander, "database">,
+  { database }: Pick<CommandContext, "database">,
   { call }: ProcessCommandOptions,
   command: string,
   ...parts: readonly string[]

@@ -1,46 +1,41 @@
 import type { ProcessOutput } from "../../../model/process-output.ts";
-import { givenObject, optionsOf } from "../../../model/shape.ts";
 import type { Database } from "../../../sql/database.ts";
+import type { Page } from "../../list.ts";
 import type {
   ProcessCancelOptions,
   ProcessSignalOptions,
 } from "../../process/context.ts";
 import type { ProcessDraft, SessionScopeName } from "../../process/parts.ts";
-import { processes as processesIn } from "../../process/processes.ts";
-import { storeContext } from "../../context.ts";
-import type { StoreOptions } from "../../context.ts";
 import type { RemovalReport } from "../../session/parts.ts";
 import type { SessionName } from "../../session/session-name.ts";
-import { waitNames } from "../../given.ts";
-import type { Page } from "../../list.ts";
 import type { EffectOptions } from "../context.ts";
-import { effects } from "../effects.ts";
+import type { EffectScope } from "../scope.ts";
 import {
   cancelProcess,
+  commandContext,
   listProcesses,
   signalProcess,
   startProcess,
   transferProcesses,
-} from "./process-commands.ts";
-import type {
-  CommandedProcess,
-  ProcessCommandOptions,
-  ListedProcess,
-  ListHeldProcessesOptions,
-  ProcessStartOptions,
+  type CommandedProcess,
+  type ListedProcess,
+  type ListHeldProcessesOptions,
+  type ProcessCommandOptions,
+  type ProcessStartOptions,
 } from "./process-commands.ts";
 import { awaitProcess, deleteSessionOf } from "./process-ends.ts";
-import type { EffectScope } from "../scope.ts";
 
 /**
- * Commands to processes as effects: whoever runs a scope again gets what the
+ * Commands to processes as effects: a scope that is run again gets what the
  * first run got, and no process is started, asked to stop or signalled twice.
- * What a command changes and the record of it are one transaction.
+ * What a command changes and the record of it are one transaction; a refusal
+ * is recorded too. All of them throw what `effects.transact` throws, such as
+ * `EFFECT_CONFLICT`; in strict replay `EFFECT_NOT_RECORDED`.
  */
 export interface ProcessEffects {
   /**
    * Registers a process and grants a handle, both or neither.
-   * @throws HoldfastError `PROCESS_CONFLICT`, `PROCESS_INVALID`, `EFFECT_CONFLICT`, `SESSION_NOT_FOUND`, `SESSION_DELETED` …
+   * @throws HoldfastError `PROCESS_CONFLICT`, `PROCESS_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
    * @example await commands.start(turn, { id: "build-7", kind: "tool" }, { grant: "chat-7" });
    */
   start(
@@ -48,13 +43,20 @@ export interface ProcessEffects {
     draft: ProcessDraft,
     options?: ProcessStartOptions,
   ): Promise<{ readonly id: string; readonly existed: boolean }>;
-  /** A page of the processes that a session, or one frame of it, can address: those that run, or all. What cannot be read is named. */
+  /**
+   * A page of the processes that a session, or one frame of it, can address:
+   * those that run, or all, as they were when it was first called.
+   * @throws HoldfastError `CURSOR_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
+   */
   list(
     scope: EffectScope,
     holder: SessionScopeName,
     options?: ListHeldProcessesOptions,
   ): Promise<Page<ListedProcess>>;
-  /** Moves at most 1,000 handles from one session to another: all of them, or none. */
+  /**
+   * Moves up to 1,000 handles from one session to another: all of them, or none.
+   * @throws HoldfastError `HANDLE_NOT_GRANTED`, `PROCESS_NOT_FOUND`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
+   */
   transfer(
     scope: EffectScope,
     from: SessionScopeName,
@@ -62,19 +64,26 @@ export interface ProcessEffects {
     processes: readonly string[],
     options?: ProcessCommandOptions,
   ): Promise<void>;
-  /** What a process ends with, as soon as it does. Nobody holds anything meanwhile. */
+  /**
+   * What a process ends with, as soon as it does. Nothing is held meanwhile.
+   * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `ABORTED`, `DEADLINE_EXCEEDED`
+   */
   waitForEnd(
     scope: EffectScope,
     process: string,
     options?: ProcessCommandOptions,
   ): Promise<ProcessOutput>;
-  /** Asks a process to stop. */
+  /** Asks a process to stop. @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `NAME_INVALID` */
   cancel(
     scope: EffectScope,
     process: string,
     options?: ProcessCommandOptions & ProcessCancelOptions,
   ): Promise<CommandedProcess>;
-  /** Sends a signal; its key names it for its sender. */
+  /**
+   * Sends a signal; its key names it for its sender.
+   * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `EVENT_TYPE_UNDECLARED`, `EVENT_PAYLOAD_INVALID`, `REPLAY_KEY_CONFLICT`, `NAME_INVALID`
+   * @example await commands.signal(turn, "build-7", "go", { fast: true }, { key: "go-1" });
+   */
   signal(
     scope: EffectScope,
     process: string,
@@ -88,6 +97,7 @@ export interface ProcessEffects {
    * does not belong to it, since its effects go with it. Without a generation
    * the one is meant that lives when it is first called, also when it is called
    * again after another was created.
+   * @throws HoldfastError `EFFECT_SCOPE_INVALID`
    */
   deleteSession(
     scope: EffectScope,
@@ -96,80 +106,26 @@ export interface ProcessEffects {
   ): Promise<RemovalReport>;
 }
 
-const commandNames = [...waitNames, "call"] as const;
-
+/** Holds nothing but subscriptions, so there may be any number of these over one database. */
 export function processEffects(
   database: Database,
-  given?: EffectOptions,
+  options?: EffectOptions,
 ): ProcessEffects {
-  const store = effects(database, given);
-  const environment = given ?? {};
-  const own = storeOptionsOf(environment);
-  const commander = {
-    ...storeContext(database, own),
-    processes: processesIn(database, own),
-    environment,
-    store,
-  };
+  const context = commandContext(database, options);
   return {
-    start: async (scope, draft, options) =>
-      startProcess(
-        commander,
-        scope,
-        draft,
-        optionsOf(options, [...commandNames, "grant", "descriptor"]),
-      ),
-    list: async (scope, holder, options) =>
-      listProcesses(
-        commander,
-        scope,
-        holder,
-        optionsOf(options, [...commandNames, "live", "after", "limit"]),
-      ),
-    transfer: async (scope, from, to, processes, options) =>
-      transferProcesses(
-        commander,
-        scope,
-        { from, to, processes },
-        optionsOf(options, commandNames),
-      ),
-    waitForEnd: async (scope, process, options) =>
-      awaitProcess(commander, scope, process, optionsOf(options, commandNames)),
-    cancel: async (scope, process, options) =>
-      cancelProcess(
-        commander,
-        scope,
-        process,
-        optionsOf(options, [...commandNames, "reason"]),
-      ),
-    signal: async (scope, process, name, payload, options) =>
-      signalProcess(
-        commander,
-        scope,
-        { process, name, payload },
-        optionsOf(givenObject("options", options), [...commandNames, "key"]),
-      ),
-    deleteSession: async (scope, session, options) =>
-      deleteSessionOf(
-        commander,
-        scope,
-        session,
-        optionsOf(options, commandNames),
-      ),
-  };
-}
-
-/** What every store takes of the options of effects. */
-function storeOptionsOf({
-  clock,
-  entropy,
-  payload,
-  valueLimits,
-}: EffectOptions): StoreOptions {
-  return {
-    ...(clock && { clock }),
-    ...(entropy && { entropy }),
-    ...(payload && { payload }),
-    ...(valueLimits && { valueLimits }),
+    start: async (scope, draft, given) =>
+      startProcess(context, scope, draft, given),
+    list: async (scope, holder, given) =>
+      listProcesses(context, scope, holder, given),
+    transfer: async (scope, from, to, processes, given) =>
+      transferProcesses(context, scope, [from, to, processes], given),
+    waitForEnd: async (scope, process, given) =>
+      awaitProcess(context, scope, process, given),
+    cancel: async (scope, process, given) =>
+      cancelProcess(context, scope, process, given),
+    signal: async (scope, process, name, payload, given) =>
+      signalProcess(context, scope, process, { name, payload }, given),
+    deleteSession: async (scope, session, given) =>
+      deleteSessionOf(context, scope, session, given),
   };
 }

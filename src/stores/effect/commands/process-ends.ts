@@ -1,40 +1,40 @@
 import { effectScopeInvalid } from "../../../model/effect-errors.ts";
 import { isOfTheStore } from "../../../model/errors.ts";
-import { parseProcessId } from "../../../model/process-id.ts";
-import type { ProcessId } from "../../../model/process-id.ts";
+import { parseProcessId, type ProcessId } from "../../../model/process-id.ts";
 import type { ProcessOutput } from "../../../model/process-output.ts";
-import type { Tx } from "../../../sql/operation.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
-import { meantGeneration } from "../../session/session-row.ts";
-import { sessions } from "../../session/sessions.ts";
+import type { Tx } from "../../../sql/operation.ts";
+import { optionsAndWait } from "../../method.ts";
 import { nothingRemoved, type RemovalReport } from "../../session/parts.ts";
-import { sessionNamed } from "../../session/session-name.ts";
-import type { SessionName } from "../../session/session-name.ts";
-import { givenWait } from "../../given.ts";
-import { commandKey, ownTerms } from "./process-commands.ts";
-import type { Commander, ProcessCommandOptions } from "./process-commands.ts";
-import { checkedScope } from "../scope.ts";
-import type { EffectScope } from "../scope.ts";
+import { sessionNamed, type SessionName } from "../../session/session-name.ts";
+import { meantGeneration } from "../../session/session-row.ts";
+import { checkedScope, type EffectScope } from "../scope.ts";
+import {
+  commandKey,
+  ownBody,
+  type CommandContext,
+  type ProcessCommandOptions,
+} from "./process-commands.ts";
 
 /** Waits for the end of a process without a claim, and then records what it ended with. */
 export async function awaitProcess(
-  commander: Commander,
+  context: CommandContext,
   scope: EffectScope,
   process: string,
-  options: ProcessCommandOptions,
+  given?: ProcessCommandOptions,
 ): Promise<ProcessOutput> {
-  const { store, processes, environment } = commander;
+  const { options, wait } = optionsAndWait(given, ["call"]);
+  const { effects, processes } = context;
   const id = parseProcessId(process);
-  const key = commandKey(commander, options, "await", id);
-  const wait = givenWait(options);
-  const known = await store.get(scope, key, wait);
+  const key = commandKey(context, options, "await", id);
+  const known = await effects.get(scope, key, wait);
   const isSettled = known !== undefined && known.state.kind !== "inProgress";
   const refusal =
-    isSettled || environment.replayOnly === true
+    isSettled || context.isStrict
       ? undefined
-      : await refusalOf(commander, id, wait);
+      : await refusalOf(context, id, wait);
   const readOutput = processes.output.prepare(id);
-  return store.transact(
+  return effects.transact(
     scope,
     key,
     { kind: "process.await", input: { process: id } },
@@ -44,18 +44,18 @@ export async function awaitProcess(
       if (output === undefined) throw new Error("It had ended.");
       return output;
     },
-    ownTerms(wait),
+    ownBody(wait),
   );
 }
 
-/** Undefined once the process has ended; else why nobody can wait for that, which is an answer too. */
+/** Undefined once the process has ended; else why that cannot be waited for, which is an answer too. */
 async function refusalOf(
-  commander: Commander,
+  { processes }: CommandContext,
   id: ProcessId,
   wait: WaitOptions,
 ): Promise<{ readonly error: unknown } | undefined> {
   try {
-    await commander.processes.waitForEnd(id, wait);
+    await processes.waitForEnd(id, wait);
     return undefined;
   } catch (error) {
     if (isOfTheStore(error)) throw error;
@@ -66,36 +66,36 @@ async function refusalOf(
 /**
  * Deletes a session, which takes many transactions; each may be repeated. The
  * generation that is meant is recorded before: the id may be used again by the
- * time somebody goes on with it.
+ * time a later run goes on with it.
  */
 export async function deleteSessionOf(
-  commander: Commander,
+  context: CommandContext,
   scope: EffectScope,
   session: SessionName,
-  options: ProcessCommandOptions,
+  given?: ProcessCommandOptions,
 ): Promise<RemovalReport> {
-  const { store, database, environment } = commander;
+  const { options, wait } = optionsAndWait(given, ["call"]);
+  const { effects, sessions } = context;
   const { id, generation } = sessionNamed(session);
   if (checkedScope(scope).session?.id === id)
     throw effectScopeInvalid(
       "scope.session",
       "another session than the one that is deleted, or none",
     );
-  const wait = givenWait(options);
   const meant =
     generation ??
-    (await store.transact(
+    (await effects.transact(
       scope,
-      commandKey(commander, options, "find-session", id),
+      commandKey(context, options, "find-session", id),
       { kind: "process.findSession", input: { session: id } },
       function* (): Tx<number | null> {
         return (yield* meantGeneration(id)) ?? null;
       },
-      ownTerms(wait),
+      ownBody(wait),
     ));
-  return store.execute(
+  return effects.execute(
     scope,
-    commandKey(commander, options, "delete-session", id),
+    commandKey(context, options, "delete-session", id),
     {
       kind: "process.deleteSession",
       input: { session: id, generation: generation ?? null },
@@ -103,10 +103,7 @@ export async function deleteSessionOf(
     async ({ signal }) => {
       if (meant === null) return nothingRemoved;
       const one = { id, generation: meant };
-      const { clock } = environment;
-      return storable(
-        await sessions(database, clock && { clock }).delete(one, { signal }),
-      );
+      return storable(await sessions.delete(one, { signal }));
     },
     wait,
   );
