@@ -96,7 +96,10 @@ function newEvent(
         ? null
         : checkedText("A replay key", replayKey, replayKeyCharactersMax),
     fence: checkedFence(fence),
-    wakeTarget: wakeTarget === undefined ? undefined : scopeNamed(wakeTarget),
+    wakeTarget:
+      wakeTarget === undefined
+        ? undefined
+        : scopeNamed(wakeTarget, "wakeTarget"),
   };
 }
 

@@ -137,8 +137,8 @@ export function givenTransfer(
   wait?: WaitOptions,
 ): Call<TransferHandles> {
   const input = {
-    from: scopeNamed(from),
-    to: scopeNamed(to),
+    from: scopeNamed(from, "from"),
+    to: scopeNamed(to, "to"),
     processes: givenList("processes", processes, transferMax).map((id) =>
       parseProcessId(id),
     ),

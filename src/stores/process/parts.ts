@@ -54,13 +54,16 @@ export interface SessionScopeRef {
 const frameCharactersMax = 256;
 
 /** An empty frame counts as none. @throws HoldfastError `ID_MALFORMED`, `NAME_INVALID`, `OPTION_INVALID` */
-export function scopeNamed(name: SessionScopeName): SessionScopeRef {
+export function scopeNamed(
+  name: SessionScopeName,
+  place: string = "scope",
+): SessionScopeRef {
   if (typeof name === "string")
     return { session: sessionNamed(name), frame: null };
   if (!isRecord(name))
-    throw givenInvalid("scope", "a session, or { session, frame }", name);
+    throw givenInvalid(place, "a session, or { session, frame }", name);
   if (!("session" in name)) return { session: sessionNamed(name), frame: null };
-  const { session, frame } = draftOf("scope", name, ["session", "frame"]);
+  const { session, frame } = draftOf(place, name, ["session", "frame"]);
   return {
     session: sessionNamed(session),
     frame:
@@ -222,8 +225,8 @@ export function newProcess(
   };
   const eventTypes = checkedEventTypes(draft.eventTypes ?? []);
   const causedBy = optionalText("A cause", draft.causedBy, causeCharactersMax);
-  const from = scoped(originator);
-  const target = scoped(wakeTarget);
+  const from = scoped("originator", originator);
+  const target = scoped("wakeTarget", wakeTarget);
   return {
     id,
     at,
@@ -257,9 +260,10 @@ function checkedAttempts(given: number | null | undefined): number | null {
 }
 
 function scoped(
+  place: string,
   name: SessionScopeName | null | undefined,
 ): ReturnType<typeof scopeNamed> | null {
-  return name === undefined || name === null ? null : scopeNamed(name);
+  return name === undefined || name === null ? null : scopeNamed(name, place);
 }
 
 /** How an execution ended, and where its log says so. */

@@ -5,6 +5,7 @@ import {
   endTypes,
   type ProcessEventType,
 } from "../../model/process-event-type.ts";
+import { parseProcessId } from "../../model/process-id.ts";
 import type { ProcessEnd } from "../../model/process-output.ts";
 import { registryKeys } from "../../model/process-replay-key.ts";
 import {
@@ -128,9 +129,13 @@ export function givenSpawn(
   const at = context.clock.now();
   const draft = draftOf("the process", given, spawnNames);
   const { execution: options, grants = [], ...rest } = draft;
+  parseProcessId(draft.id);
   const execution = newExecution(
     context,
-    { ...givenObject("execution", options), id: options.id ?? draft.id },
+    {
+      ...givenObject("execution", options),
+      id: options.id === undefined ? draft.id : options.id,
+    },
     at,
   );
   const { id, created } = execution;

@@ -156,6 +156,49 @@ function refusalTests(on: On): void {
 
 function appendTests(on: On): void {
   test(
+    "prepared, it is one with what else is written, and may be run again",
+    on(async ({ store, queue, database }) => {
+      await store.register(build);
+      const payload = { percent: 50 };
+      const append = store.append.prepare("p", {
+        type: "progress",
+        payload,
+        replayKey: "half",
+      });
+      payload.percent = 60;
+      const enqueue = queue.enqueue.prepare("s", {
+        items: [{ kind: "user_message", payload: "half" }],
+      });
+      const before = await stored(database);
+      const error = await rejection(
+        database.write("report", function* () {
+          yield* append();
+          yield* enqueue();
+          throw new Error("changed my mind");
+        }),
+      );
+      expect(error.message).toBe("changed my mind");
+      expect(await stored(database)).toEqual(before);
+      const report = function* () {
+        const { event, isReplay } = yield* append();
+        return { sequence: event.sequence, payload: event.payload, isReplay };
+      };
+      const told = { sequence: 1, payload: { percent: 50 } };
+      expect(await database.write("report", report)).toEqual({
+        ...told,
+        isReplay: false,
+      });
+      expect(await database.write("report", report)).toEqual({
+        ...told,
+        isReplay: true,
+      });
+      expect(() =>
+        store.append.prepare("p", { type: "progress" }, { timeout: 1 }),
+      ).toThrow(expect.objectContaining({ code: "OPTION_INVALID" }));
+    }),
+  );
+
+  test(
     "[A58] the first event has number 1, and a wake carries the text it selected",
     on(async ({ store, queue, clock }) => {
       await store.register(build);

@@ -187,6 +187,31 @@ function claimTests(on: On): void {
 
 function fenceTests(on: On): void {
   test(
+    "a lease that a prepared event finds to have run out stays over when the clock is set back",
+    on(async (setting) => {
+      const { store, clock, database } = setting;
+      await registered(setting);
+      const fence = await claimed(setting);
+      const append = store.append.prepare("p", { type: "e", fence });
+      const late = () =>
+        rejection(
+          database.write("report", function* () {
+            yield* append();
+          }),
+        );
+      const lost = {
+        code: "PROCESS_LEASE_LOST",
+        details: { reason: "expired" },
+      };
+      clock.advance(1_000);
+      expect(await late()).toMatchObject(lost);
+      clock.set(1_000_500);
+      expect(await late()).toMatchObject(lost);
+      expect(await store.holder("p")).toBeUndefined();
+    }),
+  );
+
+  test(
     "[AX11] a worker whose lease was taken over changes nothing",
     on(async (setting) => {
       const { store, clock, database } = setting;
