@@ -1,6 +1,5 @@
 export { delayId, parseDelayId } from "./model/delay-id.ts";
 export type { DelayId } from "./model/delay-id.ts";
-export type { ExecutionCodec } from "./model/execution-codec.ts";
 export type {
   CancellationCause,
   ControlEvent,
@@ -78,7 +77,6 @@ export type {
 export type {
   CreateOutcome,
   ExecutionDraft,
-  NewExecution,
 } from "./stores/execution/log/create.ts";
 export type {
   BacktraceDraft,

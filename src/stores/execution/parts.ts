@@ -12,11 +12,7 @@ import { lockedRecord, type ExecutionRecord } from "./state-row.ts";
  * created, cancelled and read through this file.
  */
 
-export {
-  executionContext,
-  type ExecutionContext,
-  type Finished,
-} from "./context.ts";
+export type { Finished } from "./context.ts";
 export { cancelOrMark } from "./control/lifecycle.ts";
 export {
   createOrFind,

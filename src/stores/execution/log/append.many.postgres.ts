@@ -2,10 +2,12 @@ import { done, rows } from "../../../sql/operation.ts";
 import type { Done, Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { AppendEvents, AppendOutcome } from "./append.ts";
-import { insertEventsOnPostgres } from "../event-row.many.postgres.ts";
-import type { PlacedEvent } from "../event-row.many.postgres.ts";
 import { isFinish, isQuiet } from "./event-check.ts";
 import { finishManyOnPostgres } from "./finish.many.postgres.ts";
+import {
+  insertEventsOnPostgres,
+  type PlacedEvent,
+} from "../rows.many.postgres.ts";
 
 /** The set form of `appendEvents`, for quiet events and for the end. */
 export function* appendManyOnPostgres(

@@ -4,9 +4,11 @@ import { announce, done, rows } from "../../../sql/operation.ts";
 import type { Done, Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { CreateOutcome, NewExecution } from "./create.ts";
-import { insertEventsOnPostgres } from "../event-row.many.postgres.ts";
-import type { PlacedEvent } from "../event-row.many.postgres.ts";
 import { pendingWork, timerSet } from "../topics.ts";
+import {
+  insertEventsOnPostgres,
+  type PlacedEvent,
+} from "../rows.many.postgres.ts";
 
 /**
  * The set form of `createExecution`: two statements for new ids, and one more

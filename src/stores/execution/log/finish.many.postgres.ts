@@ -12,15 +12,12 @@ import { announce, rows, run } from "../../../sql/operation.ts";
 import type { Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { AppendEvents } from "./append.ts";
-import { insertEventsOnPostgres } from "../event-row.many.postgres.ts";
-import type { PlacedEvent } from "../event-row.many.postgres.ts";
 import { announceState } from "./respond.ts";
 import {
   inboxesOnPostgres,
   insertChildResponsesOnPostgres,
 } from "./respond.many.postgres.ts";
 import type { ChildResponse, Inboxes } from "./respond.many.postgres.ts";
-import { writeStatesOnPostgres } from "../state-row.many.postgres.ts";
 import {
   recordOf,
   stateColumns,
@@ -28,6 +25,11 @@ import {
   type StateRow,
 } from "../state-row.ts";
 import { executionEnded, newResponse } from "../topics.ts";
+import {
+  insertEventsOnPostgres,
+  writeStatesOnPostgres,
+  type PlacedEvent,
+} from "../rows.many.postgres.ts";
 
 type Finished = Extract<ExecutionEvent, { readonly kind: "finished" }>;
 

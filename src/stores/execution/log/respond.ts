@@ -54,7 +54,7 @@ export function* answerTo(
 }
 
 /** The place of the next response to an inbox, from 1 on. */
-export function* nextAnswer(execution: number, inbox: string): Tx<number> {
+function* nextAnswer(execution: number, inbox: string): Tx<number> {
   const last = yield* row<{ readonly ordinal: number }>(sql`
     SELECT ordinal FROM holdfast_execution_response
     WHERE execution = ${execution} AND inbox = ${inbox}

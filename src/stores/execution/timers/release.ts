@@ -24,7 +24,7 @@ import { lockedRecord } from "../state-row.ts";
 import { unlessGone } from "./expire.ts";
 
 /** A place among what a process holds. */
-export interface HeldPlace {
+interface HeldPlace {
   readonly leaseUntil: number;
   readonly key: number;
 }
