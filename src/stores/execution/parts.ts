@@ -4,8 +4,12 @@ import { rows, run, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { undamaged } from "../damage.ts";
 import { eventOf, type EventRow } from "./event-row.ts";
-import { finishedResult, type FinishedResult } from "./standing-row.ts";
-import { lockedRecord, type ExecutionRecord } from "./state-row.ts";
+import {
+  finishedResult,
+  lockedRecord,
+  type ExecutionRecord,
+  type FinishedResult,
+} from "./state-row.ts";
 
 /**
  * What the registry of processes composes: the executions of its own are

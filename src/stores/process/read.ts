@@ -16,7 +16,7 @@ import {
 import { sql, type Statement } from "../../sql/statement.ts";
 import { numberAt } from "../cursor.ts";
 import { sift, type Sifted } from "../damage.ts";
-import { finishedResult } from "../execution/standing-row.ts";
+import { finishedResult } from "../execution/state-row.ts";
 import {
   list,
   pageOf,

@@ -3,8 +3,10 @@ import { splitDelayId } from "../../../src/model/delay-id.ts";
 import { foldExecution } from "../../../src/model/execution-fold.ts";
 import type { PendingState } from "../../../src/model/execution-state.ts";
 import { splitToParts } from "../../../src/model/execution-id.ts";
-import { eventOf } from "../../../src/stores/execution/event-row.ts";
-import { responseOf } from "../../../src/stores/execution/response-row.ts";
+import {
+  eventOf,
+  responseOf,
+} from "../../../src/stores/execution/event-row.ts";
 import { stateOf } from "../../../src/stores/execution/state-row.ts";
 import type { Tables } from "./tables.ts";
 

@@ -9,7 +9,7 @@ import type {
   ListedEvent,
   ListEventsOptions,
 } from "../../../src/stores/execution/read/events.ts";
-import { finishedResult } from "../../../src/stores/execution/standing-row.ts";
+import { finishedResult } from "../../../src/stores/execution/state-row.ts";
 import type { Page } from "../../../src/stores/list.ts";
 import { rejection, withDatabase } from "../backend.ts";
 import type { Backend } from "../backend.ts";

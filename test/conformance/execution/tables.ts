@@ -2,8 +2,10 @@ import { rows, run } from "../../../src/sql/operation.ts";
 import type { Tx } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { Database } from "../../../src/sql/database.ts";
-import type { EventRow } from "../../../src/stores/execution/event-row.ts";
-import type { responseOf } from "../../../src/stores/execution/response-row.ts";
+import type {
+  EventRow,
+  responseOf,
+} from "../../../src/stores/execution/event-row.ts";
 import type { StateRow } from "../../../src/stores/execution/state-row.ts";
 
 interface ExecutionRow extends StateRow {

@@ -43,8 +43,8 @@ import {
 import { forkVersion } from "./fork-point.ts";
 import { createdAnew, requestAnew } from "./fork-requests.ts";
 import { readCreatedEvent } from "../lock/locked.ts";
-import { findStanding } from "../standing-row.ts";
 import {
+  findStanding,
   lockedKey,
   lockedRecord,
   writeState,

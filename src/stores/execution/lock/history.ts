@@ -11,16 +11,14 @@ import {
   eventBytes,
   eventColumns,
   eventOf,
-  type EventRow,
-} from "../event-row.ts";
-import {
   responseBytes,
   responseColumns,
   responseOf,
   responsePayload,
   responseTables,
+  type EventRow,
   type ResponseRow,
-} from "../response-row.ts";
+} from "../event-row.ts";
 
 /** Some items in order, and whether there are more after them. */
 export interface LoadedPage<T> {

@@ -11,7 +11,7 @@ import { onlyWait } from "../../method.ts";
 import { waitUntil } from "../../wait.ts";
 import type { ExecutionContext } from "../context.ts";
 import { readResult } from "../read/read.ts";
-import { standing } from "../standing-row.ts";
+import { standing } from "../state-row.ts";
 import {
   executionEnded,
   newResponse,

@@ -21,9 +21,8 @@ import {
 import { sql, type Statement } from "../../../sql/statement.ts";
 import { onlyWait, type Call } from "../../method.ts";
 import type { ExecutionContext } from "../context.ts";
-import { lockedKey } from "../state-row.ts";
+import { lockedKey, standing } from "../state-row.ts";
 import { assertFits } from "../checks.ts";
-import { standing } from "../standing-row.ts";
 
 /** Where in the code the events of some versions came from. */
 export interface BacktraceDraft {

@@ -31,7 +31,7 @@ import {
   eventOf,
   type EventRow,
 } from "../event-row.ts";
-import { findStanding } from "../standing-row.ts";
+import { findStanding } from "../state-row.ts";
 import { scanRowsMax } from "./list-path.ts";
 import {
   numberedSlice,

@@ -11,7 +11,7 @@ import {
   type SliceBounds,
 } from "../../list.ts";
 import type { ExecutionContext } from "../context.ts";
-import { findStanding } from "../standing-row.ts";
+import { findStanding } from "../state-row.ts";
 import {
   checkedFilter,
   conditionsOf,

@@ -39,9 +39,8 @@ import {
 } from "../../list.ts";
 import { onlyWait, type Call } from "../../method.ts";
 import type { ExecutionContext } from "../context.ts";
-import { lockedKey } from "../state-row.ts";
+import { findStanding, lockedKey } from "../state-row.ts";
 import { assertFits } from "../checks.ts";
-import { findStanding } from "../standing-row.ts";
 import { scanRowsMax } from "./list-path.ts";
 import { idsBelow } from "./tree.ts";
 

@@ -20,14 +20,14 @@ import { sql } from "../../../sql/statement.ts";
 import { onlyWait, type Call } from "../../method.ts";
 import { checkedVersion } from "../checks.ts";
 import type { ExecutionContext } from "../context.ts";
-import { isPresent } from "../state-row.ts";
 import {
   corruptLog,
   finishedResult,
+  isPresent,
   soundEvent,
   standing,
   type FinishedResult,
-} from "../standing-row.ts";
+} from "../state-row.ts";
 import {
   summaryColumns,
   summaryOf,

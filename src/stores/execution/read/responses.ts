@@ -28,8 +28,8 @@ import {
   responsePayload,
   responseTables,
   type ResponseRow,
-} from "../response-row.ts";
-import { findStanding } from "../standing-row.ts";
+} from "../event-row.ts";
+import { findStanding } from "../state-row.ts";
 import { scanRowsMax } from "./list-path.ts";
 import {
   numberedSlice,
