@@ -11,6 +11,7 @@ import { byteStoresSuite } from "./attachment/byte-stores.suite.ts";
 import { collectRunsSuite } from "./maintenance/collect-runs.suite.ts";
 import { leaseGivenBackSuite } from "./lease/given-back.suite.ts";
 import { leaseKeeperSuite } from "./lease/keeper.suite.ts";
+import { preparedLeasesSuite } from "./lease/prepared.suite.ts";
 import { leaseRacesSuite } from "./lease/races.suite.ts";
 import { leaseSuite } from "./lease/lease.suite.ts";
 import { lostAnswersSuite } from "./kernel/lost-answers.suite.ts";
@@ -62,6 +63,7 @@ export function sessionConformance(each: Backend): void {
     lostAnswersSuite(backend);
     leaseKeeperSuite(backend);
     leaseGivenBackSuite(backend);
+    preparedLeasesSuite(backend);
     queueSuite(backend);
     queueClaimsSuite(backend);
     queueCompletionSuite(backend);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Lease } from "../../../src/stores/lease/parts.ts";
-import type { LeaseKeeper } from "../../../src/stores/lease/keeper.ts";
+import type { LeaseKeeper } from "../../../src/stores/lease/context.ts";
 import { sessions } from "../../../src/stores/session/sessions.ts";
 import type { TurnOutcome } from "../../../src/stores/session/turn/commit.ts";
 import { rejection } from "../backend.ts";

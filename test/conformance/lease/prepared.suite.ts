@@ -1,0 +1,150 @@
+import { describe, expect, test } from "vitest";
+import { rows, run } from "../../../src/sql/operation.ts";
+import type { Tx } from "../../../src/sql/operation.ts";
+import { sql } from "../../../src/sql/statement.ts";
+import { rejection } from "../backend.ts";
+import type { Backend } from "../backend.ts";
+import {
+  acquired,
+  ada,
+  bob,
+  enqueued,
+  inSession,
+  listed,
+  named,
+} from "./leased-sessions.ts";
+import type { InScene, Scene } from "./leased-sessions.ts";
+
+const isolation = "readCommitted";
+
+/** Leases and claims as parts of a transaction of the app. */
+export function preparedLeasesSuite(backend: Backend): void {
+  const scene = inSession(backend);
+  describe("leases and claims in a transaction of the app", () => {
+    composedTests(scene);
+    expiredTests(scene);
+    unreadableTests(scene);
+  });
+}
+
+/** Runs a part in a transaction that fails after it. */
+function failedAfter(
+  { database }: Pick<Scene, "database">,
+  part: () => Tx<unknown>,
+): Promise<unknown> {
+  const body = function* (): Tx<void> {
+    yield* part();
+    throw new Error("The app failed.");
+  };
+  return rejection(database.write("app", body, { isolation }));
+}
+
+function composedTests(scene: InScene): void {
+  test(
+    "happen with it, or not at all",
+    scene(async (at) => {
+      const { leases, queue, database } = at;
+      await enqueued(at, "a");
+      const acquire = leases.acquire.prepare("s", ada);
+      await failedAfter(at, acquire);
+      expect(await leases.read("s")).toBeUndefined();
+      const outcome = await database.write("app", acquire, { isolation });
+      if (outcome.kind === "busy") throw new Error("Nobody else is here.");
+      const { lease } = outcome;
+      const claim = queue.claimTurn.prepare(lease);
+      await failedAfter(at, claim);
+      const work = await database.write("app", claim, { isolation });
+      expect(named(work?.batches)).toBe("a");
+      const complete = queue.completeWithoutCommit.prepare(
+        lease,
+        work === undefined ? [] : [work.ref],
+      );
+      await failedAfter(at, complete);
+      expect(await listed(at)).toBe("a");
+      await database.write("app", complete, { isolation });
+      expect(await listed(at)).toBe("");
+    }),
+  );
+
+  test(
+    "a release tells the keeper once it is durable, and not when it is undone",
+    scene(async (at) => {
+      const { leases, clock, database } = at;
+      const lease = await acquired(at);
+      const keeper = leases.keep(lease);
+      const release = leases.release.prepare(lease);
+      await failedAfter(at, release);
+      expect(clock.sleepers).toBe(1);
+      expect(await database.write("app", release, { isolation })).toBe(true);
+      expect(clock.sleepers).toBe(0);
+      expect(keeper.signal.aborted).toBe(false);
+      expect(await leases.read("s")).toBeUndefined();
+    }),
+  );
+}
+
+function expiredTests(scene: InScene): void {
+  test(
+    "[A27] a lease that they find to have run out stays so when the clock goes back",
+    scene(async (at) => {
+      const { leases, queue, clock, database } = at;
+      const expired = { code: "LEASE_LOST", details: { reason: "expired" } };
+      for (const prepare of [
+        queue.claimTurn.prepare,
+        leases.renew.prepare,
+        (shown: Awaited<ReturnType<typeof acquired>>) =>
+          queue.completeWithoutCommit.prepare(shown, []),
+      ]) {
+        clock.set(1_000);
+        const lease = await acquired(at, ada, 100);
+        const part = prepare(lease) as () => Tx<unknown>;
+        clock.set(1_100);
+        const call = database.write("app", part, { isolation });
+        expect(await rejection(call)).toMatchObject(expired);
+        clock.set(1_050);
+        expect(await rejection(leases.renew(lease))).toMatchObject(expired);
+        expect(await leases.acquire("s", bob)).toMatchObject({
+          kind: "acquired",
+          lease: { fence: lease.fence + 1 },
+        });
+        await release(at);
+      }
+    }),
+  );
+}
+
+/** Ends whatever lease there is. */
+async function release({ database }: Scene): Promise<void> {
+  await database.write("release", () =>
+    run(sql`UPDATE holdfast_session_lease SET token = NULL`),
+  );
+}
+
+function unreadableTests(scene: InScene): void {
+  test(
+    "a claim that is repeated and cannot be read any more is released, so that it can be cancelled",
+    scene(async (at) => {
+      const { queue, database } = at;
+      const bad = await enqueued(at, "bad");
+      await enqueued(at, "good");
+      const lease = await acquired(at);
+      await queue.claimTurn(lease, { key: "k", limit: 1 });
+      await database.write("damage", () =>
+        run(
+          sql`UPDATE holdfast_queue_item SET payload = '{' WHERE batch = ${bad.order}`,
+        ),
+      );
+      const again = queue.claimTurn(lease, { key: "k", limit: 1 });
+      expect(await rejection(again)).toMatchObject({ code: "CORRUPT_ROW" });
+      expect(
+        await database.read("claims", () =>
+          rows(
+            sql`SELECT id FROM holdfast_queue_batch WHERE claim IS NOT NULL`,
+          ),
+        ),
+      ).toEqual([]);
+      expect(await queue.cancel("s", bad.id)).toEqual({ ...bad, items: [] });
+      expect(named((await queue.claimTurn(lease))?.batches)).toBe("good");
+    }),
+  );
+}
