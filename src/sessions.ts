@@ -51,13 +51,13 @@ export type {
   LoadedAttachment,
   SessionAttachments,
 } from "./stores/attachment/transfer.ts";
-export type { LeaseOutcome } from "./stores/lease/acquire.ts";
 export type {
   LeaseClaimant,
+  LeaseKeeper,
   LeaseKeepOptions,
   LeaseOptions,
-} from "./stores/lease/given.ts";
-export type { LeaseKeeper } from "./stores/lease/keeper.ts";
+  LeaseOutcome,
+} from "./stores/lease/context.ts";
 export { leases, type Leases } from "./stores/lease/leases.ts";
 export type { Lease } from "./stores/lease/parts.ts";
 export type {

@@ -1,7 +1,7 @@
 import type { Duration } from "../../model/durations.ts";
 import type { EffectEnvelope } from "../../model/effect-envelope.ts";
 import type { Database, Durability, WaitOptions } from "../../sql/database.ts";
-import { provenDeath } from "../lease/parts.ts";
+import { provenDeath } from "../lease/context.ts";
 import { lists, type Page, type PageOptions } from "../list.ts";
 import { reads, writes, type Method } from "../method.ts";
 import type { SweepOptions } from "../removal.ts";

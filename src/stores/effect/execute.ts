@@ -16,7 +16,7 @@ import {
 import { checkedCount, draftOf } from "../../model/shape.ts";
 import { newToken } from "../../model/token.ts";
 import type { WaitOptions } from "../../sql/database.ts";
-import { provenDeath } from "../lease/parts.ts";
+import { provenDeath } from "../lease/context.ts";
 import { onlyWait, optionsAndWait } from "../method.ts";
 import { waitUntil } from "../wait.ts";
 import {

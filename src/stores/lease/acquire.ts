@@ -7,38 +7,22 @@ import {
   reentered,
   type HeldLease,
   type LeaseDecision,
-  type LeaseFence,
-  type LeaseHolder,
-  type LeaseOwner,
   type LeaseState,
-  type ProvenDeath,
 } from "../../model/lease.ts";
 import {
   announce,
   storeOperation,
   type StoreOperation,
 } from "../../sql/operation.ts";
+import type {
+  AcquireLease,
+  LeaseContext,
+  LeaseOutcome,
+  LeaseRequest,
+  RenewLease,
+} from "./context.ts";
 import { assertHeld, type JudgedKind } from "./ends.ts";
-import type { LeaseContext, LeasedRoot, LeaseKind } from "./kind.ts";
-import type { Lease } from "./parts.ts";
-
-export type LeaseOutcome<L = Lease> =
-  | { readonly kind: "acquired"; readonly lease: L }
-  | { readonly kind: "busy"; readonly holder: LeaseHolder };
-
-export interface AcquireLease<Ref> extends LeaseRequest {
-  readonly of: Ref;
-  /** The holder that was seen, and whose process has provably died since. */
-  readonly death?: ProvenDeath | undefined;
-}
-
-/** Who asks for a lease, and for how long. */
-export interface LeaseRequest {
-  readonly owner: LeaseOwner;
-  /** For a new lease; an incarnation that shares one keeps its token. */
-  readonly token: string;
-  readonly leaseMs: number;
-}
+import type { LeasedRoot, LeaseKind } from "./parts.ts";
 
 /**
  * Takes a lease when nobody holds it, or from the holder that was seen dead.
@@ -85,12 +69,6 @@ function leaseAfter(
     renewedAt: now,
     expiresAt: expiryAt(now, leaseMs),
   };
-}
-
-export interface RenewLease<Ref> {
-  readonly of: Ref;
-  readonly fence: LeaseFence;
-  readonly leaseMs: number;
 }
 
 /**

@@ -1,5 +1,10 @@
 import { durationMs, type Duration } from "../../model/durations.ts";
-import type { LeaseHolder, LeaseOwner } from "../../model/lease.ts";
+import type {
+  LeaseFence,
+  LeaseHolder,
+  LeaseOwner,
+  ProvenDeath,
+} from "../../model/lease.ts";
 import { parseOwnerId, type OwnerId } from "../../model/prefixed-id.ts";
 import {
   checkedCount,
@@ -9,12 +14,14 @@ import {
   optionsOf,
 } from "../../model/shape.ts";
 import { newToken } from "../../model/token.ts";
-import type { WaitOptions } from "../../sql/database.ts";
+import type { Database, WaitOptions } from "../../sql/database.ts";
 import type { StoreContext } from "../context.ts";
 import { optionsAndWait } from "../method.ts";
 import { checkedInterval } from "../renewing.ts";
-import type { LeaseRequest } from "./acquire.ts";
-import type { SeenHolder } from "./parts.ts";
+import type { Lease } from "./parts.ts";
+
+/** What operations on leases need besides their input. */
+export type LeaseContext = Pick<StoreContext, "database" | "clock">;
 
 /** Who asks for a lease: the host's own name, and this start of it. */
 export interface LeaseClaimant {
@@ -95,4 +102,66 @@ export function givenSeen(given: SeenHolder): SeenHolder {
     fence: checkedCount("The fence of the observed holder", fence),
     process: process === null ? null : parseOwnerId(process),
   };
+}
+
+export type LeaseOutcome<L = Lease> =
+  | { readonly kind: "acquired"; readonly lease: L }
+  | { readonly kind: "busy"; readonly holder: LeaseHolder };
+
+export interface AcquireLease<Ref> extends LeaseRequest {
+  readonly of: Ref;
+  /** The holder that was seen, and whose process has provably died since. */
+  readonly death?: ProvenDeath | undefined;
+}
+
+/** Who asks for a lease, and for how long. */
+export interface LeaseRequest {
+  readonly owner: LeaseOwner;
+  /** For a new lease; an incarnation that shares one keeps its token. */
+  readonly token: string;
+  readonly leaseMs: number;
+}
+
+export interface RenewLease<Ref> {
+  readonly of: Ref;
+  readonly fence: LeaseFence;
+  readonly leaseMs: number;
+}
+
+/** A lease as its holder shows it. */
+export interface HeldRef<Ref> {
+  readonly of: Ref;
+  readonly fence: LeaseFence;
+}
+
+/** A lease as its holder has it. */
+export interface HolderLease extends LeaseFence {
+  readonly expiresAt: number;
+}
+
+/** Renews a lease in the background, for as long as somebody works under it. */
+export interface LeaseKeeper<L = Lease> {
+  /** As it was last renewed. */
+  readonly lease: L;
+  /**
+   * Aborts at once when the lease is lost. Its reason is the error: `LEASE_LOST`
+   * (`PROCESS_LEASE_LOST` of a process) in most cases. Releasing the lease,
+   * also by a commit with `release`, is no loss, even if others take it before
+   * the next renewal: then renewing ends, and the signal stays as it is.
+   */
+  readonly signal: AbortSignal;
+  /** Stops renewing. The lease stays until it is released or runs out. */
+  stop(): void;
+}
+
+export type SeenHolder = Pick<LeaseHolder, "process" | "fence">;
+
+/** Whether a holder that was seen has died since, and what proves it to the operation that decides. */
+export async function provenDeath(
+  database: Database,
+  { process, fence }: SeenHolder,
+): Promise<ProvenDeath | undefined> {
+  if (process === null) return undefined;
+  const isDead = (await database.liveness(process)) === "dead";
+  return isDead ? { process, fence } : undefined;
 }

@@ -14,14 +14,10 @@ import {
   type StoreOperation,
   type Tx,
 } from "../../sql/operation.ts";
+import type { HeldRef, LeaseContext } from "./context.ts";
 import { tellReleased } from "./keeper.ts";
-import type {
-  LeaseContext,
-  LeasedRoot,
-  LeaseKind,
-  LeaseOperations,
-} from "./kind.ts";
 import { readingOf, type LeaseReading } from "./lease-row.ts";
+import type { LeasedRoot, LeaseKind, LeaseTransactions } from "./parts.ts";
 
 /**
  * How leases end. That one has run out is recorded before any caller learns of
@@ -30,7 +26,7 @@ import { readingOf, type LeaseReading } from "./lease-row.ts";
  */
 
 export type JudgedKind<Ref, Root extends LeasedRoot, L> = Pick<
-  LeaseOperations<Ref, Root, L>,
+  LeaseTransactions<Ref, Root, L>,
   "kind" | "endExpired"
 >;
 
@@ -156,7 +152,7 @@ export function recordEndsOf<Ref, Root extends LeasedRoot, L>(
  * meanwhile, and by whom; where nothing can be written, none.
  */
 export async function recordFoundEnds<Ref, Root extends LeasedRoot, L>(
-  { recordEnds }: LeaseOperations<Ref, Root, L>,
+  { recordEnds }: LeaseTransactions<Ref, Root, L>,
   context: LeaseContext,
   ends: LeaseEnds<Ref>,
   wait: WaitOptions,
@@ -169,7 +165,7 @@ export async function recordFoundEnds<Ref, Root extends LeasedRoot, L>(
 
 /** Who holds a lease. */
 export async function readHolder<Ref, Root extends LeasedRoot, L>(
-  leases: LeaseOperations<Ref, Root, L>,
+  leases: LeaseTransactions<Ref, Root, L>,
   context: LeaseContext,
   ref: Ref,
   wait: WaitOptions,
@@ -182,12 +178,6 @@ export async function readHolder<Ref, Root extends LeasedRoot, L>(
   const ends = { of: [ref], at: reading.at };
   const holders = await recordFoundEnds(leases, context, ends, wait);
   return holders.get(kind.idOf(ref));
-}
-
-/** A lease as its holder shows it. */
-export interface HeldRef<Ref> {
-  readonly of: Ref;
-  readonly fence: LeaseFence;
 }
 
 /** Releases a lease; false, and no error, when it was no longer held or its root is gone. */

@@ -3,33 +3,17 @@ import { isHoldfastError, type HoldfastError } from "../../model/errors.ts";
 import type { LeaseFence } from "../../model/lease.ts";
 import type { Database } from "../../sql/database.ts";
 import { BackgroundRenewal } from "../renewing.ts";
-import type { Lease } from "./parts.ts";
-import type { LeaseRhythm } from "./given.ts";
 import type {
   HolderLease,
   LeaseContext,
-  LeasedRoot,
-  LeaseOperations,
-} from "./kind.ts";
-
-/** Renews a lease in the background, for as long as somebody works under it. */
-export interface LeaseKeeper<L = Lease> {
-  /** As it was last renewed. */
-  readonly lease: L;
-  /**
-   * Aborts at once when the lease is lost. Its reason is the error: `LEASE_LOST`
-   * (`PROCESS_LEASE_LOST` of a process) in most cases. Releasing the lease,
-   * also by a commit with `release`, is no loss, even if others take it before
-   * the next renewal: then renewing ends, and the signal stays as it is.
-   */
-  readonly signal: AbortSignal;
-  /** Stops renewing. The lease stays until it is released or runs out. */
-  stop(): void;
-}
+  LeaseKeeper,
+  LeaseRhythm,
+} from "./context.ts";
+import type { LeasedRoot, LeaseTransactions } from "./parts.ts";
 
 /** Renews a lease until it is stopped, lost or released. */
 export function keepLease<Ref, Root extends LeasedRoot, L extends HolderLease>(
-  { kind, renew }: LeaseOperations<Ref, Root, L>,
+  { kind, renew }: LeaseTransactions<Ref, Root, L>,
   context: LeaseContext,
   { lease, of }: { readonly lease: L; readonly of: Ref },
   { leaseMs, everyMs }: LeaseRhythm,

@@ -8,8 +8,6 @@ import {
 import { onlyWait, writes, type Call, type Method } from "../method.ts";
 import { sessionNamed, type SessionName } from "../session/session-name.ts";
 import type { SessionRef } from "../session/session-row.ts";
-import type { AcquireLease, LeaseOutcome, RenewLease } from "./acquire.ts";
-import { readHolder, type HeldRef } from "./ends.ts";
 import {
   givenLeaseTime,
   givenRequest,
@@ -18,8 +16,12 @@ import {
   type LeaseClaimant,
   type LeaseKeepOptions,
   type LeaseOptions,
-} from "./given.ts";
-import { keepLease, type LeaseKeeper } from "./keeper.ts";
+  type AcquireLease,
+  type HeldRef,
+  type LeaseKeeper,
+  type LeaseOutcome,
+  type RenewLease,
+} from "./context.ts";
 import { givenLease, sessionLeases, type Lease } from "./parts.ts";
 import { takeFrom, waitToTake } from "./wait.ts";
 
@@ -110,10 +112,9 @@ export function leases(database: Database, options?: StoreOptions): Leases {
     renew: writes(context, sessionLeases.renew, givenRenew),
     release: writes(context, sessionLeases.release, givenRelease),
     read: async (session, wait) =>
-      readHolder(sessionLeases, context, sessionNamed(session), onlyWait(wait)),
+      sessionLeases.holder(context, sessionNamed(session), onlyWait(wait)),
     keep: (lease, given) =>
-      keepLease(
-        sessionLeases,
+      sessionLeases.keep(
         context,
         { lease, of: givenLease(lease).of },
         givenRhythm(given),

@@ -1,17 +1,18 @@
 import type { WaitOptions } from "../../sql/database.ts";
 import { waitUntil } from "../wait.ts";
-import type { AcquireLease, LeaseOutcome } from "./acquire.ts";
-import type {
-  HolderLease,
-  LeaseContext,
-  LeasedRoot,
-  LeaseOperations,
-} from "./kind.ts";
-import { provenDeath, type SeenHolder } from "./parts.ts";
+import {
+  provenDeath,
+  type AcquireLease,
+  type HolderLease,
+  type LeaseContext,
+  type LeaseOutcome,
+  type SeenHolder,
+} from "./context.ts";
+import type { LeasedRoot, LeaseTransactions } from "./parts.ts";
 
 /** Takes a lease that was seen with a holder: at once if that has provably died. */
 export async function takeFrom<Ref, Root extends LeasedRoot, L>(
-  { acquire }: LeaseOperations<Ref, Root, L>,
+  { acquire }: LeaseTransactions<Ref, Root, L>,
   context: LeaseContext,
   request: AcquireLease<Ref>,
   observed: SeenHolder,
@@ -24,7 +25,7 @@ export async function takeFrom<Ref, Root extends LeasedRoot, L>(
 
 /** Takes a lease that nobody holds, or whose holder has died. */
 export async function takeLease<Ref, Root extends LeasedRoot, L>(
-  { acquire }: LeaseOperations<Ref, Root, L>,
+  { acquire }: LeaseTransactions<Ref, Root, L>,
   context: LeaseContext,
   request: AcquireLease<Ref>,
   wait: WaitOptions,
@@ -44,7 +45,7 @@ export async function takeLease<Ref, Root extends LeasedRoot, L>(
  * @throws HoldfastError what the kind says for a root that is not there, and those of `waitUntil`.
  */
 export function waitToTake<Ref, Root extends LeasedRoot, L extends HolderLease>(
-  leases: LeaseOperations<Ref, Root, L>,
+  leases: LeaseTransactions<Ref, Root, L>,
   context: LeaseContext,
   request: AcquireLease<Ref>,
   wait: WaitOptions,

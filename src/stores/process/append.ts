@@ -18,7 +18,7 @@ import {
 } from "../../sql/operation.ts";
 import { cancelOrMark, type Finished } from "../execution/parts.ts";
 import { lockedRecord } from "../execution/state-row.ts";
-import { provenDeath } from "../lease/parts.ts";
+import { provenDeath } from "../lease/context.ts";
 import {
   onlyWait,
   optionsAndWait,

@@ -29,21 +29,18 @@ import {
   type Tx,
 } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import type { LeaseOutcome, RenewLease } from "../lease/acquire.ts";
-import { assertHeld, type HeldRef } from "../lease/ends.ts";
 import {
   givenLeaseTime,
   givenRequest,
+  type HeldRef,
   type LeaseClaimant,
-  type LeaseOptions,
-} from "../lease/given.ts";
-import {
-  leaseOperations,
   type LeaseContext,
-  type LeaseOperations,
-} from "../lease/kind.ts";
+  type LeaseOptions,
+  type LeaseOutcome,
+  type RenewLease,
+} from "../lease/context.ts";
 import { soundLeaseState, type LeaseRow } from "../lease/lease-row.ts";
-import { takeLease } from "../lease/wait.ts";
+import { leaseOperations, type LeaseOperations } from "../lease/parts.ts";
 import { onlyWait, type Call } from "../method.ts";
 import type { ProcessContext } from "./context.ts";
 import { appendToProcess, replayed } from "./event-row.ts";
@@ -156,7 +153,7 @@ export function* assertProcessFence(
   root: ProcessRoot,
   fence: LeaseFence,
 ): Tx<number> {
-  return (yield* assertHeld(processLeaseOperations, context, root, fence)).at;
+  return (yield* processLeaseOperations.assertHeld(context, root, fence)).at;
 }
 
 /**
@@ -222,7 +219,7 @@ export async function claimProcess(
 ): Promise<LeaseOutcome<ProcessLease>> {
   const of = parseProcessId(process);
   const { request, wait } = givenRequest(context, claimant, options);
-  return takeLease(processLeaseOperations, context, { ...request, of }, wait);
+  return processLeaseOperations.take(context, { ...request, of }, wait);
 }
 
 /**

@@ -11,7 +11,6 @@ import { behindPlace, belowHorizon } from "../../sql/dialect.ts";
 import { rows, type Tx } from "../../sql/operation.ts";
 import { sql, type Statement } from "../../sql/statement.ts";
 import { numberAt, textAt } from "../cursor.ts";
-import { recordFoundEnds } from "../lease/ends.ts";
 import {
   list,
   lists,
@@ -221,8 +220,7 @@ export async function worklist(
       .toSorted((a, b) => a.key - b.key)
       .map(({ process }) => process.id);
     const { signal, timeout } = options ?? {};
-    await recordFoundEnds(
-      processLeaseOperations,
+    await processLeaseOperations.recordFoundEnds(
       context,
       { of, at: first.now },
       { signal, timeout },

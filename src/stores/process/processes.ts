@@ -7,15 +7,14 @@ import { draftOf } from "../../model/shape.ts";
 import type { Database, WaitOptions } from "../../sql/database.ts";
 import type { StoreOptions } from "../context.ts";
 import type { Sifted } from "../damage.ts";
-import type { LeaseOutcome } from "../lease/acquire.ts";
-import { readHolder } from "../lease/ends.ts";
 import {
   givenRhythm,
   type LeaseClaimant,
   type LeaseKeepOptions,
   type LeaseOptions,
-} from "../lease/given.ts";
-import { keepLease, type LeaseKeeper } from "../lease/keeper.ts";
+  type LeaseKeeper,
+  type LeaseOutcome,
+} from "../lease/context.ts";
 import { lists, type Page, type PageOptions } from "../list.ts";
 import { onlyWait, reads, writes, type Method } from "../method.ts";
 import { sweepOptions, type SweepOptions } from "../removal.ts";
@@ -493,10 +492,9 @@ function leasesOf(
     renew: writes(context, leases.renew, givenRenew),
     release: writes(context, leases.release, givenHeld),
     holder: async (process, wait) =>
-      readHolder(leases, context, parseProcessId(process), onlyWait(wait)),
+      leases.holder(context, parseProcessId(process), onlyWait(wait)),
     keep: (lease, options) =>
-      keepLease(
-        leases,
+      leases.keep(
         context,
         { lease, of: givenProcessLease(lease).of },
         givenRhythm(options),

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { rows, run } from "../../../src/sql/operation.ts";
 import type { Tx } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
+import type { Lease } from "../../../src/stores/lease/parts.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import {
@@ -89,15 +90,15 @@ function expiredTests(scene: InScene): void {
     scene(async (at) => {
       const { leases, queue, clock, database } = at;
       const expired = { code: "LEASE_LOST", details: { reason: "expired" } };
-      for (const prepare of [
-        queue.claimTurn.prepare,
-        leases.renew.prepare,
-        (shown: Awaited<ReturnType<typeof acquired>>) =>
-          queue.completeWithoutCommit.prepare(shown, []),
-      ]) {
+      const ways: readonly ((shown: Lease) => () => Tx<unknown>)[] = [
+        (shown) => queue.claimTurn.prepare(shown),
+        (shown) => queue.completeWithoutCommit.prepare(shown, []),
+        (shown) => leases.renew.prepare(shown),
+      ];
+      for (const prepare of ways) {
         clock.set(1_000);
         const lease = await acquired(at, ada, 100);
-        const part = prepare(lease) as () => Tx<unknown>;
+        const part = prepare(lease);
         clock.set(1_100);
         const call = database.write("app", part, { isolation });
         expect(await rejection(call)).toMatchObject(expired);
@@ -107,14 +108,14 @@ function expiredTests(scene: InScene): void {
           kind: "acquired",
           lease: { fence: lease.fence + 1 },
         });
-        await release(at);
+        await endLease(at);
       }
     }),
   );
 }
 
 /** Ends whatever lease there is. */
-async function release({ database }: Scene): Promise<void> {
+async function endLease({ database }: Scene): Promise<void> {
   await database.write("release", () =>
     run(sql`UPDATE holdfast_session_lease SET token = NULL`),
   );
