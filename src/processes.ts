@@ -3,7 +3,6 @@ export type {
   TerminalSpec,
   WakeSpec,
 } from "./model/process-event-type.ts";
-export { parseProcessId } from "./model/process-id.ts";
 export type { ProcessId } from "./model/process-id.ts";
 export type { ProcessEnd, ProcessOutput } from "./model/process-output.ts";
 export type {
@@ -27,7 +26,6 @@ export type {
 } from "./stores/process/append.ts";
 export type {
   AppendedProcessEvent,
-  MaterialisedWake,
   ProcessCancelOptions,
   ProcessEventView,
   ProcessSignalOptions,
@@ -43,32 +41,20 @@ export type { ProcessLease } from "./stores/process/lease.ts";
 export type {
   ListProcessesOptions,
   ProcessChange,
-  ProcessChangePage,
   ProcessWorklistOptions,
   RecoverableProcess,
 } from "./stores/process/list.ts";
-export type {
-  AwaitedProcessSignal,
-  ProcessExternalRef,
-} from "./stores/process/notes.ts";
+export type { ProcessExternalRef } from "./stores/process/notes.ts";
 export type {
   ProcessDraft,
-  ProcessHandleDescriptor,
   ProcessHandleDraft,
   SessionScopeName,
 } from "./stores/process/parts.ts";
 export { processes } from "./stores/process/processes.ts";
 export type { Processes } from "./stores/process/processes.ts";
-export type {
-  ProcessPrunePolicy,
-  ProcessPruneReport,
-} from "./stores/process/prune.ts";
+export type { ProcessPruneReport } from "./stores/process/prune.ts";
 export type { ListProcessEventsOptions } from "./stores/process/read.ts";
-export type {
-  ProcessGrantDraft,
-  SpawnDraft,
-  SpawnedProcess,
-} from "./stores/process/register.ts";
+export type { SpawnDraft, SpawnedProcess } from "./stores/process/register.ts";
 export type { RegisteredProcess } from "./stores/process/registration-row.ts";
 export type { SessionProcesses } from "./stores/process/session-end-row.ts";
 export type { AwaitedProcessEvent } from "./stores/process/wait.ts";

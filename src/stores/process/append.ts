@@ -51,7 +51,7 @@ export interface ProcessEventDraft {
   readonly replayKey?: string;
   /** Given by a worker: refused unless it holds the lease of the process. */
   readonly fence?: LeaseFence;
-  /** Who is woken, if the event wakes; defaults to the wake target of the process. */
+  /** The session to be woken, if the event wakes; defaults to the wake target of the process. */
   readonly wakeTarget?: SessionScopeName;
 }
 
@@ -138,7 +138,7 @@ function outputInvalid(): HoldfastError {
   );
 }
 
-/** What asks a process to stop: one reason is one request, whoever gives it. @throws HoldfastError `ID_MALFORMED`, `OPTION_INVALID`, `NAME_INVALID` */
+/** What asks a process to stop: one reason is one request, however often it is given. @throws HoldfastError `ID_MALFORMED`, `OPTION_INVALID`, `NAME_INVALID` */
 export function givenCancel(
   { codec }: Pick<ProcessContext, "codec">,
   process: string,

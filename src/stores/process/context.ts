@@ -63,16 +63,11 @@ export interface ProcessSignalOptions extends WaitOptions {
   readonly key: string;
 }
 
-/** A wake with what the session is told. */
-export interface MaterialisedWake extends ProcessWake {
-  readonly input: string;
-}
-
 /** An event that was appended, now or before. */
 export interface AppendedProcessEvent {
   readonly event: ProcessEventView;
-  /** What woke whom; null when the event wakes nobody. */
-  readonly wake: MaterialisedWake | null;
+  /** Which session was woken, and what it is told; null when the event wakes nobody. */
+  readonly wake: (ProcessWake & { readonly input: string }) | null;
   /** True when the event was there already. */
   readonly isReplay: boolean;
   /** The status of the process afterwards. */

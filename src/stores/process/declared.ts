@@ -29,7 +29,7 @@ import {
   type PayloadSelector,
 } from "../../model/selector.ts";
 import type { Tx } from "../../sql/operation.ts";
-import type { MaterialisedWake, ProcessContext } from "./context.ts";
+import type { AppendedProcessEvent, ProcessContext } from "./context.ts";
 import {
   appendToProcess,
   replayed,
@@ -50,7 +50,7 @@ export interface AppendEvent {
   readonly replayKey: string | null;
   /** Given by a worker: refused unless it holds the lease of the process. */
   readonly fence?: LeaseFence | undefined;
-  /** Who is woken, if the event wakes; defaults to the wake target of the process. */
+  /** The session to be woken, if the event wakes; defaults to the wake target of the process. */
   readonly wakeTarget?: SessionScopeRef | undefined;
 }
 
@@ -66,7 +66,7 @@ export interface WakePayload {
 
 export interface AppendedEvent {
   readonly event: StoredProcessEvent;
-  readonly wake: MaterialisedWake | null;
+  readonly wake: AppendedProcessEvent["wake"];
   /** True when the event was there already. */
   readonly isReplay: boolean;
   /** The status of the process afterwards. */
@@ -171,7 +171,7 @@ function replayOf(
 function wakeOf(
   event: StoredProcessEvent,
   wake: Materialised | null,
-): MaterialisedWake | null {
+): AppendedProcessEvent["wake"] {
   return event.wake === null
     ? null
     : { ...event.wake, input: wake?.input ?? "" };

@@ -12,7 +12,9 @@ import {
 import { lockedProcess } from "./process-row.ts";
 
 /** Who holds a handle, and what they call it. */
-export interface ProcessGrant extends SessionScope, ProcessHandleDescriptor {
+export interface ProcessGrant extends SessionScope {
+  readonly kind: string | null;
+  readonly label: string | null;
   readonly grantedAt: number;
 }
 

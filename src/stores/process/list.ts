@@ -267,11 +267,6 @@ export interface ProcessChange {
   readonly at: number;
 }
 
-/** A feed has no end: there is always somewhere to go on, now or later. */
-export interface ProcessChangePage extends Page<ProcessChange> {
-  readonly next: string;
-}
-
 interface ChangeRow extends ProcessChange {
   readonly tx: number;
   readonly key: number;
@@ -281,7 +276,8 @@ const start: Place = [0, 0];
 
 /**
  * What happened to processes behind a cursor, in an order in which nothing
- * can be missed: what a slower transaction may still precede is left out.
+ * can be missed: what a slower transaction may still precede is left out. There
+ * is always somewhere to go on, since a feed has no end.
  */
 export const changeList: List<
   ProcessContext,

@@ -28,13 +28,13 @@ import {
 import { eventTypesOf, lockedProcess } from "./process-row.ts";
 
 /** The n-th signal of a name. */
-export interface AwaitedProcessSignal {
+interface AwaitedSignal {
   readonly signal: string;
   /** From 1 on. */
   readonly ordinal: number;
 }
 
-interface SetWait extends AwaitedProcessSignal {
+interface SetWait extends AwaitedSignal {
   readonly process: ProcessId;
   readonly fence: LeaseFence | undefined;
 }
@@ -43,7 +43,7 @@ interface SetWait extends AwaitedProcessSignal {
 export function givenSetWait(
   _: ProcessContext,
   process: string,
-  awaited: AwaitedProcessSignal,
+  awaited: AwaitedSignal,
   given?: ProcessFenceOptions,
 ): Call<SetWait> {
   const { signal, ordinal } = draftOf("awaited", awaited, [

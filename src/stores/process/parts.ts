@@ -107,7 +107,10 @@ export interface ProcessHandleDescriptor {
 }
 
 /** What the holder of a handle calls it. */
-export type ProcessHandleDraft = Partial<ProcessHandleDescriptor>;
+export interface ProcessHandleDraft {
+  readonly kind?: string | null;
+  readonly label?: string | null;
+}
 
 const labelCharactersMax = 512;
 

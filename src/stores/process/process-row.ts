@@ -54,7 +54,7 @@ export interface SummaryRow {
   readonly pruned_at: number | null;
 }
 
-/** The columns that whoever changes a process reads: not what was given to it, which may be large. */
+/** The columns that every change of a process reads: not what was given to it, which may be large. */
 export interface RootRow extends SummaryRow {
   readonly event_types: string | null;
   readonly end_wakes: string | null;

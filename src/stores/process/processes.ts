@@ -1,4 +1,4 @@
-import { durationMs } from "../../model/durations.ts";
+import { durationMs, type Duration } from "../../model/durations.ts";
 import type { LeaseHolder } from "../../model/lease.ts";
 import { parseProcessId } from "../../model/process-id.ts";
 import type { ProcessOutput } from "../../model/process-output.ts";
@@ -65,7 +65,7 @@ import {
   processList,
   worklist,
   type ListProcessesOptions,
-  type ProcessChangePage,
+  type ProcessChange,
   type ProcessWorklistOptions,
   type RecoverableProcess,
 } from "./list.ts";
@@ -76,7 +76,6 @@ import {
   givenSetWait,
   setExternalRef,
   setWait,
-  type AwaitedProcessSignal,
   type ProcessExternalRef,
 } from "./notes.ts";
 import type {
@@ -84,11 +83,7 @@ import type {
   ProcessHandleDraft,
   SessionScopeName,
 } from "./parts.ts";
-import {
-  pruneInSlices,
-  type ProcessPrunePolicy,
-  type ProcessPruneReport,
-} from "./prune.ts";
+import { pruneInSlices, type ProcessPruneReport } from "./prune.ts";
 import {
   countEvents,
   eventList,
@@ -225,7 +220,7 @@ export interface Processes {
   readonly setWait: Method<
     [
       process: string,
-      awaited: AwaitedProcessSignal,
+      awaited: { readonly signal: string; readonly ordinal: number },
       options?: ProcessFenceOptions,
     ],
     ProcessWait
@@ -385,7 +380,10 @@ export interface Processes {
    * last event alone. `next` is always there: go on with it, now or later.
    * @throws HoldfastError `CURSOR_INVALID`
    */
-  readonly changes: Method<[options?: PageOptions], ProcessChangePage>;
+  readonly changes: Method<
+    [options?: PageOptions],
+    Page<ProcessChange> & { readonly next: string }
+  >;
   /**
    * Running processes that nobody works on, by id, with what is to be done
    * about each. `limit` is how many running processes are looked at, so a page
@@ -424,7 +422,10 @@ export interface Processes {
    * const { pruned } = await processes.prune({ olderThan: "30 days" });
    */
   prune(
-    policy: ProcessPrunePolicy,
+    policy: {
+      /** How long ago a process must have ended. */
+      readonly olderThan: Duration;
+    },
     options?: SweepOptions<ProcessPruneReport>,
   ): Promise<ProcessPruneReport>;
 }

@@ -1,4 +1,3 @@
-import type { Duration } from "../../model/durations.ts";
 import { coreTypes } from "../../model/process-event-type.ts";
 import {
   plainOperation,
@@ -15,12 +14,6 @@ import { sweep, type SweepOptions } from "../removal.ts";
 import type { ProcessContext } from "./context.ts";
 import { appendToProcess } from "./event-row.ts";
 import { lockedProcessByKey } from "./process-row.ts";
-
-/** Which processes are pruned. */
-export interface ProcessPrunePolicy {
-  /** How long ago a process must have ended. */
-  readonly olderThan: Duration;
-}
 
 export interface ProcessPruneReport {
   /** Processes that became tombstones. */
@@ -188,7 +181,7 @@ function* executionOf(process: number): Tx<number | undefined> {
   return found?.execution ?? undefined;
 }
 
-/** What was registered and is nobody's business any more: all but names, times and hashes. */
+/** What was registered is forgotten: all but names, times and hashes. */
 function* forgetContent(process: number): Tx<void> {
   yield* run(sql`
     UPDATE holdfast_process SET is_pruning = 1, label = NULL, caused_by = NULL, event_types = NULL, input = NULL,

@@ -89,12 +89,10 @@ export interface SpawnDraft extends Omit<
   /** Its id defaults to that of the process; its input is that of the process. */
   readonly execution: ExecutionDraft;
   /** Who can address it from the first moment on. */
-  readonly grants?: readonly ProcessGrantDraft[];
-}
-
-export interface ProcessGrantDraft {
-  readonly scope: SessionScopeName;
-  readonly descriptor?: ProcessHandleDraft;
+  readonly grants?: readonly {
+    readonly scope: SessionScopeName;
+    readonly descriptor?: ProcessHandleDraft;
+  }[];
 }
 
 const spawnNames = [
@@ -165,7 +163,9 @@ export function givenSpawn(
 
 const grantsMax = 100;
 
-function grantOf(draft: ProcessGrantDraft): SpawnProcess["grants"][number] {
+function grantOf(
+  draft: NonNullable<SpawnDraft["grants"]>[number],
+): SpawnProcess["grants"][number] {
   const { scope, descriptor = {} } = draftOf("grant", draft, [
     "scope",
     "descriptor",

@@ -125,7 +125,7 @@ interface ForgetProcesses {
 }
 
 export interface ForgottenProcesses {
-  /** Of this and all slices before, whoever did them. */
+  /** Of this and all slices before, in any process. */
   readonly report: SessionProcesses;
   readonly isDone: boolean;
 }
