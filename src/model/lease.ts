@@ -30,7 +30,7 @@ export interface LeaseHolder extends LeaseOwner {
 interface EarlierLeases {
   /** The last fence that was given out; 0 when none ever was. */
   readonly fence: number;
-  /** Which of the leases before that one were given back by their holders: a bit for each, the last one lowest. */
+  /** Which of the leases before that one were released by their holders: a bit for each, the last one lowest. */
   readonly givenBack: number;
 }
 
@@ -44,7 +44,7 @@ export type LeaseState =
   | ({ readonly kind: "free" } & EarlierLeases)
   | { readonly kind: "held"; readonly lease: HeldLease };
 
-/** What happens to somebody who asks for a lease. */
+/** What a caller that asks for a lease gets. */
 export type LeaseDecision =
   | { readonly kind: "acquire"; readonly fence: number }
   /** The same incarnation again: it has the lease already. */
@@ -53,7 +53,7 @@ export type LeaseDecision =
   | { readonly kind: "reclaim"; readonly fence: number }
   | { readonly kind: "busy"; readonly holder: LeaseHolder };
 
-/** A holder that somebody saw, and whose process was then proven dead. */
+/** A holder that was seen, and whose process was then proven dead. */
 export interface ProvenDeath {
   readonly fence: number;
   readonly process: OwnerId;
@@ -136,10 +136,10 @@ export function expiryAt(now: number, leaseMs: number): number {
   return Math.min(now + leaseMs, instantMax);
 }
 
-/** So many are remembered: far more than take a lease between two renewals of somebody who had it. */
+/** So many are remembered: far more than take a lease between two renewals of one that was lost. */
 const earlierLeasesMax = 31;
 
-/** What the next lease remembers of those before it. One that is free was given back. */
+/** What the next lease remembers of those before it. One that is free was released. */
 export function givenBackBefore(state: LeaseState): number {
   const bits = state.kind === "free" ? state.givenBack : state.lease.givenBack;
   return (bits * 2 + (state.kind === "free" ? 1 : 0)) % 2 ** earlierLeasesMax;
@@ -154,10 +154,10 @@ function wasGivenBack(
   return Math.floor(givenBack / 2 ** place) % 2 === 1;
 }
 
-/** Why a fence does not hold: none was shown, or its lease was given back, overtaken or has run out. */
+/** Why a fence does not hold: none was shown, or its lease was released, overtaken or has run out. */
 export type LeaseLoss = "missing" | "released" | "overtaken" | "expired";
 
-/** Why somebody does not hold a lease; undefined when they do. */
+/** Why a fence does not hold a lease; undefined when it does. */
 export function lossOf(
   state: LeaseState,
   fence: LeaseFence | undefined,
@@ -211,8 +211,8 @@ export function holderOf(lease: HeldLease): LeaseHolder {
 
 const whatHappened: Readonly<Record<LeaseLoss, string>> = {
   missing: "no lease was shown",
-  released: "the lease was given back",
-  overtaken: "somebody else has the lease",
+  released: "the lease was released",
+  overtaken: "another holder has the lease",
   expired: "the lease has run out",
 };
 

@@ -8,7 +8,7 @@ export type WorkClass = "turn" | "command";
 export type Delivery = "earliestSafeBoundary" | "afterTurnCommit";
 /** Whether a batch is taken alone, or may be taken together with those that follow. */
 export type Slot = "exclusive" | "join";
-/** Where somebody asks for work: inside a running turn, or with none running. */
+/** Where work is asked for: inside a running turn, or with none running. */
 export type Boundary = "activeTurn" | "idle";
 
 /** What decides when and with which others a batch is taken. */

@@ -12,7 +12,7 @@ type Renewed<H> =
 export interface Renewing<H> {
   readonly clock: Clock;
   readonly everyMs: number;
-  /** The signal aborts when what is renewed is lost, so that nothing waits in vain. */
+  /** The signal aborts when what is renewed is lost, so that nothing waits without success. */
   readonly renew: (held: H, signal: AbortSignal) => Promise<Renewed<H>>;
   /** Told once, when it is lost. */
   readonly onLoss?: (error: HoldfastError) => void;
@@ -52,7 +52,7 @@ export function checkedInterval(leaseMs: number, everyMs: number): number {
  */
 export class BackgroundRenewal<H extends { readonly expiresAt: number }> {
   readonly #how: Renewing<H>;
-  /** Made when somebody asks for its signal: most of what is renewed is done with before the first renewal. */
+  /** Made when its signal is asked for: most of what is renewed is done with before the first renewal. */
   #controller: AbortController | undefined;
   #held: H;
   #loss: HoldfastError | undefined;

@@ -18,7 +18,7 @@ export interface Awaited<T> {
   /** Whether a look could find something new after this change. */
   readonly isRelevant: (change: Change) => boolean;
   readonly look: () => Promise<Look<T>>;
-  /** On which instants and the timeout are counted; the database's unless told. */
+  /** On which instants and the timeout are counted; defaults to the database's. */
   readonly clock?: Clock;
 }
 
@@ -35,7 +35,7 @@ export interface Awaited<T> {
  * what that finds is worth more than the error.
  *
  * @throws HoldfastError `ABORTED`, `DEADLINE_EXCEEDED`, `DATABASE_CLOSED`, and
- *   whatever a look throws: retrying that is for whoever knows why it failed.
+ *   whatever a look throws: retrying that is for a caller that knows why it failed.
  */
 export async function waitUntil<T>(
   database: Database,
@@ -47,11 +47,11 @@ export async function waitUntil<T>(
   givenSignal(signal);
   const deadline = deadlineOf(clock, options);
   if (signal?.aborted === true) throw aborted(what, signal);
-  const bell = new Bell(clock);
+  const wakeUp = new WakeUp(clock);
   // A closing database rings too: the look that follows is refused with the
   // reason, so closing needs no case of its own here.
   const unsubscribe = database.subscribe((hint) => {
-    if (hint.kind !== "change" || isRelevant(hint)) bell.ring();
+    if (hint.kind !== "change" || isRelevant(hint)) wakeUp.ring();
   });
   const release = database.keepAlive();
   let stopListening = (): void => undefined;
@@ -61,12 +61,12 @@ export async function waitUntil<T>(
         const onAbort = (): void => {
           resolve(tracedFailure(aborted(what, signal)));
           // Ends the sleep, and with it the loop and its timer.
-          bell.ring();
+          wakeUp.ring();
         };
         signal.addEventListener("abort", onAbort, { once: true });
         stopListening = () => signal.removeEventListener("abort", onAbort);
       }
-      lookUntilThere(awaited, bell, deadline, signal).then(
+      lookUntilThere(awaited, wakeUp, deadline, signal).then(
         resolve,
         (error: unknown) => resolve(tracedFailure(error)),
       );
@@ -101,17 +101,17 @@ export function sleepUntil(
 
 async function lookUntilThere<T>(
   { what, look }: Awaited<T>,
-  bell: Bell,
+  wakeUp: WakeUp,
   deadline: Deadline,
   signal: AbortSignal | undefined,
 ): Promise<T> {
   for (;;) {
-    bell.hush();
+    wakeUp.hush();
     const found = await look();
     if (found.isThere) return found.value;
     if (signal?.aborted === true) throw aborted(what, signal);
     if (deadline.isOver()) throw deadlineExceeded(what, deadline.timeoutMs);
-    await bell.rung(Math.min(found.again ?? never, deadline.instant));
+    await wakeUp.rung(Math.min(found.again ?? never, deadline.instant));
   }
 }
 
@@ -131,7 +131,7 @@ function deadlineOf(clock: Clock, { timeout }: WaitOptions): Deadline {
 }
 
 /** Wakes the one who sleeps until it rings, and remembers a ring that found nobody asleep. */
-class Bell {
+class WakeUp {
   readonly #clock: Clock;
   #hasRung = false;
   #wake: (() => void) | undefined;
@@ -178,7 +178,7 @@ function aborted(what: string, signal: AbortSignal): HoldfastError {
 function deadlineExceeded(what: string, timeoutMs: number): HoldfastError {
   return new HoldfastError(
     "DEADLINE_EXCEEDED",
-    `Waited ${timeoutMs} ms for ${what} in vain; it may still come. Wait again, or allow more time.`,
+    `Waited ${timeoutMs} ms for ${what} without success; it may still come. Wait again, or allow more time.`,
     { timeoutMs },
   );
 }

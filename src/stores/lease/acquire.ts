@@ -42,7 +42,7 @@ export function acquireOf<Ref, Root extends LeasedRoot, L>(
       if (decision.kind === "busy") return decision;
       const lease = leaseAfter(kind, decision, state, input, now);
       yield* kind.rows.write(root, lease);
-      // Claims under the old fence are over, and somebody may wait for that.
+      // Claims under the old fence are over, and others may wait for that.
       if (kind.announcesHolders || decision.kind === "reclaim")
         yield* announce(kind.topic, root.id);
       return { kind: "acquired", lease: kind.leaseOf(root, lease) };

@@ -139,7 +139,7 @@ export interface HolderLease extends LeaseFence {
   readonly expiresAt: number;
 }
 
-/** Renews a lease in the background, for as long as somebody works under it. */
+/** Renews a lease in the background, for as long as work is done under it. */
 export interface LeaseKeeper<L = Lease> {
   /** As it was last renewed. */
   readonly lease: L;

@@ -37,7 +37,7 @@ export function givenCancel(
 }
 
 /**
- * Takes a batch out of the queue, unless somebody works on it. Its source
+ * Takes a batch out of the queue, unless it is claimed. Its source
  * counts as consumed: enqueuing it again by mistake does not bring it back.
  *
  * @throws HoldfastError `SESSION_NOT_FOUND` or `SESSION_DELETED`.

@@ -228,7 +228,7 @@ export function claimLost(
   return new HoldfastError(
     "CLAIM_LOST",
     `Claim number ${index} (${batches.length} batches of session "${session}", the first is ${batches[0] ?? "missing"}) does not count: ` +
-      "it was given back or overtaken, or took other batches. Nothing was changed. Claim work again, and complete each claim with the batches it took.",
+      "it was released or overtaken, or took other batches. Nothing was changed. Claim work again, and complete each claim with the batches it took.",
     { session, claim: index, batches },
   );
 }

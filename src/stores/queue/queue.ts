@@ -51,8 +51,8 @@ export interface Queue {
     EnqueueOutcome<unknown>
   >;
   /**
-   * Takes a batch out and returns it; undefined when there is none or somebody
-   * works on it. Items that cannot be read are left out of the answer.
+   * Takes a batch out and returns it; undefined when there is none or it is
+   * claimed. Items that cannot be read are left out of the answer.
    * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
   readonly cancel: Method<

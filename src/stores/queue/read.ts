@@ -15,7 +15,7 @@ import type { BatchRow, QueueBatch } from "./batch-row.ts";
 import { checkedState, readBatch, type QueueContext } from "./context.ts";
 
 export interface ListQueueOptions extends PageOptions {
-  /** `pending` leaves out what somebody works on; defaults to `all`. */
+  /** `pending` leaves out what is claimed; defaults to `all`. */
   readonly state?: "all" | "pending";
 }
 
