@@ -80,7 +80,7 @@ export interface ListForms<
   /** Checks what a caller gave. The filter is data: a cursor of another filter is refused. */
   readonly given: (context: C, ...args: Args) => FilterCall<F>;
   readonly slice: (context: C, filter: F, bounds: SliceBounds) => Tx<Slice<R>>;
-  readonly keyOf: (row: R) => string;
+  readonly keyOf: (row: R, filter: F) => string;
   /** What a caller is shown of a row. When it throws, the row is named as damaged. */
   readonly itemOf: (context: C, row: R) => T;
 }
@@ -139,7 +139,7 @@ export function list<
         const { items, damaged } = sift(
           forms.table,
           slice.rows,
-          forms.keyOf,
+          (row) => forms.keyOf(row, filter as F),
           (row) => forms.itemOf(context, row),
           forms.parts,
         );
@@ -265,4 +265,35 @@ export function rowsWithin(bytes: readonly number[], bytesMax: number): number {
     if (sum > bytesMax) return Math.max(1, index);
   }
   return bytes.length;
+}
+
+/** Rows that fit, and how many there were to choose from. */
+export interface Fitting<R> {
+  readonly rows: readonly R[];
+  readonly found: number;
+}
+
+/**
+ * Rows in order as long as they fit into a page, one at least. Most values are
+ * small, and come with the sizes of all in one statement: even if every row
+ * had one as large as `smallMax`, they would fit. Larger ones follow by a
+ * statement of their own, in the same order, once it is known which of them
+ * fit.
+ */
+export function* fittingRows<S extends { readonly bytes: number }, R>(
+  limit: number,
+  sizedRows: (smallMax: number) => Tx<readonly S[]>,
+  largeRows: (large: readonly S[]) => Tx<readonly R[]>,
+): Tx<Fitting<R>> {
+  const smallMax = Math.floor(pageBytesMax / limit);
+  const sized = yield* sizedRows(smallMax);
+  const sizes = sized.map(({ bytes }) => bytes);
+  const kept = sized.slice(0, rowsWithin(sizes, pageBytesMax));
+  const isSmall = (row: S): row is S & R => row.bytes <= smallMax;
+  const large = kept.filter((row) => !isSmall(row));
+  const inOrder = (large.length === 0 ? [] : yield* largeRows(large)).values();
+  const rows = kept.map((row) =>
+    isSmall(row) ? row : (inOrder.next().value as R),
+  );
+  return { rows, found: sized.length };
 }

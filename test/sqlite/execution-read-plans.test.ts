@@ -159,7 +159,7 @@ describe("the plans of reads", () => {
     const read = log.responses.prepare(root, { joinSet: "n:a" });
     const { plans } = plansOf(connection, read());
     expectNoScan(plans);
-    expect(plans).toHaveLength(3);
+    expect(plans).toHaveLength(2);
     for (const { steps } of plans.slice(1))
       expect(steps[0]).toContain(`${order}response_seq`);
   });

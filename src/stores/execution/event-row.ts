@@ -33,6 +33,18 @@ export const eventColumns: Statement = sql`version, at, responses, kind, call, s
 /** How large that of an event is which users fill. Of bare columns, since a database then need not read them. */
 export const eventBytes: Statement = sql`octet_length(body) + COALESCE(octet_length(payload), 0)`;
 
+/** The row without its body and value when they are large. */
+export interface SizedEventRow extends Omit<EventRow, "body"> {
+  readonly body: string | null;
+  readonly bytes: number;
+}
+
+export function sizedEventColumns(smallMax: number): Statement {
+  return sql`version, at, responses, kind, call, seen, ${eventBytes} AS bytes,
+    CASE WHEN ${eventBytes} <= ${smallMax} THEN body END AS body,
+    CASE WHEN ${eventBytes} <= ${smallMax} THEN payload END AS payload`;
+}
+
 /** The columns that an event fills by itself. */
 export interface EventColumns {
   readonly kind: string;
@@ -133,13 +145,23 @@ export interface ResponseRow {
   readonly payload: Encoded | null;
 }
 
-export const responseColumns: Statement = sql`r.seq, r.at, r.kind, r.inbox, r.source, r.outcome, r.finished_version`;
+const responseFields: Statement = sql`r.seq, r.at, r.kind, r.inbox, r.source, r.outcome, r.finished_version`;
 
-/** The value of a response, which for a child is the result in the child's log. */
-export const responsePayload: Statement = sql`COALESCE(r.payload, e.payload)`;
+/** Of a child the value is the result in the child's log. */
+export const responseColumns: Statement = sql`${responseFields}, COALESCE(r.payload, e.payload) AS payload`;
 
-/** How large that is. Of bare columns, since a database then need not read them. */
+/** The row without its value when that is large. */
+export interface SizedResponseRow extends ResponseRow {
+  readonly bytes: number;
+}
+
+/** How large the value is. Of bare columns, since a database then need not read them. */
 export const responseBytes: Statement = sql`COALESCE(octet_length(r.payload), octet_length(e.payload), 0)`;
+
+export function sizedResponseColumns(smallMax: number): Statement {
+  return sql`${responseFields}, ${responseBytes} AS bytes,
+    CASE WHEN ${responseBytes} <= ${smallMax} THEN COALESCE(r.payload, e.payload) END AS payload`;
+}
 
 export const responseTables: Statement = sql`
   holdfast_execution_response r

@@ -5,7 +5,7 @@ import type {
 import { isHistoryKind } from "../../../model/history-event.ts";
 import { integersOf } from "../../../sql/dialect.ts";
 import { rows, type Tx } from "../../../sql/operation.ts";
-import { sql } from "../../../sql/statement.ts";
+import { sql, type Statement } from "../../../sql/statement.ts";
 import { pageBytesMax, rowBytes, rowsWithin } from "../../list.ts";
 import {
   eventBytes,
@@ -14,7 +14,6 @@ import {
   responseBytes,
   responseColumns,
   responseOf,
-  responsePayload,
   responseTables,
   type EventRow,
   type ResponseRow,
@@ -52,12 +51,6 @@ export interface HistoryPage extends LoadedPage<LoggedEvent> {
   readonly upTo: number;
 }
 
-interface SizedEvent extends Omit<EventRow, "body"> {
-  /** Null when it is to be read apart. */
-  readonly body: string | null;
-  readonly bytes: number;
-}
-
 /**
  * History events after a version; what happened to the lock in between is left
  * out, but costs something too: a run that was only ever locked again ends the
@@ -69,15 +62,20 @@ export function* historyPage(
   lastVersion: number,
   budget: ReadBudget,
 ): Tx<HistoryPage> {
+  const events: NumberedRows<EventRow> = {
+    number: sql`version`,
+    bytes: eventBytes,
+    columns: eventColumns,
+    from: sql`holdfast_execution_event WHERE execution = ${execution}`,
+    numberOf: ({ version }) => version,
+    bytesOf: ({ body, payload }) => body.length + (payload?.length ?? 0),
+  };
   const items: LoggedEvent[] = [];
   let upTo = afterVersion;
   for (;;) {
-    const { found, isAll, isCut } = yield* eventsWithin(
-      budget,
-      execution,
-      upTo,
-      pageRowsMax + 1 - items.length,
-    );
+    const wanted = pageRowsMax + 1 - items.length;
+    const high = Math.min(upTo + wanted, lastVersion);
+    const { found, isCut } = yield* readWithin(budget, events, upTo, high);
     for (const event of found) {
       if (isHistoryKind(event.kind)) {
         if (items.length === pageRowsMax) return { items, hasMore: true, upTo };
@@ -85,105 +83,91 @@ export function* historyPage(
       }
       upTo = event.version;
     }
-    if (isAll || upTo >= lastVersion) return { items, hasMore: false, upTo };
     if (isCut) return { items, hasMore: true, upTo };
+    upTo = high;
+    if (high >= lastVersion) return { items, hasMore: false, upTo };
   }
 }
 
-function eventsWithin(
-  budget: ReadBudget,
-  execution: number,
-  after: number,
-  wanted: number,
-): Tx<Read<EventRow>> {
-  return readWithin<SizedEvent, EventRow>(
-    budget,
-    wanted,
-    function* (smallMax, count) {
-      return yield* rows<SizedEvent>(sql`
-        SELECT version, at, responses, kind, call, seen, ${eventBytes} AS bytes,
-          CASE WHEN ${eventBytes} <= ${smallMax} THEN body END AS body,
-          CASE WHEN ${eventBytes} <= ${smallMax} THEN payload END AS payload
-        FROM holdfast_execution_event
-        WHERE execution = ${execution} AND version > ${after} ORDER BY version LIMIT ${count}`);
-    },
-    function* (large) {
-      return yield* rows<EventRow>(sql`
-        SELECT ${eventColumns} FROM holdfast_execution_event
-        WHERE execution = ${execution} AND version IN ${integersOf(large.map(({ version }) => version))} ORDER BY version`);
-    },
-  );
-}
-
-interface SizedResponse extends ResponseRow {
-  readonly bytes: number;
-}
-
+/** Responses after a number, of those up to the last one. */
 export function* responsePage(
   execution: number,
   afterSeq: number,
+  lastSeq: number,
   budget: ReadBudget = new ReadBudget(),
 ): Tx<LoadedPage<LoggedResponse>> {
-  const { found, isAll } = yield* readWithin<SizedResponse, ResponseRow>(
-    budget,
-    pageRowsMax + 1,
-    function* (smallMax, count) {
-      return yield* rows<SizedResponse>(sql`
-        SELECT ${responseColumns}, ${responseBytes} AS bytes,
-          CASE WHEN ${responseBytes} <= ${smallMax} THEN ${responsePayload} END AS payload
-        FROM ${responseTables}
-        WHERE r.execution = ${execution} AND r.seq > ${afterSeq} ORDER BY r.seq LIMIT ${count}`);
-    },
-    function* (large) {
-      return yield* rows<ResponseRow>(sql`
-        SELECT ${responseColumns}, ${responsePayload} AS payload FROM ${responseTables}
-        WHERE r.execution = ${execution} AND r.seq IN ${integersOf(large.map(({ seq }) => seq))} ORDER BY r.seq`);
-    },
-  );
-  return {
-    items: found.slice(0, pageRowsMax).map(responseOf),
-    hasMore: !isAll || found.length > pageRowsMax,
+  const responses: NumberedRows<ResponseRow> = {
+    number: sql`r.seq`,
+    bytes: responseBytes,
+    columns: responseColumns,
+    from: sql`${responseTables} WHERE r.execution = ${execution}`,
+    numberOf: ({ seq }) => seq,
+    bytesOf: ({ payload }) => payload?.length ?? 0,
   };
+  const high = Math.min(afterSeq + pageRowsMax, lastSeq);
+  const read = yield* readWithin(budget, responses, afterSeq, high);
+  return {
+    items: read.found.map(responseOf),
+    hasMore: read.isCut || high < lastSeq,
+  };
+}
+
+/** Rows that have numbers without gaps: what there is to know for reading them. */
+interface NumberedRows<R> {
+  readonly number: Statement;
+  readonly bytes: Statement;
+  readonly columns: Statement;
+  /** Up to the condition that chooses the execution. */
+  readonly from: Statement;
+  readonly numberOf: (row: R) => number;
+  readonly bytesOf: (row: R) => number;
 }
 
 interface Read<R> {
   readonly found: readonly R[];
-  /** True when there are no others. */
-  readonly isAll: boolean;
   /** True when the next one does not fit. */
   readonly isCut: boolean;
 }
 
 /**
- * Rows up to so many, in order, as long as they fit into the budget: one at
- * least, unless it is spent. Most values are small, and come with the sizes of
- * all in one statement: even if every row had one as large as that, they would
- * fit. Larger ones follow by a statement of their own, once it is known which
- * of them fit.
+ * The rows of some numbers in order, as long as they fit into the budget: one
+ * at least, unless it is spent. Most rows are small, and one statement reads
+ * those: so small that they fit whatever their number. A number that is missing
+ * then is that of a large row, whose size is looked at before it is read.
  */
-function* readWithin<S extends { readonly bytes: number }, R>(
+function* readWithin<R extends object>(
   budget: ReadBudget,
-  wanted: number,
-  sizedRows: (smallMax: number, count: number) => Tx<readonly S[]>,
-  largeRows: (large: readonly S[]) => Tx<readonly R[]>,
+  numbered: NumberedRows<R>,
+  after: number,
+  upTo: number,
 ): Tx<Read<R>> {
-  if (budget.isSpent) return { found: [], isAll: false, isCut: true };
-  const smallMax = Math.floor(budget.left / wanted);
-  const sized = yield* sizedRows(smallMax, wanted);
+  const { number, bytes, columns, from, numberOf, bytesOf } = numbered;
+  if (upTo <= after) return { found: [], isCut: false };
+  if (budget.isSpent) return { found: [], isCut: true };
+  const smallMax = Math.floor(budget.left / (upTo - after)) - rowBytes;
+  const small = yield* rows<R>(sql`
+    SELECT ${columns} FROM ${from} AND ${number} > ${after} AND ${number} <= ${upTo}
+      AND ${bytes} <= ${smallMax} ORDER BY ${number}`);
+  if (small.length === upTo - after) {
+    for (const row of small) budget.spend(rowBytes + bytesOf(row));
+    return { found: small, isCut: false };
+  }
+  const known = new Map(small.map((row) => [numberOf(row), row]));
+  const sizes = yield* rows<{ readonly n: number; readonly bytes: number }>(sql`
+    SELECT ${number} AS n, ${bytes} AS bytes FROM ${from}
+      AND ${number} > ${after} AND ${number} <= ${upTo} ORDER BY ${number}`);
   const fitting = rowsWithin(
-    sized.map(({ bytes }) => bytes),
+    sizes.map((row) => row.bytes),
     budget.left,
   );
-  const kept = sized.slice(0, fitting);
-  const large = kept.filter(({ bytes }) => bytes > smallMax);
-  const inOrder = large.length === 0 ? [] : yield* largeRows(large);
-  let next = 0;
-  const found = kept.map((row) => {
-    budget.spend(rowBytes + row.bytes);
-    if (row.bytes <= smallMax) return row as unknown as R;
-    next += 1;
-    return inOrder[next - 1] as R;
-  });
-  const isCut = fitting < sized.length;
-  return { found, isAll: !isCut && sized.length < wanted, isCut };
+  const kept = sizes.slice(0, fitting);
+  const large = kept.filter(({ n }) => !known.has(n)).map(({ n }) => n);
+  for (const row of yield* rows<R>(sql`
+    SELECT ${columns} FROM ${from} AND ${number} IN ${integersOf(large)}`))
+    known.set(numberOf(row), row);
+  for (const row of kept) budget.spend(rowBytes + row.bytes);
+  return {
+    found: kept.map(({ n }) => known.get(n) as R),
+    isCut: fitting < sizes.length,
+  };
 }

@@ -84,7 +84,7 @@ export function* loadLocked(
       : { items: [], hasMore: false, upTo: 0 };
   const responses =
     state.responses > state.responsesFrom
-      ? yield* responsePage(key, state.responsesFrom, budget)
+      ? yield* responsePage(key, state.responsesFrom, state.responses, budget)
       : { items: [], hasMore: false };
   const { values } = context;
   return {

@@ -99,7 +99,7 @@ const responsesAfter: StoreOperation<
   *one(_: ExecutionContext, { id, after }) {
     const { key, responses } = yield* standing(id);
     return responses > after
-      ? yield* responsePage(key, after)
+      ? yield* responsePage(key, after, responses)
       : { items: [], hasMore: false };
   },
 });

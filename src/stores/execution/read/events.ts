@@ -12,7 +12,7 @@ import {
   givenFlag,
   givenList,
 } from "../../../model/shape.ts";
-import { textsOf } from "../../../sql/dialect.ts";
+import { integersOf, textsOf } from "../../../sql/dialect.ts";
 import { rows, type Tx } from "../../../sql/operation.ts";
 import { sql, type Statement } from "../../../sql/statement.ts";
 import {
@@ -26,19 +26,15 @@ import {
 } from "../../list.ts";
 import type { ExecutionContext } from "../context.ts";
 import {
-  eventBytes,
   eventColumns,
   eventOf,
+  sizedEventColumns,
   type EventRow,
+  type SizedEventRow,
 } from "../event-row.ts";
 import { findStanding } from "../state-row.ts";
 import { scanRowsMax } from "./list-path.ts";
-import {
-  numberedSlice,
-  rangeFrom,
-  type NumberedBytes,
-  type NumberRange,
-} from "./numbered.ts";
+import { numberedSlice, rangeFrom } from "./numbered.ts";
 
 export interface ListEventsOptions extends PageOptions {
   /** The first version of the list: defaults to 0, newest first to the last one. */
@@ -65,7 +61,10 @@ interface EventFilter {
 }
 
 interface ListedRow extends EventRow {
-  readonly id: ExecutionId;
+  readonly backtrace: string | null;
+}
+
+interface SizedRow extends SizedEventRow {
   readonly backtrace: string | null;
 }
 
@@ -91,7 +90,7 @@ export const eventList: List<
     return { filter: checkedFilter(id, filter), page };
   },
   slice: eventSlice,
-  keyOf: ({ id, version }: ListedRow) => `${id}#${version}`,
+  keyOf: ({ version }: ListedRow, { id }) => `${id}#${version}`,
   itemOf({ values }, found) {
     const event = values.readEvent(eventOf(found));
     const { backtrace } = found;
@@ -124,24 +123,31 @@ function* eventSlice(
   const versions = { first: 0, last: found.version };
   const isUp = !newestFirst;
   const start = after ? numberAt(after, 0) + (isUp ? 1 : -1) : from;
+  const range = rangeFrom(
+    versions,
+    start,
+    isUp,
+    kinds === undefined ? limit : scanRowsMax,
+  );
   const only =
     kinds === undefined ? sql`1 = 1` : sql`kind IN ${textsOf(kinds)}`;
-  const within = ({ low, high }: NumberRange) => sql`
-    FROM holdfast_execution_event AS e
-    WHERE execution = ${found.key} AND version >= ${low} AND version <= ${high} AND ${only}
-    ORDER BY version ${isUp ? sql`ASC` : sql`DESC`}`;
-  return yield* numberedSlice(
+  const backtrace = sql`${backtraces ? innermost : none} AS backtrace FROM holdfast_execution_event AS e`;
+  const order = isUp ? sql`ORDER BY version ASC` : sql`ORDER BY version DESC`;
+  return yield* numberedSlice<SizedRow, ListedRow>(
     versions,
-    rangeFrom(versions, start, isUp, kinds === undefined ? limit : scanRowsMax),
+    range,
     limit,
-    function* (range, count) {
-      return yield* rows<NumberedBytes>(sql`
-        SELECT version AS n, ${eventBytes} AS bytes ${within(range)} LIMIT ${count}`);
+    ({ version }) => version,
+    function* (smallMax) {
+      return yield* rows<SizedRow>(sql`
+        SELECT ${sizedEventColumns(smallMax)}, ${backtrace}
+        WHERE execution = ${found.key} AND version >= ${range.low} AND version <= ${range.high} AND ${only}
+        ${order} LIMIT ${limit}`);
     },
-    function* (range) {
-      const page = yield* rows<Omit<ListedRow, "id">>(sql`
-        SELECT ${eventColumns}, ${backtraces ? innermost : none} AS backtrace ${within(range)}`);
-      return page.map((event) => ({ ...event, id }));
+    function* (large) {
+      return yield* rows<ListedRow>(sql`
+        SELECT ${eventColumns}, ${backtrace}
+        WHERE execution = ${found.key} AND version IN ${integersOf(large.map(({ version }) => version))} ${order}`);
     },
   );
 }

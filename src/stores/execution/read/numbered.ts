@@ -1,5 +1,5 @@
 import type { Tx } from "../../../sql/operation.ts";
-import { pageBytesMax, rowsWithin, type Slice } from "../../list.ts";
+import { fittingRows, type Slice } from "../../list.ts";
 
 /**
  * Events and responses have numbers without gaps, so a range of numbers bounds
@@ -34,37 +34,24 @@ export function rangeFrom(
   return { isUp, low: Math.max(first, high - span + 1), high };
 }
 
-/** How large the row of a number is. */
-export interface NumberedBytes {
-  readonly n: number;
+interface Sized {
   readonly bytes: number;
 }
 
-/**
- * A slice of the rows in a range, in its direction. First the bytes of rows
- * that pass the filter are read, up to so many; then those that fit.
- */
-export function* numberedSlice<R>(
+/** A slice of the rows in a range that pass a filter, in its direction: up to so many, as far as they fit into a page. */
+export function* numberedSlice<S extends Sized, R>(
   { first, last }: Numbers,
-  range: NumberRange,
+  { isUp, low, high }: NumberRange,
   limit: number,
-  bytesOf: (range: NumberRange, count: number) => Tx<readonly NumberedBytes[]>,
-  rowsOf: (range: NumberRange) => Tx<readonly R[]>,
+  numberOf: (row: R) => number,
+  sizedRows: (smallMax: number) => Tx<readonly S[]>,
+  largeRows: (large: readonly S[]) => Tx<readonly R[]>,
 ): Tx<Slice<R>> {
-  const sizes = yield* bytesOf(range, limit);
-  const fitting = rowsWithin(
-    sizes.map(({ bytes }) => bytes),
-    pageBytesMax,
-  );
-  const isCut = fitting < sizes.length || sizes.length === limit;
-  const end = range.isUp ? range.high : range.low;
-  const reached = (isCut ? sizes[fitting - 1]?.n : undefined) ?? end;
-  const near = range.isUp
-    ? { ...range, high: reached }
-    : { ...range, low: reached };
-  const hasMore = range.isUp ? reached < last : reached > first;
-  return {
-    rows: fitting === 0 ? [] : yield* rowsOf(near),
-    next: hasMore ? [reached] : undefined,
-  };
+  const { rows, found } = yield* fittingRows(limit, sizedRows, largeRows);
+  const end = rows.at(-1);
+  const isCut = rows.length < found || found === limit;
+  const reached =
+    isCut && end !== undefined ? numberOf(end) : isUp ? high : low;
+  const hasMore = isUp ? reached < last : reached > first;
+  return { rows, next: hasMore ? [reached] : undefined };
 }

@@ -9,6 +9,7 @@ import {
   checkedFilterText,
   givenFlag,
 } from "../../../model/shape.ts";
+import { integersOf } from "../../../sql/dialect.ts";
 import { rows, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import {
@@ -22,21 +23,16 @@ import {
 } from "../../list.ts";
 import type { ExecutionContext } from "../context.ts";
 import {
-  responseBytes,
   responseColumns,
   responseOf,
-  responsePayload,
   responseTables,
+  sizedResponseColumns,
   type ResponseRow,
+  type SizedResponseRow,
 } from "../event-row.ts";
 import { findStanding } from "../state-row.ts";
 import { scanRowsMax } from "./list-path.ts";
-import {
-  numberedSlice,
-  rangeFrom,
-  type NumberedBytes,
-  type NumberRange,
-} from "./numbered.ts";
+import { numberedSlice, rangeFrom } from "./numbered.ts";
 
 export interface ListResponsesOptions extends PageOptions {
   /** The number that the list begins with: defaults to the first, backward to the last one. */
@@ -52,10 +48,6 @@ interface ResponseFilter {
   readonly from: number | undefined;
   readonly backward: boolean;
   readonly joinSet: string | undefined;
-}
-
-interface ListedRow extends ResponseRow {
-  readonly id: ExecutionId;
 }
 
 const table = "holdfast_execution_response";
@@ -78,11 +70,11 @@ export const responseList: List<
     return { filter: checkedFilter(id, filter), page };
   },
   slice: responseSlice,
-  keyOf: ({ id, seq }: ListedRow) => `${id}#${seq}`,
+  keyOf: ({ seq }: ResponseRow, { id }) => `${id}#${seq}`,
   itemOf({ values }, found) {
     // A child's result is in the child's log, which goes only together with its parent's.
     if (found.kind !== "delay" && found.payload === null)
-      throw corruptRow(table, `${found.id}#${found.seq}`, "has lost its value");
+      throw corruptRow(table, found.seq, "has lost its value");
     return values.readResponse(responseOf(found));
   },
 });
@@ -104,7 +96,7 @@ function* responseSlice(
   _: ExecutionContext,
   { id, from, backward, joinSet }: ResponseFilter,
   { after, limit }: SliceBounds,
-): Tx<Slice<ListedRow>> {
+): Tx<Slice<ResponseRow>> {
   const found = yield* findStanding(id);
   if (found === undefined) return { rows: [], next: undefined };
   const numbers = { first: 1, last: found.responses };
@@ -115,27 +107,29 @@ function* responseSlice(
       ? sql`1 = 1`
       : // Not a bare column: by the index on it a large set would be read as a whole and sorted.
         sql`r.inbox || '' = ${joinSet}`;
-  const within = ({ low, high }: NumberRange) => sql`
-    FROM ${responseTables}
-    WHERE r.execution = ${found.key} AND r.seq >= ${low} AND r.seq <= ${high} AND ${only}
-    ORDER BY r.seq`;
-  return yield* numberedSlice(
+  const range = rangeFrom(
     numbers,
-    rangeFrom(
-      numbers,
-      start,
-      isUp,
-      joinSet === undefined ? limit : scanRowsMax,
-    ),
+    start,
+    isUp,
+    joinSet === undefined ? limit : scanRowsMax,
+  );
+  const order = isUp ? sql`ORDER BY r.seq ASC` : sql`ORDER BY r.seq DESC`;
+  const slice = yield* numberedSlice<SizedResponseRow, ResponseRow>(
+    numbers,
+    range,
     limit,
-    function* (range, count) {
-      return yield* rows<NumberedBytes>(sql`
-        SELECT r.seq AS n, ${responseBytes} AS bytes ${within(range)} ${isUp ? sql`ASC` : sql`DESC`} LIMIT ${count}`);
+    ({ seq }) => seq,
+    function* (smallMax) {
+      return yield* rows<SizedResponseRow>(sql`
+        SELECT ${sizedResponseColumns(smallMax)} FROM ${responseTables}
+        WHERE r.execution = ${found.key} AND r.seq >= ${range.low} AND r.seq <= ${range.high} AND ${only}
+        ${order} LIMIT ${limit}`);
     },
-    function* (range) {
-      const page = yield* rows<ResponseRow>(sql`
-        SELECT ${responseColumns}, ${responsePayload} AS payload ${within(range)}`);
-      return page.map((response) => ({ ...response, id }));
+    function* (large) {
+      return yield* rows<ResponseRow>(sql`
+        SELECT ${responseColumns} FROM ${responseTables}
+        WHERE r.execution = ${found.key} AND r.seq IN ${integersOf(large.map(({ seq }) => seq))} ${order}`);
     },
   );
+  return isUp ? slice : { ...slice, rows: slice.rows.toReversed() };
 }
