@@ -250,11 +250,11 @@ export function effects(database: Database, options?: EffectOptions): Effects {
   const context = effectContext(database, options);
   return {
     durability: database.durability,
-    execute: async (scope, key, envelope, run, given) =>
+    execute: (scope, key, envelope, run, given) =>
       execute(context, scope, key, envelope, run, given),
-    replay: async (scope, key, envelope, given) =>
+    replay: (scope, key, envelope, given) =>
       replay(context, scope, key, envelope, given),
-    transact: async (scope, key, envelope, body, given) =>
+    transact: (scope, key, envelope, body, given) =>
       transact(context, scope, key, envelope, body, given),
     sleep: async (scope, key, duration, wait) =>
       sleep(context, scope, key, duration, wait),

@@ -93,7 +93,7 @@ export async function execute<T>(
   const request = effectRequest(context, scope, key, envelope, options);
   const { signal } = wait;
   const { accept } = checkedAccept(options);
-  const running = givenRun(context, run, { ...options, signal });
+  const running = givenRun(context, run, options, signal);
   const terms = {
     running: context.isStrict ? undefined : running,
     retry: checkedRetry(options.retry),

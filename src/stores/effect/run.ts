@@ -50,12 +50,12 @@ export function givenRun<T>(
   run: EffectFunction<T>,
   options: {
     readonly lease?: Duration | undefined;
-    readonly signal?: AbortSignal | undefined;
     readonly isTransient?: ((error: unknown) => boolean) | undefined;
     readonly accept?: ((value: unknown) => boolean) | undefined;
   },
+  signal: AbortSignal | undefined,
 ): RunTerms<T> {
-  const { lease, signal, isTransient = saysTransient, accept } = options;
+  const { lease, isTransient = saysTransient, accept } = options;
   const leaseMs = leaseMsOf(context, lease);
   return {
     leaseMs,
