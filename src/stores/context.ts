@@ -4,7 +4,13 @@ import type { Encoded } from "../model/encoded.ts";
 import { idSource } from "../model/id-source.ts";
 import type { IdSource } from "../model/id-source.ts";
 import type { PayloadCodec } from "../model/payload-codec.ts";
-import { optionsOf } from "../model/shape.ts";
+import {
+  checkedCount,
+  draftOf,
+  givenInvalid,
+  optionsOf,
+} from "../model/shape.ts";
+import { isRecord } from "../model/spoken-kind.ts";
 import { valueCodec } from "../model/value-codec.ts";
 import type { ValueCodec } from "../model/value-codec.ts";
 import type { ValueLimits } from "../model/value-limits.ts";
@@ -46,7 +52,7 @@ export interface StoreContext {
  * The context of a store. `others` names the options that the store has
  * besides those of all stores.
  *
- * @throws HoldfastError `OPTION_INVALID` for a database that is none, and for options that do not exist.
+ * @throws HoldfastError `OPTION_INVALID` for a database that is none, and for options that do not exist or are not of their kind.
  */
 export function storeContext<O extends StoreOptions>(
   database: Database,
@@ -58,6 +64,7 @@ export function storeContext<O extends StoreOptions>(
     ...storeOptionNames,
     ...(others as readonly (keyof StoreOptions)[]),
   ]);
+  checkOptions(given);
   const { clock = database.clock, entropy = database.entropy } = given;
   const codec = storeCodec(database, given);
   return {
@@ -69,6 +76,40 @@ export function storeContext<O extends StoreOptions>(
     encode: (value) => codec.encode(value) as Encoded,
     decode: (stored) => codec.decode(stored),
   };
+}
+
+/** A codec that is none must not go unnoticed: values would be stored in plain text. */
+function checkOptions(given: StoreOptions): void {
+  const { clock, entropy, payload, valueLimits } = given;
+  if (
+    clock !== undefined &&
+    !(hasFunction(clock, "now") && hasFunction(clock, "wakeAt"))
+  )
+    throw givenInvalid("clock", "one with now() and wakeAt()", clock);
+  if (entropy !== undefined && !hasFunction(entropy, "bytes"))
+    throw givenInvalid("entropy", "one with bytes()", entropy);
+  if (payload !== undefined && !isPayloadCodec(payload))
+    throw givenInvalid(
+      "payload",
+      "a codec with name, encode(), decode() and hash",
+      payload,
+    );
+  if (valueLimits === undefined) return;
+  const limits = draftOf("valueLimits", valueLimits, ["charactersMax"]);
+  checkedCount("charactersMax", limits.charactersMax, { min: 1 });
+}
+
+function isPayloadCodec(given: PayloadCodec): boolean {
+  return (
+    hasFunction(given, "encode") &&
+    hasFunction(given, "decode") &&
+    typeof given.name === "string" &&
+    (given.hash === "sha256" || hasFunction(given, "hash"))
+  );
+}
+
+function hasFunction<T>(given: T, name: keyof T & string): boolean {
+  return isRecord(given) && typeof given[name] === "function";
 }
 
 /** How a store writes and hashes values. */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { isHoldfastError } from "../../../src/model/errors.ts";
+import type { StoreOptions } from "../../../src/kernel.ts";
 import { rollbackWith } from "../../../src/sql/operation.ts";
 import type { Tx } from "../../../src/sql/operation.ts";
 import type { Backend } from "../backend.ts";
@@ -274,6 +275,14 @@ function spoken(error: unknown): string {
   return `${String(error)} ${place}`;
 }
 
+/** Options that nothing else can stand for. */
+const ofStores: ReadonlySet<string> = new Set([
+  "clock",
+  "entropy",
+  "payload",
+  "valueLimits",
+] satisfies (keyof StoreOptions)[]);
+
 function optionFlaws(
   page: string,
   make: (options: unknown) => unknown,
@@ -295,8 +304,12 @@ function optionFlaws(
   const [, list = ""] = /There are: ([^.]+)\./.exec(text) ?? [];
   for (const [name, hostile] of Object.entries(hostileValues)) {
     refusal(`options = ${name}`, hostile());
-    for (const option of list.split(", ").filter((each) => each !== ""))
-      refusal(`${option} = ${name}`, { [option]: hostile() });
+    for (const option of list.split(", ").filter((each) => each !== "")) {
+      const answer = refusal(`${option} = ${name}`, { [option]: hostile() });
+      // A codec that is silently left out would leave values in plain text.
+      if (ofStores.has(option) && name !== "undefined" && answer === "")
+        flaws.push(`${page}({ ${option}: ${name} }): accepted`);
+    }
   }
   return flaws;
 }
