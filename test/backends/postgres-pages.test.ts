@@ -1,4 +1,5 @@
 import { pageConformance } from "../conformance/pages.ts";
 import { postgresSchema } from "./postgres.ts";
 
-pageConformance(postgresSchema);
+// What is judged before a database is asked is judged in memory already.
+pageConformance(postgresSchema, { oneIn: 4 });

@@ -5,27 +5,49 @@ import type { Calls } from "./valid-call.ts";
 const scope = { kind: "turn", id: "t", session: "s" };
 const envelope = { kind: "ask", input: 1 };
 const source = { type: "webhook", key: "w" };
-const terms = { source, target: { kind: "tool" } };
+const terms = {
+  source,
+  target: { kind: "tool" },
+  grant: { label: "mine" },
+};
 
 export function processCalls({ processLease }: Rows): Calls {
-  const draft = { id: "q", kind: "tool" };
+  const wake = { input: { kind: "constant", value: 1 } };
+  const eventTypes = [{ name: "progress", wake }];
+  const target = { session: "s" };
+  const told = { eventTypes, originator: target, wakeTarget: target };
+  const draft = { id: "q", kind: "tool", ...told };
   const execution = { function: "ci/build", input: 1 };
-  const spawned = { id: "q", kind: "workflow", execution };
+  const grants = [{ scope: "s", descriptor: { label: "mine" } }];
+  const spawned = { id: "q", kind: "workflow", execution, grants, ...told };
   return calls({
-    register: { args: [{ ...draft, input: 1 }, {}], free: ["0.input"] },
-    append: { args: ["p", { type: "signal.go" }, {}], free: ["1.payload"] },
+    register: {
+      args: [{ ...draft, input: 1 }, {}],
+      free: ["0.input", "0.eventTypes"],
+    },
+    append: {
+      args: [
+        "p",
+        { type: "signal.go", fence: processLease, wakeTarget: target },
+        {},
+      ],
+      free: ["1.payload", "1.fence"],
+    },
     complete: { args: ["p", result, {}], free: ["1.value"] },
     cancel: ["p", {}],
     signal: { args: ["p", "go", 1, { key: "k" }], free: ["2"] },
     setWait: ["p", { signal: "go", ordinal: 1 }, {}],
     clearWait: ["p", {}],
-    setExternalRef: ["p", { backend: "b", id: "i" }, {}],
+    setExternalRef: {
+      args: ["p", { backend: "b", id: "i", metadata: 1 }, {}],
+      free: ["1.metadata"],
+    },
     grant: ["p", "s", {}, {}],
     revoke: ["p", "s", {}],
     transfer: ["s", "s", ["p"], {}],
     spawn: {
       args: [spawned, {}],
-      free: ["0.execution.input", "0.execution.metadata"],
+      free: ["0.execution.input", "0.execution.metadata", "0.eventTypes"],
     },
     prune: [{ olderThan: 0 }, {}],
     hasHandle: ["p", "s", {}],
@@ -55,11 +77,12 @@ export function processCalls({ processLease }: Rows): Calls {
 export function effectCalls({ effectClaim, effectHolder }: Rows): Calls {
   const named = [scope, "k", envelope];
   const other = [scope, "other", envelope];
+  const retry = { maxRetries: 1, backoff: 1, backoffMax: 1 };
   const input = { free: ["2.input"] };
   const kept = { ...input, isKept: true, mayWrite: true } as const;
   return calls({
-    execute: { args: [...named, () => 1, {}], ...kept },
-    replay: { args: [...named, {}], ...input },
+    execute: { args: [...named, () => 1, { retry }], ...kept },
+    replay: { args: [...named, { retry }], ...input },
     transact: { args: [...named, noEffect, {}], ...kept },
     sleep: { ...waits(scope, "nap", "1h"), mayWrite: true },
     claim: { args: [...other, {}], ...input },
@@ -102,7 +125,7 @@ export function awaitCalls({ token }: Rows): Calls {
     resolve: { args: [token, 1, {}], free: ["1"] },
     fail: { args: [token, new Error("no"), {}], free: ["1"] },
     get: [scope, "open", {}],
-    list: ["s", {}],
+    list: ["s", { scope: { kind: "turn", id: "t" } }],
     revokeAll: ["s", {}],
     forget: [scope, {}],
   });
@@ -149,7 +172,7 @@ export function triggerCalls(): Calls {
       free: ["0.payload"],
     },
     occurrence: ["o", {}],
-    occurrences: [{}],
+    occurrences: [{ source }],
     cancelOccurrence: ["o", {}],
     unstarted: [{}],
     removeOccurrences: [policy, {}],

@@ -40,6 +40,15 @@ export const hostileValues: Readonly<Record<string, () => unknown>> = {
     ),
 };
 
+/** Those that databases take, or refuse, in ways of their own. */
+export const databaseValues: ReadonlySet<string> = new Set([
+  "1.5",
+  "2 ** 53",
+  '"\\0"',
+  '"\\ud800"',
+  "a long text",
+]);
+
 /** A property that nothing has. */
 export const misspelt = "tiemout";
 

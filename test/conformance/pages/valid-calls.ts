@@ -33,7 +33,9 @@ export function validCalls(rows: Rows): Readonly<Record<PageName, Calls>> {
 }
 
 function executionCalls({ holder, owner }: Rows): Calls {
-  const locked = { holder, lease: "1h" };
+  const retry = { maxRetries: 1, backoffMs: 1, backoffMaxMs: 1 };
+  const locked = { holder, lease: "1h", retry };
+  const served = { name: "g", concurrencyMax: 1, perKeyMax: 1, retry };
   const delay = "Delay_a.n:x_1";
   const event = {
     kind: "stepFinished",
@@ -42,12 +44,28 @@ function executionCalls({ holder, owner }: Rows): Calls {
     outcome: "completed",
     value: 1,
   };
-  const entry = { level: "info", message: "m", data: 1 };
-  const draft = { function: "f", input: 1 };
+  const draft = {
+    function: "f",
+    input: 1,
+    startAt: { in: 1 },
+    tags: ["t"],
+    metadata: { m: "v" },
+  };
+  const joinSet = "n:x";
+  const child = "a.n:x_1";
+  const requested = [
+    { kind: "joinSetCreated", joinSet },
+    { kind: "childRequested", joinSet, child, function: "g" },
+  ];
   return calls({
     create: { args: [draft, {}], free: ["0.input", "0.metadata"] },
     append: {
-      args: ["a", 1, [event], {}],
+      args: [
+        "a",
+        1,
+        [event, ...requested],
+        { children: [{ id: child, function: "g" }] },
+      ],
       free: ["2.0.input", "2.0.value"],
     },
     finish: { args: ["a", 1, result, {}], free: ["2.value"] },
@@ -60,12 +78,12 @@ function executionCalls({ holder, owner }: Rows): Calls {
     cancelActivity: ["act", {}],
     resolve: { args: ["a", result, {}], free: ["1.value"] },
     signal: { args: ["a", "go", 1, {}], free: ["2"] },
-    receive: ["a", "go", 1, {}],
+    receive: ["held", "go", 2, { fence: holder }],
     setProgress: { args: ["a", 1, {}], free: ["1"] },
     cancelDelay: [delay, {}],
     pauseDelay: [delay, {}],
     unpauseDelay: [delay, {}],
-    lockPending: [{ ...locked, functions: ["f", { name: "g" }], limit: 1 }],
+    lockPending: [{ ...locked, functions: ["f", served], limit: 1 }],
     lock: ["a", 1, locked],
     extend: ["held", 2, locked],
     createLocked: {
@@ -73,6 +91,13 @@ function executionCalls({ holder, owner }: Rows): Calls {
       free: ["0.input", "0.metadata"],
     },
     unlock: ["held", 2, { holder, reason: "r" }],
+    ...executionReads(owner),
+  });
+}
+
+function executionReads(owner: string): Calls {
+  const entry = { level: "info", message: "m", data: 1 };
+  return calls({
     nextTimerAt: [{}],
     waitForTimer: waits(),
     expireTimers: [{}],
@@ -99,11 +124,13 @@ function executionCalls({ holder, owner }: Rows): Calls {
   });
 }
 
-function sessionCalls({ handle, lease }: Rows): Calls {
+function sessionCalls({ handle, lease, attachment }: Rows): Calls {
   const turn = {
     turn: "t1",
     fence: lease,
-    nodes: [{ kind: "message", payload: 1 }],
+    nodes: [{ kind: "message", payload: 1, parent: { id: "n" } }],
+    leaf: { ordinal: 0 },
+    attachments: [attachment],
     components: { plan: { version: 1, value: 1 } },
     frames: [{ id: "f", reason: "start", data: 1, state: 1 }],
     currentFrame: "f",
@@ -111,7 +138,7 @@ function sessionCalls({ handle, lease }: Rows): Calls {
   };
   const root = { kind: "root" };
   return calls({
-    create: ["new", {}, {}],
+    create: ["new", { relation: { kind: "child", of: "s" } }, {}],
     open: ["s", {}],
     meta: ["s", {}],
     saveMeta: [
@@ -120,13 +147,13 @@ function sessionCalls({ handle, lease }: Rows): Calls {
       {},
     ],
     list: [{}],
-    fork: ["s", "fork", {}],
+    fork: ["s", "fork", { meta: { name: "fork", relation: root } }],
     commit: {
       args: [handle, turn, {}],
       free: [
         "0",
         "1.nodes.0.payload",
-        "1.components",
+        "1.components.plan.value",
         "1.frames.0.data",
         "1.frames.0.state",
         "1.config",
@@ -153,7 +180,10 @@ function queueCalls({ lease, batch }: Rows): Calls {
   const claim = { claim: "c", batches: [batch] };
   const items = [{ kind: "input", payload: 1 }];
   return calls({
-    enqueue: { args: ["s", { items }, {}], free: ["1.items.0.payload"] },
+    enqueue: {
+      args: ["s", { items, source: { process: "p", sequence: 1 } }, {}],
+      free: ["1.items.0.payload"],
+    },
     cancel: ["s", batch, {}],
     list: ["s", {}],
     purgeSourceKeys: [{}],
@@ -191,7 +221,7 @@ function byteCalls({
   const image = { mediaType: "image/png" };
   return {
     blobs: calls({
-      put: [content, {}],
+      put: [content, { kind: { name: "k", isCompressible: true } }],
       get: [hash, {}],
       keep: [hash, "invoice/7", {}],
       release: [hash, "invoice/7", {}],

@@ -194,7 +194,7 @@ function checkChoice(part: string, path: string, given: unknown): void {
   if (given === undefined || given === null) return;
   const expected = "{ id } or { ordinal } of a node, or null";
   if (!isRecord(given)) throw misshapen(part, path, expected, given);
-  const { id, ordinal } = given;
+  const { id, ordinal } = draftOf(path, given, ["id", "ordinal"]);
   if ((id === undefined) === (ordinal === undefined))
     throw misshapen(part, path, expected, given);
   if (ordinal !== undefined) {
