@@ -1,5 +1,6 @@
 import { decodeBase64, encodeBase64 } from "../model/base64.ts";
 import { HoldfastError } from "../model/errors.ts";
+import { isStorable } from "../model/shape.ts";
 
 /**
  * Cursors of lists and graphs: opaque to their users, so that what they are
@@ -25,24 +26,10 @@ export function cursorPlace(owner: string, text: string): readonly unknown[] {
   return fields.slice(2);
 }
 
-/** The place in a list that goes by one text, such as an id. @throws HoldfastError `CURSOR_INVALID` */
-export function textPlace(owner: string, text: string): string {
-  const [place] = cursorPlace(owner, text);
-  if (typeof place !== "string") throw cursorInvalid("malformed");
-  return place;
-}
-
-/** The place in a list that goes by the keys of rows. @throws HoldfastError `CURSOR_INVALID` */
-export function keyPlace(owner: string, text: string): number {
-  const [place] = cursorPlace(owner, text);
-  if (!Number.isSafeInteger(place)) throw cursorInvalid("malformed");
-  return place as number;
-}
-
-/** A text in a place. @throws HoldfastError `CURSOR_INVALID` */
+/** A text in a place, such as an id: one that a column takes. @throws HoldfastError `CURSOR_INVALID` */
 export function textAt(place: readonly unknown[], index: number): string {
   const part = place[index];
-  if (typeof part !== "string") throw cursorInvalid("malformed");
+  if (!isStorable(part)) throw cursorInvalid("malformed");
   return part;
 }
 
@@ -51,14 +38,6 @@ export function numberAt(place: readonly unknown[], index: number): number {
   const part = place[index];
   if (!Number.isSafeInteger(part)) throw cursorInvalid("malformed");
   return part as number;
-}
-
-/** The cursor of the next page of such a list; undefined at its end. */
-export function nextCursor(
-  owner: string,
-  place: string | number | undefined,
-): string | undefined {
-  return place === undefined ? undefined : cursorText(owner, [place]);
 }
 
 export function cursorInvalid(reason: "malformed" | "filter"): HoldfastError {

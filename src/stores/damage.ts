@@ -81,14 +81,3 @@ function partOf(error: unknown, parts: readonly string[]): Damaged | undefined {
     ? { table, key }
     : undefined;
 }
-
-/** A page whose rows were sifted, with their values read: those that cannot be read join the damaged. */
-export function withValues<R, T, P>(
-  table: string,
-  page: Sifted<R> & P,
-  keyOf: (item: R) => string,
-  read: (item: R) => T,
-): Omit<P, keyof Sifted<R>> & Sifted<T> {
-  const { items, damaged } = sift(table, page.items, keyOf, read);
-  return { ...page, items, damaged: [...page.damaged, ...damaged] };
-}

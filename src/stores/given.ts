@@ -1,6 +1,5 @@
-import { durationMs } from "../model/durations.ts";
 import { HoldfastError } from "../model/errors.ts";
-import { givenInvalid, givenSignal, optionsOf } from "../model/shape.ts";
+import { givenInvalid } from "../model/shape.ts";
 import { isIsolation } from "../sql/isolation.ts";
 import type { Isolation } from "../sql/isolation.ts";
 import type { Database, WaitOptions } from "../sql/database.ts";
@@ -29,12 +28,4 @@ export function givenIsolation(
 ): Isolation | undefined {
   if (given === undefined || isIsolation(given)) return given;
   throw givenInvalid("isolation", '"serializable" or "readCommitted"', given);
-}
-
-/** How long a call waits, also for those that may have nothing to wait for. @throws HoldfastError `OPTION_INVALID`, `DURATION_INVALID` */
-export function givenWait(given: WaitOptions | undefined): WaitOptions {
-  const { signal, timeout } = optionsOf(given);
-  givenSignal(signal);
-  if (timeout !== undefined) durationMs(timeout, "timeout");
-  return { signal, timeout };
 }

@@ -1,10 +1,10 @@
 import { canonicalText } from "../model/canonical.ts";
-import { checkedCount, isStorable, optionsOf } from "../model/shape.ts";
+import { checkedCount, optionsOf } from "../model/shape.ts";
 import type { WaitOptions } from "../sql/database.ts";
 import { storeOperation } from "../sql/operation.ts";
 import type { StoreOperation, Tx } from "../sql/operation.ts";
 import type { StoreContext } from "./context.ts";
-import { cursorInvalid, cursorPlace, cursorText } from "./cursor.ts";
+import { cursorPlace, cursorText } from "./cursor.ts";
 import { sift } from "./damage.ts";
 import type { Damaged } from "./damage.ts";
 import { onlyWait, reads } from "./method.ts";
@@ -34,20 +34,6 @@ export const pageBytesMax: number = 1024 * 1024;
 
 /** Where in a list a row stands: what its order goes by. */
 export type Place = readonly (string | number | null)[];
-
-/** A number in a place, such as a key. @throws HoldfastError `CURSOR_INVALID` for a cursor that no list gave out. */
-export function numberAt(place: Place, index: number): number {
-  const found = place[index];
-  if (Number.isSafeInteger(found)) return found as number;
-  throw cursorInvalid("malformed");
-}
-
-/** A text in a place, such as an id. @throws HoldfastError `CURSOR_INVALID` */
-export function textAt(place: Place, index: number): string {
-  const found = place[index];
-  if (isStorable(found)) return found;
-  throw cursorInvalid("malformed");
-}
 
 /** What a list looks at in one call. */
 export interface Slice<R> {

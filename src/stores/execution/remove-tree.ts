@@ -29,7 +29,7 @@ export interface RemovedSlice {
 }
 
 /**
- * Removes at most so many rows of a finished tree. The first slice marks the
+ * Removes rows of a finished tree, up to a limit. The first slice marks the
  * root: from then on the tree is as good as gone, and one whose removal was
  * interrupted is found by the mark. What goes first are descendants before
  * their ancestors, with events from the oldest on; the root goes last, so that
@@ -90,7 +90,7 @@ function* removeRows(
   const [low, high] = idsBelow(id);
   let removed = 0;
   while (removed < rowsMax) {
-    // Locked before its rows go: whoever adds a line or a backtrace holds it too.
+    // Locked before its rows go: what adds a line or a backtrace locks it too.
     const last = yield* row<{ readonly key: number }>(sql`
       SELECT key FROM holdfast_execution
       WHERE id > ${low} AND id < ${high} ORDER BY id DESC LIMIT 1 ${lockRow}`);
@@ -159,7 +159,7 @@ function inOrder(
   };
 }
 
-/** The first number past so many rows; beyond all of them when there are fewer. */
+/** The first number past a count of rows; beyond all of them when there are fewer. */
 function* firstPast(ordered: Statement, rowsMax: number): Tx<number> {
   const found = yield* row<{ readonly n: number }>(
     sql`${ordered} LIMIT 1 OFFSET ${rowsMax}`,
@@ -193,7 +193,7 @@ function* removeRanges(execution: number, rangesMax: number): Tx<number> {
     DELETE FROM holdfast_execution_backtrace
     WHERE execution = ${execution} AND version_from <= ${last.version_from}`);
   const hashes = textsOf([...new Set(ranges.map(({ hash }) => hash))]);
-  // Locked by a statement of its own: the next one then sees who uses them now.
+  // Locked by a statement of its own: the next one then sees what uses them now.
   yield* rows(sql`
     SELECT hash FROM holdfast_execution_stack WHERE hash IN ${hashes} ORDER BY hash ${lockRow}`);
   const unused = yield* run(sql`

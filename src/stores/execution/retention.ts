@@ -167,7 +167,7 @@ async function* treesOf(
 /** So many are passed over in one read: skipping 300 thousand at once took 100 ms. */
 const placesPerStep = 2_000;
 
-/** The newest place that is not among the newest so many. What finishes meanwhile is kept besides. */
+/** The newest place that is not among those to keep. What finishes meanwhile is kept besides. */
 async function beyondNewest(
   context: ExecutionContext,
   name: FunctionName,
@@ -252,7 +252,7 @@ interface StepBack {
   readonly places: number;
 }
 
-/** The place so many before another, or undefined when there are fewer. */
+/** The place a number of places before another, or undefined when there are fewer. */
 const placeBack: StoreOperation<
   ExecutionContext,
   StepBack,

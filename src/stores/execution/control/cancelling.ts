@@ -10,11 +10,11 @@ import {
 } from "../../../model/function-name.ts";
 import { row, rows, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
+import { textAt } from "../../cursor.ts";
 import {
   list,
   pageOf,
   slicedByBytes,
-  textAt,
   type List,
   type PageOptions,
   type Place,
@@ -40,7 +40,7 @@ export interface CancellingExecution {
   readonly reason: string | null;
   /** It ends as timed out when its deadline was the cause. */
   readonly cause: CancellationCause;
-  /** A worker has it until then; null when nobody does. */
+  /** A worker has it until then; null when none does. */
   readonly leaseUntil: number | null;
 }
 

@@ -15,9 +15,9 @@ import {
 import { integersOf, textsOf } from "../../../sql/dialect.ts";
 import { rows, type Tx } from "../../../sql/operation.ts";
 import { sql, type Statement } from "../../../sql/statement.ts";
+import { numberAt } from "../../cursor.ts";
 import {
   list,
-  numberAt,
   pageOf,
   type List,
   type PageOptions,

@@ -1,10 +1,9 @@
 import { row, rows, type Tx } from "../../../sql/operation.ts";
 import { sql, type Statement } from "../../../sql/statement.ts";
+import { numberAt, textAt } from "../../cursor.ts";
 import {
   list,
-  numberAt,
   pageOf,
-  textAt,
   type List,
   type Place,
   type Slice,

@@ -24,9 +24,9 @@ import {
   type Tx,
 } from "../../../sql/operation.ts";
 import { sql, type Statement } from "../../../sql/statement.ts";
+import { numberAt } from "../../cursor.ts";
 import {
   list,
-  numberAt,
   pageBytesMax,
   pageOf,
   rowsWithin,
@@ -249,7 +249,7 @@ function linesOfOne(
 /**
  * The lines of a tree lie among those of all others. So the first one is
  * looked up, by one step in the index for each execution of the tree, and from
- * there on the log is read as it was written, for so many lines.
+ * there on the log is read as it was written, for 2,000 lines.
  */
 function* linesOfTree(
   { id, from }: LogFilter,

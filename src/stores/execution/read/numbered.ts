@@ -38,7 +38,7 @@ interface Sized {
   readonly bytes: number;
 }
 
-/** A slice of the rows in a range that pass a filter, in its direction: up to so many, as far as they fit into a page. */
+/** A slice of the rows in a range that pass a filter, in its direction: up to the limit, and as far as they fit into a page. */
 export function* numberedSlice<S extends Sized, R>(
   { first, last }: Numbers,
   { isUp, low, high }: NumberRange,

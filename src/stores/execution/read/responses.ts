@@ -12,9 +12,9 @@ import {
 import { integersOf } from "../../../sql/dialect.ts";
 import { rows, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
+import { numberAt } from "../../cursor.ts";
 import {
   list,
-  numberAt,
   pageOf,
   type List,
   type PageOptions,

@@ -5,11 +5,11 @@ import {
 } from "../../../model/execution-id.ts";
 import { rows, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
+import { textAt } from "../../cursor.ts";
 import {
   list,
   pageOf,
   sliced,
-  textAt,
   type List,
   type PageOptions,
   type Slice,
