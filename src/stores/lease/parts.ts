@@ -101,7 +101,7 @@ export interface LeasedRoot {
 }
 
 /** The statements of one table of leases: identifiers cannot be parameters. Those that change a lease have its root locked. */
-export interface LeaseRows<Root extends LeasedRoot = LeasedRoot> {
+interface LeaseRows<Root extends LeasedRoot = LeasedRoot> {
   readonly read: (root: Root) => Tx<LeaseState>;
   readonly write: (root: Root, lease: HeldLease) => Tx<void>;
   /** Leaves nothing of a lease but its fence, and how those before it ended. */

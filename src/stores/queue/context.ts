@@ -21,7 +21,7 @@ export interface QueueOptions extends StoreOptions {
   readonly sourceKeyMemory?: Duration;
 }
 
-export const sourceKeyMemoryDefault: Duration = "30 days";
+const sourceKeyMemoryDefault: Duration = "30 days";
 
 export interface QueueContext extends StoreContext {
   readonly memoryMs: number;

@@ -251,7 +251,7 @@ export function* wasConsumed(
 }
 
 /** Remembers a batch that leaves the queue. */
-export function* rememberConsumed(
+function* rememberConsumed(
   session: number,
   batch: Pick<BatchRow, "source_key" | "process" | "sequence">,
   now: number,
