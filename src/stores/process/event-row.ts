@@ -167,7 +167,7 @@ export function* replayed(
 }
 
 /** The number that the next signal of a name gets. */
-export function* nextOrdinal(process: number, type: string): Tx<number> {
+function* nextOrdinal(process: number, type: string): Tx<number> {
   const last = yield* row<{ readonly ordinal: number | null }>(sql`
     SELECT MAX(ordinal) AS ordinal FROM holdfast_process_event
     WHERE process = ${process} AND type = ${type} AND ordinal IS NOT NULL`);

@@ -176,7 +176,7 @@ interface JudgedProcess extends RunningProcess {
 }
 
 /** Running processes by id, with those who work on them. */
-export const runningList: List<
+const runningList: List<
   ProcessContext,
   [options?: ProcessWorklistOptions],
   JudgedProcess

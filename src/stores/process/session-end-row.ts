@@ -50,9 +50,7 @@ export function addedProcesses(
 }
 
 /** The same of any number: ids are put in order once. */
-export function summedProcesses(
-  parts: readonly SessionProcesses[],
-): SessionProcesses {
+function summedProcesses(parts: readonly SessionProcesses[]): SessionProcesses {
   const orphaned = inOrder(parts.flatMap((part) => part.orphaned));
   const preserved = inOrder(parts.flatMap((part) => part.preserved));
   const isCut = orphaned.length > idsMax || preserved.length > idsMax;
