@@ -1,10 +1,5 @@
 export { blobKinds } from "./model/blob.ts";
-export type {
-  BlobEncoding,
-  BlobKind,
-  BlobProfile,
-  NewBlob,
-} from "./model/blob.ts";
+export type { BlobKind, BlobProfile } from "./model/blob.ts";
 export type { AttachmentSizes } from "./stores/attachment/attachment-row.ts";
 export type { ListedArtifact } from "./stores/blob/artifact.ts";
 export { artifacts } from "./stores/blob/artifacts.ts";

@@ -51,7 +51,7 @@ export function checkedProfile(profile: BlobProfile): BlobProfile {
   );
 }
 
-export type BlobEncoding = "identity" | "deflate";
+type BlobEncoding = "identity" | "deflate";
 
 /** No blob is larger, so a damaged size cannot make a read take all memory. */
 export const blobSizeMax = 268_435_456;

@@ -2,9 +2,11 @@ import { mkdir, open, readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { byteTools } from "../../host/bytes.ts";
 import { HoldfastError } from "../../model/errors.ts";
-import { attachmentFailed } from "../../stores/attachment/byte-store.ts";
-import type { ByteStore } from "../../stores/attachment/byte-store.ts";
-import { bytesPerStep } from "../../stores/attachment/hashing.ts";
+import {
+  attachmentFailed,
+  bytesPerStep,
+  type ByteStore,
+} from "../../stores/attachment/byte-store.ts";
 import { optionInvalid, wholeNumber } from "../option-checks.ts";
 import { checkFolder, folderId } from "./folder-id.ts";
 

@@ -5,9 +5,7 @@ import { row, run, plainOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Database } from "../../sql/database.ts";
-import { attachmentFailed } from "./byte-store.ts";
-import type { ByteStore } from "./byte-store.ts";
-import { hashed } from "./hashing.ts";
+import { attachmentFailed, hashed, type ByteStore } from "./byte-store.ts";
 
 interface NewBytes {
   readonly name: string;

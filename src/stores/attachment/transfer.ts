@@ -4,13 +4,12 @@ import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
 import { givenList } from "../../model/shape.ts";
 import { sessionNamed, type SessionName } from "../session/session-name.ts";
 import type { Attachment, AttachmentDescription } from "./attachment-row.ts";
-import { attachmentFailed } from "./byte-store.ts";
+import { attachmentFailed, hashed } from "./byte-store.ts";
 import {
   checkedDescription,
   newName,
   type AttachmentContext,
 } from "./context.ts";
-import { hashed } from "./hashing.ts";
 import {
   locateAttachment,
   recordIntent,

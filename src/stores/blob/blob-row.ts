@@ -55,11 +55,6 @@ export function* putBlobs(blobs: readonly NewBlob[]): Tx<void> {
   yield* exchangeBlobs({ puts: blobs, leaving: [] });
 }
 
-/** The same for one. Several go into one `putBlobs`, which locks them in one order. */
-export function* putBlob(blob: NewBlob): Tx<void> {
-  yield* putBlobs([blob]);
-}
-
 /** Somebody else may store it first, and it may be collected before it is locked. */
 function* putOne(blob: NewBlob, isKnown: boolean): Tx<void> {
   for (let isThere = isKnown; ; isThere = !isThere) {

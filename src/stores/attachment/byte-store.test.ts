@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { byteTools } from "../../host/bytes.ts";
-import { hashed } from "./hashing.ts";
+import { hashed } from "./byte-store.ts";
 
 test("many bytes are hashed with a pause after each mebibyte, few without", async () => {
   let pauses = 0;
