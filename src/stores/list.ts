@@ -88,8 +88,6 @@ export interface List<
 
 interface ListInput {
   readonly filter: object;
-  /** Of the cursors: the list and its filter. */
-  readonly owner: string;
   readonly after: Place | undefined;
   readonly limit: number;
 }
@@ -118,8 +116,8 @@ export function list<
 >(name: string, forms: ListForms<C, Args, F, R, T>): List<C, Args, T> {
   return {
     operation: storeOperation<C, ListInput, Page<T>>(name, {
-      key: ({ owner }) => owner,
-      *one(context, { filter, owner, after, limit }) {
+      key: () => name,
+      *one(context, { filter, after, limit }) {
         const bounds = { after, limit };
         const slice = yield* forms.slice(context, filter as F, bounds);
         const { items, damaged } = sift(
@@ -129,22 +127,21 @@ export function list<
           (row) => forms.itemOf(context, row),
           forms.parts,
         );
-        const next = slice.next && cursorText(owner, slice.next);
+        const next =
+          slice.next && cursorText(ownerOf(context, name, filter), slice.next);
         return { items, next, damaged: [...(slice.damaged ?? []), ...damaged] };
       },
     }),
     given(context, ...args) {
       const { filter, page } = forms.given(context, ...args);
       const { after, limit = limitDefault, signal, timeout } = page;
-      const owner = ownerOf(context, name, filter);
       return {
         input: {
           filter,
-          owner,
           after:
             after === undefined
               ? undefined
-              : (cursorPlace(owner, after) as Place),
+              : (cursorPlace(ownerOf(context, name, filter), after) as Place),
           limit: checkedCount("limit", limit, { min: 1, max: limitMax }),
         },
         wait: { signal, timeout },
@@ -162,7 +159,7 @@ export function lists<
   return reads(context, operation, given);
 }
 
-/** By the hash of the filter, since that may be long, and is nobody's business who sees a cursor. */
+/** What a cursor belongs to: the list and the hash of its filter, which may be long and private. Only pages with a cursor pay for it. */
 function ownerOf(
   { database }: StoreContext,
   name: string,
