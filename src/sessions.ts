@@ -106,8 +106,8 @@ export type {
 } from "./stores/session/read/list.ts";
 export type { SessionSizes, Sized } from "./stores/session/read/sizes.ts";
 export type { SessionEraseOptions } from "./stores/session/removal.ts";
-export type { SessionName } from "./stores/session/session-name.ts";
-export type { SessionRef } from "./stores/session/session-row.ts";
+export type { SessionName } from "./stores/session-name.ts";
+export type { SessionRef } from "./stores/session-row.ts";
 export { sessions } from "./stores/session/sessions.ts";
 export type { Sessions } from "./stores/session/sessions.ts";
 export type { TurnOutcome } from "./stores/session/turn/commit.ts";

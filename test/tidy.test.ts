@@ -3,11 +3,18 @@ import { projectRoot } from "../scripts/project.ts";
 import { renderThreads } from "../scripts/render-threads.ts";
 import { bannedCalls } from "./tidy/calls.ts";
 import {
+  brokenMap,
   conformanceIds,
   errorDocumentation,
   readmeSnippets,
 } from "./tidy/documents.ts";
 import { unexportedTypes } from "./tidy/doors.ts";
+import {
+  closedDoors,
+  forwardingFiles,
+  mutualImports,
+  writingAnswers,
+} from "./tidy/house.ts";
 import { doorsAndBarrels, importDirections } from "./tidy/imports.ts";
 import type { ImportRules } from "./tidy/imports.ts";
 import { leftBehind } from "./tidy/leftovers.ts";
@@ -56,6 +63,18 @@ describe("layout", () => {
     expect(unexportedTypes(tree)).toEqual([]);
   });
 
+  test("stores see of each other their pages and rows alone", () => {
+    expect(closedDoors(tree)).toEqual([]);
+  });
+
+  test("no two stores import each other", () => {
+    expect(mutualImports(tree)).toEqual([]);
+  });
+
+  test("files do more than forward", () => {
+    expect(forwardingFiles(tree)).toEqual([]);
+  });
+
   test("files are short", () => {
     expect(longFiles(tree)).toEqual([]);
   });
@@ -72,6 +91,10 @@ describe("layout", () => {
 describe("code", () => {
   test("time and randomness come from host/ alone", () => {
     expect(bannedCalls(tree)).toEqual([]);
+  });
+
+  test("what is named like an answer writes nothing", () => {
+    expect(writingAnswers(tree)).toEqual([]);
   });
 
   test("every operation that is called is delegated to", () => {
@@ -116,6 +139,10 @@ describe("package-lock.json", () => {
 describe("documents", () => {
   test("explain every error code", () => {
     expect(errorDocumentation(tree)).toEqual([]);
+  });
+
+  test("lead to files that are there", () => {
+    expect(brokenMap(tree)).toEqual([]);
   });
 
   test("list the conformance ids that tests prove", () => {

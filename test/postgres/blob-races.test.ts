@@ -14,7 +14,7 @@ import { removeUnused } from "../../src/stores/blob-roots.ts";
 import { holdBlobs, lockedBlobs } from "../../src/stores/blob/blob-row.ts";
 import { artifactRoots, removeLocked } from "../../src/stores/blob/root-row.ts";
 import type { Database } from "../../src/sql/database.ts";
-import { lockedSession } from "../../src/stores/session/session-row.ts";
+import { lockedSession } from "../../src/stores/session-row.ts";
 import {
   addComponent,
   blobOf,

@@ -32,8 +32,8 @@ import {
 } from "../../stores/session/copy/copy.ts";
 import { exportedSessions } from "../../stores/session/copy/copy-out.ts";
 import type { CreatedSession } from "../../stores/session/create.ts";
-import { sessionNamed } from "../../stores/session/session-name.ts";
-import type { SessionName } from "../../stores/session/session-name.ts";
+import { sessionNamed } from "../../stores/session-name.ts";
+import type { SessionName } from "../../stores/session-name.ts";
 import { targetExists } from "./heavy/heavy-failures.ts";
 import { openSqlite } from "./open.ts";
 import type { SqliteOptions } from "./options.ts";

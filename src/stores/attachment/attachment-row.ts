@@ -9,7 +9,7 @@ import {
 } from "../../sql/operation.ts";
 import { sql, type Statement } from "../../sql/statement.ts";
 import type { OwnedRows } from "../removal.ts";
-import type { SessionRoot } from "../session/session-row.ts";
+import type { SessionRoot } from "../session-row.ts";
 
 /**
  * The rows of attachments, and what sessions do with them inside their own

@@ -2,7 +2,7 @@ import type { Database, WaitOptions } from "../../sql/database.ts";
 import { lists, type Page, type PageOptions } from "../list.ts";
 import { writes, type Method } from "../method.ts";
 import type { SweepOptions } from "../removal.ts";
-import type { SessionName } from "../session/session-name.ts";
+import type { SessionName } from "../session-name.ts";
 import type { Attachment, AttachmentDescription } from "./attachment-row.ts";
 import { commitAttachments, givenCommit } from "./commit.ts";
 import { attachmentContext, type AttachmentOptions } from "./context.ts";

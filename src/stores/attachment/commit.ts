@@ -3,8 +3,8 @@ import { checkedCount, givenList } from "../../model/shape.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import { storeOperation, type StoreOperation } from "../../sql/operation.ts";
 import { onlyWait, type Call } from "../method.ts";
-import { sessionNamed, type SessionName } from "../session/session-name.ts";
-import { lockedSession, type SessionRef } from "../session/session-row.ts";
+import { sessionNamed, type SessionName } from "../session-name.ts";
+import { lockedSession, type SessionRef } from "../session-row.ts";
 import { stampAttachments } from "./attachment-row.ts";
 import type { AttachmentContext } from "./context.ts";
 

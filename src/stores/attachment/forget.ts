@@ -9,8 +9,8 @@ import {
 } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { onlyWait, type Call } from "../method.ts";
-import { sessionNamed, type SessionName } from "../session/session-name.ts";
-import { lockedSession, type SessionRef } from "../session/session-row.ts";
+import { sessionNamed, type SessionName } from "../session-name.ts";
+import { lockedSession, type SessionRef } from "../session-row.ts";
 import { forgetWith } from "./attachment-row.ts";
 import type { AttachmentContext } from "./context.ts";
 

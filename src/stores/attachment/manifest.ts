@@ -12,7 +12,7 @@ import {
   livingSession,
   lockedSession,
   type SessionRef,
-} from "../session/session-row.ts";
+} from "../session-row.ts";
 import {
   attachmentOf,
   manifestColumns,

@@ -3,7 +3,7 @@ import { textsOf } from "../../sql/dialect.ts";
 import { rows } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import { inSessions } from "../session/table-checks.ts";
+import { inSessions } from "../session-checks.ts";
 import { distinct, tableCheck } from "../table-check.ts";
 import type { TableCheck } from "../table-check.ts";
 

@@ -2,7 +2,7 @@ import { checkedBytes, parseBlobHash } from "../../model/blob.ts";
 import { corruptRow } from "../../model/corrupt-row.ts";
 import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
 import { givenList } from "../../model/shape.ts";
-import { sessionNamed, type SessionName } from "../session/session-name.ts";
+import { sessionNamed, type SessionName } from "../session-name.ts";
 import type { Attachment, AttachmentDescription } from "./attachment-row.ts";
 import { attachmentFailed, hashed } from "./byte-store.ts";
 import {

@@ -26,7 +26,7 @@ import {
 } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { onlyWait, optionsAndWait, type Call } from "../method.ts";
-import { isLivingSession } from "../session/session-row.ts";
+import { isLivingSession } from "../session-row.ts";
 import { claimed, writeClaim, type EffectClaim } from "./claim.ts";
 import { failureOf, leaseMsOf, type EffectContext } from "./context.ts";
 import {

@@ -5,12 +5,8 @@ import {
 import { draftOf, isStorable } from "../../model/shape.ts";
 import { isRecord } from "../../model/spoken-kind.ts";
 import type { Tx } from "../../sql/operation.ts";
-import { sessionNamed, type SessionName } from "../session/session-name.ts";
-import {
-  keptSession,
-  livingSession,
-  type SessionRef,
-} from "../session/session-row.ts";
+import { sessionNamed, type SessionName } from "../session-name.ts";
+import { keptSession, livingSession, type SessionRef } from "../session-row.ts";
 import type { EffectRef } from "./effect-row.ts";
 
 /**

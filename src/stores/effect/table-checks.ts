@@ -1,7 +1,7 @@
 import type { Encoded } from "../../model/encoded.ts";
 import { isStoredError } from "../../model/restored-error.ts";
 import { sql } from "../../sql/statement.ts";
-import { inScopes } from "../session/table-checks.ts";
+import { inScopes } from "../session-checks.ts";
 import { byKey, tableCheck } from "../table-check.ts";
 import type { TableCheck } from "../table-check.ts";
 import { stateOf } from "./effect-row.ts";

@@ -11,7 +11,7 @@ import type { OwnerId } from "../../model/prefixed-id.ts";
 import { row, run, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { OwnedRows } from "../removal.ts";
-import type { SessionRoot } from "../session/session-row.ts";
+import type { SessionRoot } from "../session-row.ts";
 
 /** The columns of a lease, whatever it is a lease of. */
 export interface LeaseRow {

@@ -6,8 +6,8 @@ import {
   type StoreOptions,
 } from "../context.ts";
 import { onlyWait, writes, type Call, type Method } from "../method.ts";
-import { sessionNamed, type SessionName } from "../session/session-name.ts";
-import type { SessionRef } from "../session/session-row.ts";
+import { sessionNamed, type SessionName } from "../session-name.ts";
+import type { SessionRef } from "../session-row.ts";
 import {
   givenLeaseTime,
   givenRequest,

@@ -13,13 +13,13 @@ import type { SessionId } from "../../model/session-id.ts";
 import { isRecord } from "../../model/spoken-kind.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import type { StoreOperation, Tx } from "../../sql/operation.ts";
-import { sessionNamed } from "../session/session-name.ts";
+import { sessionNamed } from "../session-name.ts";
 import {
   livingSession,
   lockedSession,
   type SessionRef,
   type SessionRoot,
-} from "../session/session-row.ts";
+} from "../session-row.ts";
 import { acquireOf, renewOf } from "./acquire.ts";
 import type {
   AcquireLease,

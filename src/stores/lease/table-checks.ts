@@ -1,5 +1,5 @@
 import { sql } from "../../sql/statement.ts";
-import { inSessions } from "../session/table-checks.ts";
+import { inSessions } from "../session-checks.ts";
 import { tableCheck } from "../table-check.ts";
 import type { TableCheck } from "../table-check.ts";
 import { leaseStateOf } from "./lease-row.ts";

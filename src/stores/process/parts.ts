@@ -30,12 +30,8 @@ import {
 import { isRecord } from "../../model/spoken-kind.ts";
 import type { ValueCodec } from "../../model/value-codec.ts";
 import type { Tx } from "../../sql/operation.ts";
-import { sessionNamed, type SessionName } from "../session/session-name.ts";
-import {
-  keptSession,
-  livingSession,
-  type SessionRef,
-} from "../session/session-row.ts";
+import { sessionNamed, type SessionName } from "../session-name.ts";
+import { keptSession, livingSession, type SessionRef } from "../session-row.ts";
 import { appendToProcess, type WakeDraft } from "./event-row.ts";
 import { lockedProcessByKey, type ProcessRoot } from "./process-row.ts";
 

@@ -12,7 +12,7 @@ import {
 import { sql } from "../../sql/statement.ts";
 import { isDamage } from "../damage.ts";
 import { removeWakes } from "../queue/batch-row.ts";
-import { sessionByKey, type SessionRoot } from "../session/session-row.ts";
+import { sessionByKey, type SessionRoot } from "../session-row.ts";
 import { appendToProcess } from "./event-row.ts";
 import { lockedProcessByKey } from "./process-row.ts";
 

@@ -10,8 +10,8 @@ import { sql } from "../../sql/statement.ts";
 import { resultHashesAt } from "../execution/parts.ts";
 import { leaseStateOf } from "../lease/lease-row.ts";
 import type { LeaseRow } from "../lease/lease-row.ts";
-import { generationsThere } from "../session/session-row.ts";
-import { inSessions } from "../session/table-checks.ts";
+import { generationsThere } from "../session-row.ts";
+import { inSessions } from "../session-checks.ts";
 import { distinct, groupedBy, tableCheck } from "../table-check.ts";
 import type { CheckTools, TableCheck } from "../table-check.ts";
 import {

@@ -22,8 +22,8 @@ import {
 import { sql } from "../../sql/statement.ts";
 import { assertFence, givenLease, type Lease } from "../lease/parts.ts";
 import { onlyWait, optionsAndWait, type Call } from "../method.ts";
-import { sessionNamed, type SessionName } from "../session/session-name.ts";
-import { lockedSession, type SessionRef } from "../session/session-row.ts";
+import { sessionNamed, type SessionName } from "../session-name.ts";
+import { lockedSession, type SessionRef } from "../session-row.ts";
 import {
   batchColumns,
   policyOf,

@@ -12,7 +12,7 @@ import { sql } from "../../sql/statement.ts";
 import type { LeaseFence } from "../../model/lease.ts";
 import { assertFence, givenLease, type Lease } from "../lease/parts.ts";
 import { onlyWait, type Call } from "../method.ts";
-import { lockedSession, type SessionRef } from "../session/session-row.ts";
+import { lockedSession, type SessionRef } from "../session-row.ts";
 import { checkedClaims, type QueueContext } from "./context.ts";
 import { claimLost, consumeClaim, type QueueClaimRef } from "./parts.ts";
 import { queueWork } from "./topics.ts";

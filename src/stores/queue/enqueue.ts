@@ -22,8 +22,8 @@ import {
 } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { onlyWait, type Call } from "../method.ts";
-import { sessionNamed, type SessionName } from "../session/session-name.ts";
-import { lockedSession } from "../session/session-row.ts";
+import { sessionNamed, type SessionName } from "../session-name.ts";
+import { lockedSession } from "../session-row.ts";
 import {
   batchColumns,
   withItems,

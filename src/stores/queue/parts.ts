@@ -11,7 +11,7 @@ import {
   lockedSession,
   type SessionRef,
   type SessionRoot,
-} from "../session/session-row.ts";
+} from "../session-row.ts";
 import {
   batchColumns,
   itemId,

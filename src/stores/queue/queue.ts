@@ -3,7 +3,7 @@ import type { Lease } from "../lease/parts.ts";
 import { lists, type Page } from "../list.ts";
 import { writes, type Method } from "../method.ts";
 import { sweepOptions, type SweepOptions } from "../removal.ts";
-import type { SessionName } from "../session/session-name.ts";
+import type { SessionName } from "../session-name.ts";
 import type { QueueBatch } from "./batch-row.ts";
 import { cancelBatch, givenCancel, shownCancelled } from "./cancel.ts";
 import {

@@ -4,7 +4,7 @@ import { integersOf, textsOf } from "../../sql/dialect.ts";
 import { rows } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
-import { inSessions } from "../session/table-checks.ts";
+import { inSessions } from "../session-checks.ts";
 import { byKey, distinct, tableCheck } from "../table-check.ts";
 import type { TableCheck } from "../table-check.ts";
 import { itemId } from "./batch-row.ts";

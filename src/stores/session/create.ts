@@ -24,13 +24,13 @@ import { sql } from "../../sql/statement.ts";
 import { beginFenceAfter } from "../lease/lease-row.ts";
 import { onlyWait, type Call } from "../method.ts";
 import type { SessionContext } from "./context.ts";
-import { sessionNamed, type SessionName } from "./session-name.ts";
+import { sessionNamed, type SessionName } from "../session-name.ts";
 import {
   generationKeys,
   livingSession,
   lockedSession,
   type SessionRef,
-} from "./session-row.ts";
+} from "../session-row.ts";
 
 /** What a host may say of a new session. */
 export interface SessionDraft {

@@ -4,8 +4,8 @@ import { row } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { NamedPoint } from "./node-row.ts";
-import { foundSession, lockedSession } from "./session-row.ts";
-import type { SessionRef, SessionRoot } from "./session-row.ts";
+import { foundSession, lockedSession } from "../session-row.ts";
+import type { SessionRef, SessionRoot } from "../session-row.ts";
 
 /** The root row with all that a commit or a read needs to know of it. */
 export interface SessionHeadRow extends SessionRoot {

@@ -9,13 +9,8 @@ import {
 } from "../../sql/operation.ts";
 import { sql, type Statement } from "../../sql/statement.ts";
 import { attachmentsOwned } from "../attachment/attachment-row.ts";
-import { awaitsOwned } from "../effect/await/event-row.ts";
-import { effectsOwned } from "../effect/effect-row.ts";
-import { groupsOwned } from "../effect/groups/group-row.ts";
-import { leaseOwned } from "../lease/lease-row.ts";
-import { queueOwned } from "../queue/batch-row.ts";
-import { removeOwned, type OwnedRows } from "../removal.ts";
-import { triggersOwned } from "../trigger/subscription-row.ts";
+import { removeOwned } from "../removal.ts";
+import { ownedBySessions } from "../session-owned.ts";
 import { removeUnused } from "../blob-roots.ts";
 import type { SessionContext } from "./context.ts";
 
@@ -45,16 +40,6 @@ export interface ReclaimedSlice {
   readonly alsoReclaim: number | undefined;
 }
 
-/** What else a session owns, in the order in which it goes. The lease is last: until then the fence tells whose claims those were. */
-const othersOwned: readonly OwnedRows[] = [
-  ...queueOwned,
-  ...effectsOwned,
-  ...groupsOwned,
-  ...awaitsOwned,
-  ...triggersOwned,
-  ...leaseOwned,
-];
-
 const nothing: ReclaimedSlice = {
   rows: 0,
   blobs: 0,
@@ -77,7 +62,7 @@ export const reclaimSlice: StoreOperation<
   key: (input: ReclaimSlice) => String(input.session),
   *one(_: SessionContext, input) {
     const { session, at, rowsMax, putUntil } = input;
-    const root = yield* lockedTombstone(session, at);
+    const root = yield* lockTombstone(session, at);
     if (root === undefined) return nothing;
     const nodes = yield* peelNodes(
       session,
@@ -114,7 +99,7 @@ export const reclaimSlice: StoreOperation<
 });
 
 /** A deleted session, or what an import has left that writes no longer; one that does is let alone. */
-function* lockedTombstone(
+function* lockTombstone(
   session: number,
   at: number,
 ): Tx<
@@ -198,7 +183,7 @@ function* removeOthers(
   const removed = own + attachments;
   const others =
     removed < rowsMax
-      ? yield* removeOwned(othersOwned, session, rowsMax - removed)
+      ? yield* removeOwned(ownedBySessions, session, rowsMax - removed)
       : 0;
   return {
     rows: removed + others,

@@ -31,8 +31,8 @@ import {
 import type { SessionContext } from "./context.ts";
 import { nothingRemoved, type RemovalReport } from "./parts.ts";
 import { importIdleMs, reclaimSlice, type ReclaimedSlice } from "./reclaim.ts";
-import { sessionNamed, type SessionName } from "./session-name.ts";
-import { generationKeys, type SessionRef } from "./session-row.ts";
+import { sessionNamed, type SessionName } from "../session-name.ts";
+import { generationKeys, type SessionRef } from "../session-row.ts";
 
 export interface SessionEraseOptions extends SweepOptions<RemovalReport> {
   /** Where attachments are, when not in the database: their bytes go too. */

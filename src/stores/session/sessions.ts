@@ -68,7 +68,7 @@ import {
   removeSession,
   type SessionEraseOptions,
 } from "./removal.ts";
-import { givenSession, type SessionName } from "./session-name.ts";
+import { givenSession, type SessionName } from "../session-name.ts";
 import { commitTurn, givenCommit, type TurnOutcome } from "./turn/commit.ts";
 import type { TurnDraft } from "./turn/draft.ts";
 

@@ -7,52 +7,16 @@ import { rows } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { blobsThere, readBlobs } from "../blob/blob-row.ts";
-import { byKey, distinct, tableCheck } from "../table-check.ts";
-import type { CheckTools, JudgeRow, TableCheck } from "../table-check.ts";
-import { sessionsOfKeys } from "./session-row.ts";
-import type { SessionMention } from "./session-row.ts";
+import { inSessions, type OwnedRow } from "../session-checks.ts";
+import { sessionsOfKeys } from "../session-row.ts";
+import {
+  byKey,
+  distinct,
+  tableCheck,
+  type CheckTools,
+  type TableCheck,
+} from "../table-check.ts";
 import type { ComponentRow, FrameRow } from "./state-row.ts";
-
-interface OwnedRow {
-  readonly session: number;
-}
-
-/**
- * Rows of a session, which must be there. One that is deleted or being imported
- * loses or gets its rows in slices, so of those nothing else is asked.
- */
-export function* inSessions<R extends OwnedRow>(
-  found: readonly R[],
-  judge: (
-    row: R,
-    session: SessionMention,
-    tools: CheckTools,
-  ) => string | undefined = () => undefined,
-): Tx<JudgeRow<R>> {
-  const sessions = yield* sessionsOfKeys(distinct(found, (row) => row.session));
-  return (row, tools) => {
-    const session = sessions.get(row.session);
-    if (session === undefined) return "Its session is missing.";
-    return session.isLiving ? judge(row, session, tools) : undefined;
-  };
-}
-
-/** The same for rows of scopes, of which some belong to no session. */
-export function* inScopes<R extends OwnedRow>(
-  found: readonly R[],
-): Tx<JudgeRow<R>> {
-  const owned = yield* inSessions(found.filter((row) => row.session !== 0));
-  return (row, tools) => (row.session === 0 ? undefined : owned(row, tools));
-}
-
-/** The sessions of some rows that are not deleted; 0, which stands for none, is among them. */
-export function* livingScopes(
-  found: readonly { readonly session: number | null }[],
-): Tx<ReadonlySet<number>> {
-  const sessions = yield* sessionsOfKeys(distinct(found, (row) => row.session));
-  const living = [...sessions.values()].filter(({ isLiving }) => isLiving);
-  return new Set([0, ...living.map(({ key }) => key)]);
-}
 
 interface SessionRow {
   readonly key: number;
@@ -166,7 +130,8 @@ const node = tableCheck<OwnedNode>({
   },
 });
 
-interface OfTurn extends OwnedRow {
+interface OfTurn {
+  readonly session: number;
   readonly turn: string;
 }
 
@@ -183,7 +148,8 @@ function* receiptsOf(found: readonly OfTurn[]): Tx<ReadonlySet<string>> {
   return new Set(receipts.map(receiptName));
 }
 
-interface MarkRow extends OwnedRow {
+interface MarkRow {
+  readonly session: number;
   readonly node: number;
 }
 

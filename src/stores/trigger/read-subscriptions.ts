@@ -18,8 +18,8 @@ import {
   type Slice,
   type SliceBounds,
 } from "../list.ts";
-import { sessionNamed, type SessionName } from "../session/session-name.ts";
-import { livingSession, type SessionRef } from "../session/session-row.ts";
+import { sessionNamed, type SessionName } from "../session-name.ts";
+import { livingSession, type SessionRef } from "../session-row.ts";
 import type { TriggerContext } from "./context.ts";
 import {
   host,

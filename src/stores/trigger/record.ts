@@ -27,7 +27,7 @@ import { sql } from "../../sql/statement.ts";
 import { sift, type Damaged, type Sifted } from "../damage.ts";
 import { onlyWait, type Call } from "../method.ts";
 import type { DueInstant } from "../schedule/schedule-row.ts";
-import type { SessionRef } from "../session/session-row.ts";
+import type { SessionRef } from "../session-row.ts";
 import { checkedSource } from "./content.ts";
 import type { TriggerContext } from "./context.ts";
 import { deliver, type Addressee } from "./deliver.ts";

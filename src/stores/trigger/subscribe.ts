@@ -31,7 +31,7 @@ import {
   putSchedule,
   removeSchedule,
 } from "../schedule/parts.ts";
-import type { SessionName } from "../session/session-name.ts";
+import type { SessionName } from "../session-name.ts";
 import {
   checkedTerms,
   termNames,

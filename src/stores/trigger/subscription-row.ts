@@ -18,12 +18,12 @@ import { sql, type Statement } from "../../sql/statement.ts";
 import type { StoreContext } from "../context.ts";
 import type { OwnedRows } from "../removal.ts";
 import { forgetSchedules } from "../schedule/parts.ts";
-import { sessionNamed, type SessionName } from "../session/session-name.ts";
+import { sessionNamed, type SessionName } from "../session-name.ts";
 import {
   livingSession,
   lockedSession,
   type SessionRef,
-} from "../session/session-row.ts";
+} from "../session-row.ts";
 import { isContent, type SubscriptionContent } from "./content.ts";
 
 /** How callers name a subscription: its key, and the session that made it. Without one it is the host's. */

@@ -1,7 +1,7 @@
 import { scheduleSource, subscriptionParts } from "../../model/trigger.ts";
 import { sql } from "../../sql/statement.ts";
 import { processIdsThere } from "../process/process-row.ts";
-import { inScopes, livingScopes } from "../session/table-checks.ts";
+import { inScopes, livingScopes } from "../session-checks.ts";
 import { byKey, distinct, tableCheck } from "../table-check.ts";
 import type { CheckTools, TableCheck } from "../table-check.ts";
 import { deliveryOf, occurrenceTable } from "./occurrence-row.ts";

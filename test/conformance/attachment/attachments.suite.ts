@@ -9,7 +9,7 @@ import { shareAttachments } from "../../../src/stores/attachment/attachment-row.
 import type { SessionId } from "../../../src/model/session-id.ts";
 import { attachmentsInDatabase } from "../../../src/stores/attachment/in-database.ts";
 import type { Database } from "../../../src/sql/database.ts";
-import { lockedSession } from "../../../src/stores/session/session-row.ts";
+import { lockedSession } from "../../../src/stores/session-row.ts";
 import { rejection, withPlace } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { holding, said } from "../session/fixture.ts";

@@ -3,7 +3,7 @@ import type { OwnerId } from "../../../src/model/prefixed-id.ts";
 import { leaseOwned } from "../../../src/stores/lease/lease-row.ts";
 import { queueOwned } from "../../../src/stores/queue/batch-row.ts";
 import { removeOwned } from "../../../src/stores/removal.ts";
-import { livingSession } from "../../../src/stores/session/session-row.ts";
+import { livingSession } from "../../../src/stores/session-row.ts";
 import { parseSessionId } from "../../../src/model/session-id.ts";
 import { isOpen } from "../wait-scene.ts";
 import { rejection } from "../backend.ts";

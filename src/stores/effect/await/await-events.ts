@@ -4,7 +4,7 @@ import type { StoreOptions } from "../../context.ts";
 import { lists, type Page } from "../../list.ts";
 import { writes, type Method } from "../../method.ts";
 import type { SweepOptions } from "../../removal.ts";
-import type { SessionName } from "../../session/session-name.ts";
+import type { SessionName } from "../../session-name.ts";
 import type { EffectScope } from "../scope.ts";
 import { awaitContext } from "./context.ts";
 import { forgetInSlices, type ForgetAwaitEventsReport } from "./forget.ts";

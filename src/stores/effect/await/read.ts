@@ -18,8 +18,8 @@ import {
   type Slice,
   type SliceBounds,
 } from "../../list.ts";
-import type { SessionName } from "../../session/session-name.ts";
-import type { SessionRef } from "../../session/session-row.ts";
+import type { SessionName } from "../../session-name.ts";
+import type { SessionRef } from "../../session-row.ts";
 import {
   aggregateOf,
   checkedScope,

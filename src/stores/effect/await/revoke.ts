@@ -8,8 +8,8 @@ import {
 import { sql } from "../../../sql/statement.ts";
 import { undamaged } from "../../damage.ts";
 import { sweep, sweepOptions, type SweepOptions } from "../../removal.ts";
-import type { SessionName } from "../../session/session-name.ts";
-import type { SessionRef } from "../../session/session-row.ts";
+import type { SessionName } from "../../session-name.ts";
+import type { SessionRef } from "../../session-row.ts";
 import { placeInGroups } from "../groups/place.ts";
 import { keptSessionOf, sessionOrNone } from "../scope.ts";
 import type { AwaitContext } from "./context.ts";

@@ -22,7 +22,7 @@ import {
 } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { onlyWait, type Call } from "../../method.ts";
-import { isHeldLiving } from "../../session/session-row.ts";
+import { isHeldLiving } from "../../session-row.ts";
 import { awaitedBeside, placeInGroups } from "../groups/place.ts";
 import {
   aggregateOf,

@@ -7,7 +7,7 @@ import type {
 } from "../../process/context.ts";
 import type { ProcessDraft, SessionScopeName } from "../../process/parts.ts";
 import type { RemovalReport } from "../../session/parts.ts";
-import type { SessionName } from "../../session/session-name.ts";
+import type { SessionName } from "../../session-name.ts";
 import type { EffectOptions } from "../context.ts";
 import type { EffectScope } from "../scope.ts";
 import {

@@ -6,8 +6,8 @@ import type { WaitOptions } from "../../../sql/database.ts";
 import type { Tx } from "../../../sql/operation.ts";
 import { optionsAndWait } from "../../method.ts";
 import { nothingRemoved, type RemovalReport } from "../../session/parts.ts";
-import { sessionNamed, type SessionName } from "../../session/session-name.ts";
-import { meantGeneration } from "../../session/session-row.ts";
+import { sessionNamed, type SessionName } from "../../session-name.ts";
+import { meantGeneration } from "../../session-row.ts";
 import { checkedScope, type EffectScope } from "../scope.ts";
 import {
   commandKey,

@@ -5,7 +5,7 @@ import type { Database, WaitOptions } from "../../../sql/database.ts";
 import type { StoreOptions } from "../../context.ts";
 import { lists, type Page, type PageOptions } from "../../list.ts";
 import { onlyWait, writes, type Method } from "../../method.ts";
-import type { SessionName } from "../../session/session-name.ts";
+import type { SessionName } from "../../session-name.ts";
 import { awaitContext, readEnd, type AwaitContext } from "../await/context.ts";
 import { checkedPlace, type EffectScope } from "../scope.ts";
 import { groupTable, type GroupRecord } from "./group-row.ts";

@@ -17,8 +17,8 @@ import {
   type Slice,
   type SliceBounds,
 } from "../../list.ts";
-import type { SessionName } from "../../session/session-name.ts";
-import type { SessionRef } from "../../session/session-row.ts";
+import type { SessionName } from "../../session-name.ts";
+import type { SessionRef } from "../../session-row.ts";
 import { groupedBy } from "../../table-check.ts";
 import type { AwaitContext } from "../await/context.ts";
 import { aggregateOf, livingSessionOf, sessionOrNone } from "../scope.ts";

@@ -1,7 +1,7 @@
 import { integersOf } from "../../../sql/dialect.ts";
 import { rows } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
-import { inScopes } from "../../session/table-checks.ts";
+import { inScopes } from "../../session-checks.ts";
 import { byKey, groupedBy, tableCheck } from "../../table-check.ts";
 import type { TableCheck } from "../../table-check.ts";
 import { groupOf, groupTable, memberColumns } from "./group-row.ts";

@@ -20,7 +20,7 @@ import type { GraphPage } from "../graph/graph.ts";
 import { leafOf, livingHead } from "../head-row.ts";
 import type { SessionHeadRow } from "../head-row.ts";
 import { lastUsage } from "../read/usage.ts";
-import type { SessionRef } from "../session-row.ts";
+import type { SessionRef } from "../../session-row.ts";
 import {
   blobsOf,
   componentRows,

@@ -38,8 +38,8 @@ import {
   ImportedName,
   sessionNamed,
   type SessionName,
-} from "../session-name.ts";
-import type { SessionRef } from "../session-row.ts";
+} from "../../session-name.ts";
+import type { SessionRef } from "../../session-row.ts";
 import { blobMissing } from "../state-row.ts";
 
 /** One side of a copy: a database, and where its attachments are when not in it. */

@@ -28,8 +28,12 @@ import { topmostFrom, type Ancestor } from "../graph/ancestors.ts";
 import { firstUserMessage } from "../graph/tombstones.ts";
 import { leafOf, lockedHead, type SessionHeadRow } from "../head-row.ts";
 import { shownNode, type NamedPoint } from "../node-row.ts";
-import { checkedId, sessionNamed, type SessionName } from "../session-name.ts";
-import type { SessionRef } from "../session-row.ts";
+import {
+  checkedId,
+  sessionNamed,
+  type SessionName,
+} from "../../session-name.ts";
+import type { SessionRef } from "../../session-row.ts";
 
 export interface SessionForkOptions extends WaitOptions {
   /** The node it shares history up to; defaults to the leaf. */

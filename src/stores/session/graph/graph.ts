@@ -33,8 +33,12 @@ import {
   type GraphOwner,
   type NodeRow,
 } from "../node-row.ts";
-import { checkedId, sessionNamed, type SessionName } from "../session-name.ts";
-import type { SessionRef } from "../session-row.ts";
+import {
+  checkedId,
+  sessionNamed,
+  type SessionName,
+} from "../../session-name.ts";
+import type { SessionRef } from "../../session-row.ts";
 import { ancestorAt, stretch, topmostFrom } from "./ancestors.ts";
 
 interface LoadNode {

@@ -17,8 +17,12 @@ import { sweep, sweepOptions, type SweepOptions } from "../../removal.ts";
 import type { SessionContext } from "../context.ts";
 import { lockedHead, type SessionHeadRow } from "../head-row.ts";
 import { isShown, shownNodes, type GraphOwner } from "../node-row.ts";
-import { checkedId, sessionNamed, type SessionName } from "../session-name.ts";
-import type { SessionRef } from "../session-row.ts";
+import {
+  checkedId,
+  sessionNamed,
+  type SessionName,
+} from "../../session-name.ts";
+import type { SessionRef } from "../../session-row.ts";
 import { messageOnTheWay, onTheWayTo, topmostFrom } from "./ancestors.ts";
 import { assertBeginning, type PathBeginning } from "./graph.ts";
 

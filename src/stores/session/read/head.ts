@@ -12,7 +12,7 @@ import {
   type SessionPath,
 } from "../graph/graph.ts";
 import { leafOf, livingHead, type SessionHeadRow } from "../head-row.ts";
-import type { SessionRef } from "../session-row.ts";
+import type { SessionRef } from "../../session-row.ts";
 import {
   blobMissing,
   blobsOf,

@@ -11,8 +11,8 @@ import { attachmentSizesOf } from "../../attachment/attachment-row.ts";
 import { sizesOfBlobs } from "../../blob/blob-row.ts";
 import { onlyWait } from "../../method.ts";
 import type { SessionContext } from "../context.ts";
-import { sessionNamed, type SessionName } from "../session-name.ts";
-import { livingSession, type SessionRef } from "../session-row.ts";
+import { sessionNamed, type SessionName } from "../../session-name.ts";
+import { livingSession, type SessionRef } from "../../session-row.ts";
 import { blobsOfSession } from "../state-row.ts";
 
 /** How many there are, and the bytes of their content. */

@@ -17,8 +17,8 @@ import {
 import { sql } from "../../../sql/statement.ts";
 import { onlyWait } from "../../method.ts";
 import type { SessionContext } from "../context.ts";
-import { sessionNamed, type SessionName } from "../session-name.ts";
-import { livingSession, type SessionRef } from "../session-row.ts";
+import { sessionNamed, type SessionName } from "../../session-name.ts";
+import { livingSession, type SessionRef } from "../../session-row.ts";
 
 /** A row for each entry of a turn: its place there makes it exactly one. */
 export function* writeUsage(

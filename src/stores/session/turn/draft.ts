@@ -12,7 +12,7 @@ import {
   optionalText,
 } from "../../../model/shape.ts";
 import { isRecord, spokenKind } from "../../../model/spoken-kind.ts";
-import { checkedId } from "../session-name.ts";
+import { checkedId } from "../../session-name.ts";
 
 /** A turn to be committed. */
 export interface TurnDraft extends TurnContent {

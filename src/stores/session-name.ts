@@ -1,8 +1,8 @@
-import { parseSessionId, type SessionId } from "../../model/session-id.ts";
-import { checkedCount, checkedText, givenInvalid } from "../../model/shape.ts";
-import { isRecord } from "../../model/spoken-kind.ts";
-import type { WaitOptions } from "../../sql/database.ts";
-import { onlyWait, type Call } from "../method.ts";
+import { parseSessionId, type SessionId } from "../model/session-id.ts";
+import { checkedCount, checkedText, givenInvalid } from "../model/shape.ts";
+import { isRecord } from "../model/spoken-kind.ts";
+import type { WaitOptions } from "../sql/database.ts";
+import { onlyWait, type Call } from "./method.ts";
 import type { SessionRef } from "./session-row.ts";
 
 /** How callers name a session: by its id, or by id and generation, so that a handle of a deleted one is fenced. */

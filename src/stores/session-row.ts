@@ -1,10 +1,10 @@
-import { HoldfastError } from "../../model/errors.ts";
-import type { SessionId } from "../../model/session-id.ts";
-import { integersOf, keepRow, lockRoot, textsOf } from "../../sql/dialect.ts";
-import { row, rows } from "../../sql/operation.ts";
-import type { Tx } from "../../sql/operation.ts";
-import { sql } from "../../sql/statement.ts";
-import type { Statement } from "../../sql/statement.ts";
+import { HoldfastError } from "../model/errors.ts";
+import type { SessionId } from "../model/session-id.ts";
+import { integersOf, keepRow, lockRoot, textsOf } from "../sql/dialect.ts";
+import { row, rows } from "../sql/operation.ts";
+import type { Tx } from "../sql/operation.ts";
+import { sql } from "../sql/statement.ts";
+import type { Statement } from "../sql/statement.ts";
 
 /** A session as callers name it. Without a generation the living one is meant. */
 export interface SessionRef {

@@ -1,0 +1,17 @@
+import { awaitsOwned } from "./effect/await/event-row.ts";
+import { effectsOwned } from "./effect/effect-row.ts";
+import { groupsOwned } from "./effect/groups/group-row.ts";
+import { leaseOwned } from "./lease/lease-row.ts";
+import { queueOwned } from "./queue/batch-row.ts";
+import type { OwnedRows } from "./removal.ts";
+import { triggersOwned } from "./trigger/subscription-row.ts";
+
+/** What else a session owns, in the order in which it goes. The lease is last: until then the fence tells whose claims those were. */
+export const ownedBySessions: readonly OwnedRows[] = [
+  ...queueOwned,
+  ...effectsOwned,
+  ...groupsOwned,
+  ...awaitsOwned,
+  ...triggersOwned,
+  ...leaseOwned,
+];
