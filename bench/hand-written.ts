@@ -1,6 +1,6 @@
 import { closeSync, fdatasyncSync, openSync } from "node:fs";
-import { loadDriver } from "../src/backends/sqlite/drivers.ts";
-import type { RawConnection } from "../src/backends/sqlite/drivers.ts";
+import { loadDriver } from "../src/backends/sqlite/drivers/drivers.ts";
+import type { RawConnection } from "../src/backends/sqlite/drivers/drivers.ts";
 
 /**
  * What SQLite itself can do with our tables: statements prepared by hand, in a

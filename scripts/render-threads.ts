@@ -6,8 +6,8 @@ const home = "src/backends/sqlite";
 /** Where the texts go, and what each of them begins with. */
 export const threadsFile: string = `${home}/threads.generated.ts`;
 const entries = {
-  flushThread: "flush-thread.js",
-  checkpointThread: "checkpoint-thread.js",
+  flushThread: "write/flush-thread.js",
+  checkpointThread: "log/checkpoint-thread.js",
   heavyThread: "heavy/heavy-thread.js",
   heavyProcess: "heavy/heavy-process.js",
 };

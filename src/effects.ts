@@ -1,8 +1,8 @@
-export type { AwaitEnd, AwaitOutcome } from "./model/await-event.ts";
-export type { AwaitEventId } from "./model/await-token.ts";
-export type { EffectEnvelope } from "./model/effect-envelope.ts";
-export type { GroupKind } from "./model/effect-group.ts";
-export type { EffectFence, EffectHolder } from "./model/effect.ts";
+export type { AwaitEnd, AwaitOutcome } from "./model/effect/await-event.ts";
+export type { AwaitEventId } from "./model/effect/await-token.ts";
+export type { EffectEnvelope } from "./model/effect/envelope.ts";
+export type { GroupKind } from "./model/effect/group.ts";
+export type { EffectFence, EffectHolder } from "./model/effect/effect.ts";
 export { awaitEvents } from "./stores/effect/await/await-events.ts";
 export type { AwaitEvents } from "./stores/effect/await/await-events.ts";
 export type { AwaitScope } from "./stores/effect/await/event-row.ts";

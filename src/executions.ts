@@ -1,5 +1,5 @@
-export { delayId, parseDelayId } from "./model/delay-id.ts";
-export type { DelayId } from "./model/delay-id.ts";
+export { delayId, parseDelayId } from "./model/ids/delay-id.ts";
+export type { DelayId } from "./model/ids/delay-id.ts";
 export type {
   CancellationCause,
   ControlEvent,
@@ -13,28 +13,31 @@ export type {
   LoggedEvent,
   LoggedResponse,
   ResultKind,
-} from "./model/execution-event.ts";
-export { childId, parseExecutionId } from "./model/execution-id.ts";
-export type { ExecutionId } from "./model/execution-id.ts";
+} from "./model/execution/event.ts";
+export { childId, parseExecutionId } from "./model/ids/execution-id.ts";
+export type { ExecutionId } from "./model/ids/execution-id.ts";
 export type {
   BlockedOn,
   ExecutionState,
   Lifecycle,
   PendingState,
-} from "./model/execution-state.ts";
-export type { ExecutionStatus } from "./model/execution-status.ts";
-export { parseFunctionName } from "./model/function-name.ts";
-export type { FunctionName } from "./model/function-name.ts";
-export type { GivenEvent } from "./model/given-event.ts";
-export type { HistoryEvent, HistoryFact } from "./model/history-event.ts";
+} from "./model/execution/state.ts";
+export type { ExecutionStatus } from "./model/execution/status.ts";
+export { parseFunctionName } from "./model/ids/function-name.ts";
+export type { FunctionName } from "./model/ids/function-name.ts";
+export type { GivenEvent } from "./model/execution/given-event.ts";
+export type {
+  HistoryEvent,
+  HistoryFact,
+} from "./model/execution/history-event.ts";
 export {
   generatedJoinSet,
   namedJoinSet,
   oneOffJoinSet,
-} from "./model/join-set-id.ts";
-export type { JoinSetId } from "./model/join-set-id.ts";
-export type { ExecutionResult } from "./model/result.ts";
-export type { RetryPolicy } from "./model/retry-policy.ts";
+} from "./model/ids/join-set-id.ts";
+export type { JoinSetId } from "./model/ids/join-set-id.ts";
+export type { ExecutionResult } from "./model/execution/result.ts";
+export type { RetryPolicy } from "./model/time/retry-policy.ts";
 export type { Fence } from "./stores/execution/checks.ts";
 export type {
   CancellingExecution,

@@ -1,19 +1,19 @@
-export type { ByteTools, ByteHash } from "./model/byte-tools.ts";
-export type { Clock, Now } from "./model/clock.ts";
-export type { Duration } from "./model/durations.ts";
-export type { Encoded } from "./model/encoded.ts";
+export type { ByteTools, ByteHash } from "./model/values/byte-tools.ts";
+export type { Clock, Now } from "./model/time/clock.ts";
+export type { Duration } from "./model/time/durations.ts";
+export type { Encoded } from "./model/values/encoded.ts";
 export type { Entropy } from "./model/entropy.ts";
-export { idSource } from "./model/id-source.ts";
-export type { IdSource } from "./model/id-source.ts";
-export type { PayloadCodec } from "./model/payload-codec.ts";
+export { idSource } from "./model/ids/id-source.ts";
+export type { IdSource } from "./model/ids/id-source.ts";
+export type { PayloadCodec } from "./model/values/payload-codec.ts";
 export type {
   DeploymentId,
   OwnerId,
   ExecutorId,
   RunId,
-} from "./model/prefixed-id.ts";
-export type { StoredError } from "./model/stored-error.ts";
-export type { ValueLimits } from "./model/value-limits.ts";
+} from "./model/ids/prefixed-id.ts";
+export type { StoredError } from "./model/values/stored-error.ts";
+export type { ValueLimits } from "./model/values/value-limits.ts";
 export type {
   AppMigration,
   CallInput,

@@ -2,9 +2,9 @@ export type {
   ProcessEventType,
   TerminalSpec,
   WakeSpec,
-} from "./model/process-event-type.ts";
-export type { ProcessId } from "./model/process-id.ts";
-export type { ProcessEnd, ProcessOutput } from "./model/process-output.ts";
+} from "./model/process/event-type.ts";
+export type { ProcessId } from "./model/ids/process-id.ts";
+export type { ProcessEnd, ProcessOutput } from "./model/process/output.ts";
 export type {
   ProcessDisposition,
   ProcessIdentity,
@@ -19,7 +19,7 @@ export type {
   ProcessRegistration,
   SessionScope,
   WakeDelivery,
-} from "./model/process.ts";
+} from "./model/process/process.ts";
 export type {
   ProcessEventDraft,
   ProcessFenceOptions,

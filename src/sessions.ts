@@ -13,8 +13,8 @@ export type {
   Slot,
   WorkClass,
 } from "./model/queue.ts";
-export { parseSessionId } from "./model/session-id.ts";
-export type { SessionId } from "./model/session-id.ts";
+export { parseSessionId } from "./model/ids/session-id.ts";
+export type { SessionId } from "./model/ids/session-id.ts";
 export type {
   NewComponent,
   NewFrame,
@@ -22,7 +22,7 @@ export type {
   NodeChoice,
   TurnClaim,
   TurnContent,
-} from "./model/session-turn.ts";
+} from "./model/session/turn.ts";
 export type {
   SessionComponent,
   SessionFrame,
@@ -33,7 +33,7 @@ export type {
   TokenUsage,
   UsageEntry,
   NewUsage,
-} from "./model/session.ts";
+} from "./model/session/session.ts";
 export { attachments } from "./stores/attachment/attachments.ts";
 export type {
   Attachment,

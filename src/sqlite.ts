@@ -13,17 +13,17 @@ export type {
   RowsOptions,
 } from "./backends/sqlite/heavy/heavy-reads.ts";
 export type { StoredSize } from "./backends/sqlite/heavy/sizes.ts";
-export { sessionFiles } from "./backends/sqlite/session-files.ts";
+export { sessionFiles } from "./backends/sqlite/session-files/session-files.ts";
 export type {
   SessionFile,
   SessionFiles,
   SessionFilesOptions,
-} from "./backends/sqlite/session-files.ts";
+} from "./backends/sqlite/session-files/session-files.ts";
 export {
   exportSession,
   importSession,
-} from "./backends/sqlite/session-export.ts";
-export type { TransferOptions } from "./backends/sqlite/session-export.ts";
-export type { DriverName } from "./backends/sqlite/drivers.ts";
+} from "./backends/sqlite/session-files/session-export.ts";
+export type { TransferOptions } from "./backends/sqlite/session-files/session-export.ts";
+export type { DriverName } from "./backends/sqlite/drivers/drivers.ts";
 export { attachmentFiles } from "./backends/files/attachment-files.ts";
 export type { AttachmentFilesOptions } from "./backends/files/attachment-files.ts";

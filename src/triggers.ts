@@ -1,13 +1,22 @@
-export type { PayloadSchema, SchemaType } from "./model/payload-schema.ts";
-export type { Cadence, ScheduleDraft } from "./model/schedule-cadence.ts";
-export type { CatchUp, SkippedInstants } from "./model/schedule-plan.ts";
-export type { StartAt } from "./model/schedule.ts";
-export type { PayloadSelector } from "./model/selector.ts";
+export type {
+  PayloadSchema,
+  SchemaType,
+} from "./model/trigger/payload-schema.ts";
+export type {
+  Cadence,
+  ScheduleDraft,
+} from "./model/trigger/schedule-cadence.ts";
+export type {
+  CatchUp,
+  SkippedInstants,
+} from "./model/trigger/schedule-plan.ts";
+export type { StartAt } from "./model/time/instants.ts";
+export type { PayloadSelector } from "./model/trigger/selector.ts";
 export type {
   Registrant,
   TriggerArgument,
   TriggerSource,
-} from "./model/trigger.ts";
+} from "./model/trigger/trigger.ts";
 export type { PutScheduleOutcome } from "./stores/schedule/parts.ts";
 export type {
   DueInstant,

@@ -1,5 +1,5 @@
 import type { Executions } from "../../src/stores/execution/executions.ts";
-import type { GivenEvent } from "../../src/model/given-event.ts";
+import type { GivenEvent } from "../../src/model/execution/given-event.ts";
 import { holder } from "../../test/fixtures/execution-world.ts";
 
 /** An execution that a caller of the load appends to. */

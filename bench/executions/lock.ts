@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { sha256Hex } from "../../src/host/hash.ts";
 import { openSqlite } from "../../src/sqlite.ts";
-import { executionCodec } from "../../src/model/execution-codec.ts";
-import { valueCodec } from "../../src/model/value-codec.ts";
+import { executionCodec } from "../../src/model/execution/codec.ts";
+import { valueCodec } from "../../src/model/values/value-codec.ts";
 import { executions } from "../../src/stores/execution/executions.ts";
 import type { Executions } from "../../src/stores/execution/executions.ts";
 import { holder } from "../../test/fixtures/execution-world.ts";

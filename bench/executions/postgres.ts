@@ -1,5 +1,5 @@
-import { executionCodec } from "../../src/model/execution-codec.ts";
-import { valueCodec } from "../../src/model/value-codec.ts";
+import { executionCodec } from "../../src/model/execution/codec.ts";
+import { valueCodec } from "../../src/model/values/value-codec.ts";
 import type { Database } from "../../src/sql/database.ts";
 import { operation } from "../../src/sql/operation.ts";
 import { appendEvents } from "../../test/fixtures/execution-operations.ts";

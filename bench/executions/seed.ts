@@ -1,5 +1,5 @@
 import { closeSync, fsyncSync, openSync } from "node:fs";
-import { loadDriver } from "../../src/backends/sqlite/drivers.ts";
+import { loadDriver } from "../../src/backends/sqlite/drivers/drivers.ts";
 import { openSqlite } from "../../src/sqlite.ts";
 
 /** Fills a new database by plain SQL, without the store: a million rows in seconds. */

@@ -1,5 +1,5 @@
 import { closeSync, fdatasyncSync, openSync } from "node:fs";
-import { loadDriver } from "../../src/backends/sqlite/drivers.ts";
+import { loadDriver } from "../../src/backends/sqlite/drivers/drivers.ts";
 import { payload } from "./load.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { loadDriver } from "../../src/backends/sqlite/drivers.ts";
+import { loadDriver } from "../../src/backends/sqlite/drivers/drivers.ts";
 import { handWritten } from "../hand-written.ts";
 
 type SqlValue = string | bigint | null;

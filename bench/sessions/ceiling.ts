@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { loadDriver } from "../../src/backends/sqlite/drivers.ts";
-import type { RawConnection } from "../../src/backends/sqlite/drivers.ts";
+import { loadDriver } from "../../src/backends/sqlite/drivers/drivers.ts";
+import type { RawConnection } from "../../src/backends/sqlite/drivers/drivers.ts";
 import { handWritten } from "../hand-written.ts";
 
 /** The parameters of each statement of a commit, in the order in which they are bound. */

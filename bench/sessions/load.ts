@@ -1,6 +1,9 @@
 import type { Database } from "../../src/sql/database.ts";
-import type { NewNode } from "../../src/model/session-turn.ts";
-import type { SessionHandle, UsageEntry } from "../../src/model/session.ts";
+import type { NewNode } from "../../src/model/session/turn.ts";
+import type {
+  SessionHandle,
+  UsageEntry,
+} from "../../src/model/session/session.ts";
 import { leases } from "../../src/stores/lease/leases.ts";
 import type { Lease } from "../../src/stores/lease/parts.ts";
 import { queue } from "../../src/stores/queue/queue.ts";

@@ -1,5 +1,5 @@
 import { later } from "../host/timers.ts";
-import { durationMs } from "../model/durations.ts";
+import { durationMs } from "../model/time/durations.ts";
 import { HoldfastError } from "../model/errors.ts";
 import { tracedFailure } from "../model/traced-failure.ts";
 import type { WaitOptions } from "../sql/database.ts";

@@ -1,6 +1,6 @@
-import type { Clock } from "../model/clock.ts";
+import type { Clock } from "../model/time/clock.ts";
 import { HoldfastError } from "../model/errors.ts";
-import { excerpt } from "../model/excerpt.ts";
+import { excerpt } from "../model/values/excerpt.ts";
 import { isIsolation } from "../sql/isolation.ts";
 import type { Isolation } from "../sql/isolation.ts";
 import type { WaitOptions, Warning, WriteOptions } from "../sql/database.ts";

@@ -1,5 +1,5 @@
 import { soon } from "../host/timers.ts";
-import type { OwnerId } from "../model/prefixed-id.ts";
+import type { OwnerId } from "../model/ids/prefixed-id.ts";
 import type { Change } from "../sql/operation.ts";
 import type { ChangeHint } from "../sql/database.ts";
 

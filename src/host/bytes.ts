@@ -1,6 +1,6 @@
 import { createHash, createHmac } from "node:crypto";
 import { deflateSync, inflateSync } from "node:zlib";
-import type { ByteTools } from "../model/byte-tools.ts";
+import type { ByteTools } from "../model/values/byte-tools.ts";
 import { sha256Hex } from "./hash.ts";
 
 export const byteTools: ByteTools = {

@@ -1,4 +1,4 @@
-import type { Clock } from "../model/clock.ts";
+import type { Clock } from "../model/time/clock.ts";
 import { later } from "./timers.ts";
 
 /**

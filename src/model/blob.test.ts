@@ -8,7 +8,7 @@ import {
   verifiedBlob,
 } from "./blob.ts";
 import type { BlobProfile } from "./blob.ts";
-import type { ByteTools } from "./byte-tools.ts";
+import type { ByteTools } from "./values/byte-tools.ts";
 
 /** Stands for the machine's: the "hash" is the length, and deflating drops every second byte of a pair. */
 const tools: Pick<ByteTools, "sha256Hex" | "deflate" | "inflate"> = {

@@ -1,9 +1,9 @@
-import type { ByteTools } from "./byte-tools.ts";
-import type { Duration } from "./durations.ts";
+import type { ByteTools } from "./values/byte-tools.ts";
+import type { Duration } from "./time/durations.ts";
 import { corruptRow } from "./corrupt-row.ts";
 import { HoldfastError } from "./errors.ts";
-import { excerpt } from "./excerpt.ts";
-import { malformedId } from "./malformed-id.ts";
+import { excerpt } from "./values/excerpt.ts";
+import { malformedId } from "./ids/malformed-id.ts";
 
 /** What a blob holds. Names are open: a host adds its own. */
 export interface BlobKind {

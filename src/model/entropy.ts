@@ -1,5 +1,5 @@
 import { HoldfastError } from "./errors.ts";
-import { splitmix64 } from "./splitmix.ts";
+import { splitmix64 } from "./execution/splitmix.ts";
 
 /** Where randomness comes from. */
 export interface Entropy {

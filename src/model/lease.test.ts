@@ -10,8 +10,8 @@ import {
   reentered,
 } from "./lease.ts";
 import type { HeldLease, LeaseOwner, LeaseState } from "./lease.ts";
-import type { OwnerId } from "./prefixed-id.ts";
-import type { SessionId } from "./session-id.ts";
+import type { OwnerId } from "./ids/prefixed-id.ts";
+import type { SessionId } from "./ids/session-id.ts";
 
 const first = "Own_1" as OwnerId;
 const second = "Own_2" as OwnerId;

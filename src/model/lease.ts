@@ -1,7 +1,7 @@
 import { HoldfastError } from "./errors.ts";
-import type { OwnerId } from "./prefixed-id.ts";
-import type { SessionId } from "./session-id.ts";
-import { isSameToken } from "./token.ts";
+import type { OwnerId } from "./ids/prefixed-id.ts";
+import type { SessionId } from "./ids/session-id.ts";
+import { isSameToken } from "./ids/token.ts";
 
 /** Who wants a lease: a host's own name, and this start of it. The process is what can be proven dead. */
 export interface LeaseOwner {

@@ -1,6 +1,6 @@
 import { HoldfastError } from "./errors.ts";
-import { excerpt } from "./excerpt.ts";
-import { isRecord, spokenKind } from "./spoken-kind.ts";
+import { excerpt } from "./values/excerpt.ts";
+import { isRecord, spokenKind } from "./values/spoken-kind.ts";
 
 /** Turn work becomes part of a turn; a command is for the session itself, and is dealt with alone. */
 export type WorkClass = "turn" | "command";

@@ -1,6 +1,6 @@
 import { HoldfastError } from "./errors.ts";
-import { excerpt } from "./excerpt.ts";
-import { isRecord, spokenKind } from "./spoken-kind.ts";
+import { excerpt } from "./values/excerpt.ts";
+import { isRecord, spokenKind } from "./values/spoken-kind.ts";
 
 /**
  * The shape of what callers give, checked where it enters: JavaScript lets

@@ -1,8 +1,8 @@
-import type { ByteTools } from "../model/byte-tools.ts";
-import type { Clock } from "../model/clock.ts";
-import type { Duration } from "../model/durations.ts";
+import type { ByteTools } from "../model/values/byte-tools.ts";
+import type { Clock } from "../model/time/clock.ts";
+import type { Duration } from "../model/time/durations.ts";
 import type { Entropy } from "../model/entropy.ts";
-import type { OwnerId } from "../model/prefixed-id.ts";
+import type { OwnerId } from "../model/ids/prefixed-id.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Isolation } from "./isolation.ts";
 import type { Change, Operation, Tx } from "./operation.ts";

@@ -1,6 +1,6 @@
 import { HoldfastError } from "../model/errors.ts";
 import { isStorable } from "../model/shape.ts";
-import { spokenKind } from "../model/spoken-kind.ts";
+import { spokenKind } from "../model/values/spoken-kind.ts";
 import { spelled, sql } from "./statement.ts";
 import type { Statement } from "./statement.ts";
 

@@ -1,6 +1,6 @@
 import { HoldfastError } from "../model/errors.ts";
 import type { ErrorDetails } from "../model/errors.ts";
-import { excerpt } from "../model/excerpt.ts";
+import { excerpt } from "../model/values/excerpt.ts";
 import { isIsolation } from "./isolation.ts";
 import type { Cover, IsolationMarks } from "./isolation.ts";
 import { Statement } from "./statement.ts";

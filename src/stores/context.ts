@@ -1,19 +1,19 @@
-import type { Clock } from "../model/clock.ts";
+import type { Clock } from "../model/time/clock.ts";
 import type { Entropy } from "../model/entropy.ts";
-import type { Encoded } from "../model/encoded.ts";
-import { idSource } from "../model/id-source.ts";
-import type { IdSource } from "../model/id-source.ts";
-import type { PayloadCodec } from "../model/payload-codec.ts";
+import type { Encoded } from "../model/values/encoded.ts";
+import { idSource } from "../model/ids/id-source.ts";
+import type { IdSource } from "../model/ids/id-source.ts";
+import type { PayloadCodec } from "../model/values/payload-codec.ts";
 import {
   checkedCount,
   draftOf,
   givenInvalid,
   optionsOf,
 } from "../model/shape.ts";
-import { isRecord } from "../model/spoken-kind.ts";
-import { valueCodec } from "../model/value-codec.ts";
-import type { ValueCodec } from "../model/value-codec.ts";
-import type { ValueLimits } from "../model/value-limits.ts";
+import { isRecord } from "../model/values/spoken-kind.ts";
+import { valueCodec } from "../model/values/value-codec.ts";
+import type { ValueCodec } from "../model/values/value-codec.ts";
+import type { ValueLimits } from "../model/values/value-limits.ts";
 import type { Database } from "../sql/database.ts";
 import { givenDatabase } from "./given.ts";
 

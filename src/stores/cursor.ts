@@ -1,4 +1,4 @@
-import { decodeBase64, encodeBase64 } from "../model/base64.ts";
+import { decodeBase64, encodeBase64 } from "../model/values/base64.ts";
 import { HoldfastError } from "../model/errors.ts";
 import { isStorable } from "../model/shape.ts";
 

@@ -1,4 +1,4 @@
-import { canonicalText } from "../model/canonical.ts";
+import { canonicalText } from "../model/values/canonical.ts";
 import { checkedCount, optionsOf } from "../model/shape.ts";
 import type { WaitOptions } from "../sql/database.ts";
 import { storeOperation } from "../sql/operation.ts";

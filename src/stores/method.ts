@@ -1,4 +1,4 @@
-import { durationMs } from "../model/durations.ts";
+import { durationMs } from "../model/time/durations.ts";
 import { HoldfastError } from "../model/errors.ts";
 import { givenSignal, optionsOf } from "../model/shape.ts";
 import type { Database, WaitOptions } from "../sql/database.ts";

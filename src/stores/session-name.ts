@@ -1,6 +1,6 @@
-import { parseSessionId, type SessionId } from "../model/session-id.ts";
+import { parseSessionId, type SessionId } from "../model/ids/session-id.ts";
 import { checkedCount, checkedText, givenInvalid } from "../model/shape.ts";
-import { isRecord } from "../model/spoken-kind.ts";
+import { isRecord } from "../model/values/spoken-kind.ts";
 import type { WaitOptions } from "../sql/database.ts";
 import { onlyWait, type Call } from "./method.ts";
 import type { SessionRef } from "./session-row.ts";

@@ -1,5 +1,5 @@
 import { HoldfastError } from "../model/errors.ts";
-import type { SessionId } from "../model/session-id.ts";
+import type { SessionId } from "../model/ids/session-id.ts";
 import { integersOf, keepRow, lockRoot, textsOf } from "../sql/dialect.ts";
 import { row, rows } from "../sql/operation.ts";
 import type { Tx } from "../sql/operation.ts";

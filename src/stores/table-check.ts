@@ -1,5 +1,5 @@
-import type { ByteTools } from "../model/byte-tools.ts";
-import type { Encoded } from "../model/encoded.ts";
+import type { ByteTools } from "../model/values/byte-tools.ts";
+import type { Encoded } from "../model/values/encoded.ts";
 import { isHoldfastError } from "../model/errors.ts";
 import { rows } from "../sql/operation.ts";
 import type { Tx } from "../sql/operation.ts";

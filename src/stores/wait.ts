@@ -1,5 +1,5 @@
-import type { Clock } from "../model/clock.ts";
-import { durationMs } from "../model/durations.ts";
+import type { Clock } from "../model/time/clock.ts";
+import { durationMs } from "../model/time/durations.ts";
 import { HoldfastError } from "../model/errors.ts";
 import { tracedFailure } from "../model/traced-failure.ts";
 import { givenSignal } from "../model/shape.ts";

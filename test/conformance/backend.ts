@@ -1,4 +1,4 @@
-import type { Clock } from "../../src/model/clock.ts";
+import type { Clock } from "../../src/model/time/clock.ts";
 import type { Database } from "../../src/sql/database.ts";
 
 /** What every suite needs of a backend; test/backends/ has one for each. */

@@ -1,29 +1,29 @@
 import { describe, expect, test } from "vitest";
-import { manualClock } from "../../src/model/clock.ts";
-import { delayId, splitDelayId } from "../../src/model/delay-id.ts";
+import { manualClock } from "../../src/model/time/clock.ts";
+import { delayId, splitDelayId } from "../../src/model/ids/delay-id.ts";
 import { seededEntropy } from "../../src/model/entropy.ts";
 import {
   increment,
   nextLevel,
   parseExecutionId,
   splitToParts,
-} from "../../src/model/execution-id.ts";
-import { executionSeed } from "../../src/model/execution-seed.ts";
-import { parseFunctionName } from "../../src/model/function-name.ts";
-import { idSource } from "../../src/model/id-source.ts";
+} from "../../src/model/ids/execution-id.ts";
+import { executionSeed } from "../../src/model/execution/seed.ts";
+import { parseFunctionName } from "../../src/model/ids/function-name.ts";
+import { idSource } from "../../src/model/ids/id-source.ts";
 import {
   generatedJoinSet,
   namedJoinSet,
   oneOffJoinSet,
   parseJoinSetId,
-} from "../../src/model/join-set-id.ts";
-import { parseExecutorId } from "../../src/model/prefixed-id.ts";
+} from "../../src/model/ids/join-set-id.ts";
+import { parseExecutorId } from "../../src/model/ids/prefixed-id.ts";
 import {
   decodeResult,
   encodeResult,
   type ExecutionResult,
-} from "../../src/model/result.ts";
-import { resolveStartAt } from "../../src/model/schedule.ts";
+} from "../../src/model/execution/result.ts";
+import { resolveStartAt } from "../../src/model/time/instants.ts";
 
 const topText = "E_01HF7YAT00ABCDEFGHJKMNPQRS";
 const top = parseExecutionId(topText);

@@ -1,5 +1,5 @@
 import { afterAll } from "vitest";
-import type { Clock } from "../../src/model/clock.ts";
+import type { Clock } from "../../src/model/time/clock.ts";
 import { rows, run } from "../../src/sql/operation.ts";
 import type { Tx } from "../../src/sql/operation.ts";
 import { spelled } from "../../src/sql/statement.ts";

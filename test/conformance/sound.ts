@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { PayloadCodec } from "../../src/model/payload-codec.ts";
+import type { PayloadCodec } from "../../src/model/values/payload-codec.ts";
 import { maintenance } from "../../src/blobs.ts";
 import type { Database } from "../../src/sql/database.ts";
 

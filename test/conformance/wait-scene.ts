@@ -1,6 +1,6 @@
 import { expect } from "vitest";
-import { manualClock } from "../../src/model/clock.ts";
-import type { ManualClock } from "../../src/model/clock.ts";
+import { manualClock } from "../../src/model/time/clock.ts";
+import type { ManualClock } from "../../src/model/time/clock.ts";
 import type { Database } from "../../src/sql/database.ts";
 import { withPlace } from "./backend.ts";
 import type { Backend, Place } from "./backend.ts";

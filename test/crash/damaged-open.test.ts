@@ -7,7 +7,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { loadDriver } from "../../src/backends/sqlite/drivers.ts";
+import { loadDriver } from "../../src/backends/sqlite/drivers/drivers.ts";
 import { schemaNumber } from "../../src/sql/migrations.ts";
 import { rejection } from "../conformance/backend.ts";
 import { createNoteTable } from "../conformance/notes.ts";

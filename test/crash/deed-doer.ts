@@ -1,4 +1,4 @@
-import { manualClock } from "../../src/model/clock.ts";
+import { manualClock } from "../../src/model/time/clock.ts";
 import { deeds } from "./deeds.ts";
 import type { DeedName } from "./deeds.ts";
 import { FaultPoints } from "./fault-points.ts";

@@ -1,12 +1,12 @@
-import { delayId } from "../../src/model/delay-id.ts";
-import type { Holder } from "../../src/model/execution-event.ts";
-import type { GivenEvent } from "../../src/model/given-event.ts";
-import { childId, parseExecutionId } from "../../src/model/execution-id.ts";
-import type { FunctionName } from "../../src/model/function-name.ts";
-import { namedJoinSet } from "../../src/model/join-set-id.ts";
+import { delayId } from "../../src/model/ids/delay-id.ts";
+import type { Holder } from "../../src/model/execution/event.ts";
+import type { GivenEvent } from "../../src/model/execution/given-event.ts";
+import { childId, parseExecutionId } from "../../src/model/ids/execution-id.ts";
+import type { FunctionName } from "../../src/model/ids/function-name.ts";
+import { namedJoinSet } from "../../src/model/ids/join-set-id.ts";
 import { openSqlite } from "../../src/sqlite.ts";
 import { executions } from "../../src/stores/execution/executions.ts";
-import { idSource } from "../../src/model/id-source.ts";
+import { idSource } from "../../src/model/ids/id-source.ts";
 import { driverName } from "../sqlite/place.ts";
 
 /**

@@ -8,7 +8,7 @@ import type {
   DriverName,
   RawConnection,
   RawStatement,
-} from "../../src/backends/sqlite/drivers.ts";
+} from "../../src/backends/sqlite/drivers/drivers.ts";
 import type { Statement } from "../../src/sql/statement.ts";
 
 /** Where a process kills itself. */

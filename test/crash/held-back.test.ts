@@ -3,9 +3,9 @@ import { describe, expect, test } from "vitest";
 import {
   Checkpointer,
   checkpointBusyMs,
-} from "../../src/backends/sqlite/checkpointer.ts";
-import { LogThread } from "../../src/backends/sqlite/log-thread.ts";
-import { loadDriver } from "../../src/backends/sqlite/drivers.ts";
+} from "../../src/backends/sqlite/log/checkpointer.ts";
+import { LogThread } from "../../src/backends/sqlite/log/log-thread.ts";
+import { loadDriver } from "../../src/backends/sqlite/drivers/drivers.ts";
 import type { SqliteDatabase } from "../../src/sqlite.ts";
 import type { Warning } from "../../src/sql/database.ts";
 import { addNote, createNoteTable, noteHalves } from "../conformance/notes.ts";

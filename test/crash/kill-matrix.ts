@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { ManualClock } from "../../src/model/clock.ts";
+import type { ManualClock } from "../../src/model/time/clock.ts";
 import type { Database } from "../../src/sql/database.ts";
 import { expectSound } from "../conformance/sound.ts";
 import { isDeep, seed, seededRandom } from "../depth.ts";

@@ -1,6 +1,6 @@
 import { copyFileSync } from "node:fs";
 import { basename } from "node:path";
-import { manualClock } from "../../src/model/clock.ts";
+import { manualClock } from "../../src/model/time/clock.ts";
 import { Folder } from "../sqlite/place.ts";
 import { prepareDeeds } from "./prepare-deeds.ts";
 import { killSuite } from "./kills.suite.ts";

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import type { OwnerId } from "../../src/model/prefixed-id.ts";
+import type { OwnerId } from "../../src/model/ids/prefixed-id.ts";
 import { leases } from "../../src/stores/lease/leases.ts";
 import { queue } from "../../src/stores/queue/queue.ts";
 import { createSession } from "../conformance/lease/leased-sessions.ts";

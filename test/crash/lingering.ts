@@ -1,5 +1,5 @@
 import { isHoldfastError } from "../../src/model/errors.ts";
-import type { OwnerId } from "../../src/model/prefixed-id.ts";
+import type { OwnerId } from "../../src/model/ids/prefixed-id.ts";
 import type { SqliteDatabase } from "../../src/sqlite.ts";
 import type { Database } from "../../src/sql/database.ts";
 import { rows } from "../../src/sql/operation.ts";

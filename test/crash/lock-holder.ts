@@ -1,4 +1,4 @@
-import { loadDriver } from "../../src/backends/sqlite/drivers.ts";
+import { loadDriver } from "../../src/backends/sqlite/drivers/drivers.ts";
 import { driverName } from "../sqlite/place.ts";
 
 /** Holds a lock on the file for so long: a writer's, or a reader's that pins the log. */

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { run } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import type { OwnerId } from "../../src/model/prefixed-id.ts";
+import type { OwnerId } from "../../src/model/ids/prefixed-id.ts";
 import { addNote, createNoteTable, noteHalves } from "../conformance/notes.ts";
 import { isDeep } from "../depth.ts";
 import { withFolder } from "../sqlite/place.ts";

@@ -1,5 +1,5 @@
-import { loadDriver } from "../../src/backends/sqlite/drivers.ts";
-import { isBusy } from "../../src/backends/sqlite/failures.ts";
+import { loadDriver } from "../../src/backends/sqlite/drivers/drivers.ts";
+import { isBusy } from "../../src/backends/sqlite/write/failures.ts";
 import { driverName } from "../sqlite/place.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { openSync, writeSync } from "node:fs";
-import { loadDriver } from "../../src/backends/sqlite/drivers.ts";
+import { loadDriver } from "../../src/backends/sqlite/drivers/drivers.ts";
 import { driverName } from "../sqlite/place.ts";
 
 /**

@@ -1,5 +1,5 @@
-import type { Duration } from "../../src/model/durations.ts";
-import { idSource } from "../../src/model/id-source.ts";
+import type { Duration } from "../../src/model/time/durations.ts";
+import { idSource } from "../../src/model/ids/id-source.ts";
 import { awaitEvents } from "../../src/stores/effect/await/await-events.ts";
 import type { Database, WaitOptions } from "../../src/sql/database.ts";
 import { effectGroups } from "../../src/stores/effect/groups/effect-groups.ts";

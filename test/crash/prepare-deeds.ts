@@ -1,5 +1,5 @@
-import type { Holder } from "../../src/model/execution-event.ts";
-import { idSource } from "../../src/model/id-source.ts";
+import type { Holder } from "../../src/model/execution/event.ts";
+import { idSource } from "../../src/model/ids/id-source.ts";
 import { awaitEvents } from "../../src/stores/effect/await/await-events.ts";
 import type { Database } from "../../src/sql/database.ts";
 import { effectGroups } from "../../src/stores/effect/groups/effect-groups.ts";

@@ -1,5 +1,5 @@
 import { createInterface } from "node:readline";
-import { manualClock } from "../../src/model/clock.ts";
+import { manualClock } from "../../src/model/time/clock.ts";
 import { openSqlite } from "../../src/sqlite.ts";
 import { row } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";

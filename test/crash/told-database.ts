@@ -1,4 +1,4 @@
-import type { Clock } from "../../src/model/clock.ts";
+import type { Clock } from "../../src/model/time/clock.ts";
 import type { Database } from "../../src/sql/database.ts";
 
 /** Whether a child is told of a schema in a server, and not of a file. */

@@ -1,5 +1,5 @@
 import { createInterface } from "node:readline";
-import { manualClock } from "../../src/model/clock.ts";
+import { manualClock } from "../../src/model/time/clock.ts";
 import { isHoldfastError } from "../../src/model/errors.ts";
 import type { LeaseFence } from "../../src/model/lease.ts";
 import { openSqlite } from "../../src/sqlite.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { manualClock } from "../../src/model/clock.ts";
-import type { SessionId } from "../../src/model/session-id.ts";
+import { manualClock } from "../../src/model/time/clock.ts";
+import type { SessionId } from "../../src/model/ids/session-id.ts";
 import { lockRow } from "../../src/sql/dialect.ts";
 import { row, rows, run } from "../../src/sql/operation.ts";
 import type { Tx } from "../../src/sql/operation.ts";

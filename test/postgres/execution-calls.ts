@@ -1,8 +1,8 @@
-import { delayId } from "../../src/model/delay-id.ts";
-import type { ExecutionEvent } from "../../src/model/execution-event.ts";
-import { splitToParts } from "../../src/model/execution-id.ts";
-import type { JoinSetId } from "../../src/model/join-set-id.ts";
-import type { OwnerId } from "../../src/model/prefixed-id.ts";
+import { delayId } from "../../src/model/ids/delay-id.ts";
+import type { ExecutionEvent } from "../../src/model/execution/event.ts";
+import { splitToParts } from "../../src/model/ids/execution-id.ts";
+import type { JoinSetId } from "../../src/model/ids/join-set-id.ts";
+import type { OwnerId } from "../../src/model/ids/prefixed-id.ts";
 import { operation, rows } from "../../src/sql/operation.ts";
 import type { Operation, Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";

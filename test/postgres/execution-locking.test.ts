@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { manualClock } from "../../src/model/clock.ts";
+import { manualClock } from "../../src/model/time/clock.ts";
 import { executions } from "../../src/stores/execution/executions.ts";
 import { holder } from "../fixtures/execution-world.ts";
 import { Barrier } from "./barrier.ts";

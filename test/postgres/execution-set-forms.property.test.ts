@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { topLevelOf } from "../../src/model/execution-id.ts";
+import { topLevelOf } from "../../src/model/ids/execution-id.ts";
 import { rows } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import { appendEvents } from "../fixtures/execution-operations.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { manualClock } from "../../src/model/clock.ts";
+import { manualClock } from "../../src/model/time/clock.ts";
 import type { Database } from "../../src/sql/database.ts";
 import { effects } from "../../src/stores/effect/effects.ts";
 import { processEffects } from "../../src/stores/effect/commands/process-effects.ts";

@@ -1,4 +1,4 @@
-import { manualClock } from "../../src/model/clock.ts";
+import { manualClock } from "../../src/model/time/clock.ts";
 import { prepareDeeds } from "../crash/prepare-deeds.ts";
 import { isCompared } from "../crash/dump.ts";
 import { killSuite } from "../crash/kills.suite.ts";

@@ -1,4 +1,4 @@
-import { manualClock } from "../../src/model/clock.ts";
+import { manualClock } from "../../src/model/time/clock.ts";
 import { lateCallTests } from "../fixtures/late-call-tests.ts";
 import { until, withPlace } from "./place.ts";
 

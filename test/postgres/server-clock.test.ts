@@ -5,7 +5,7 @@ import { TemplateTexts } from "../../src/backends/postgres/qualified.ts";
 import { ServerClock } from "../../src/backends/postgres/server-clock.ts";
 import { sessionTexts } from "../../src/backends/postgres/session-texts.ts";
 import type { Warning } from "../../src/kernel.ts";
-import { manualClock } from "../../src/model/clock.ts";
+import { manualClock } from "../../src/model/time/clock.ts";
 import { serverUrl, withPlace } from "./place.ts";
 
 async function withConnection(

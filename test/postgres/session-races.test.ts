@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { manualClock } from "../../src/model/clock.ts";
+import { manualClock } from "../../src/model/time/clock.ts";
 import { leases } from "../../src/stores/lease/leases.ts";
 import { sessions } from "../../src/stores/session/sessions.ts";
 import type { Sessions } from "../../src/stores/session/sessions.ts";

@@ -3,7 +3,7 @@ import { executions } from "../../src/executions.ts";
 import { idSource } from "../../src/kernel.ts";
 import { processes } from "../../src/processes.ts";
 import { sessions } from "../../src/sessions.ts";
-import { parseExecutionId } from "../../src/model/execution-id.ts";
+import { parseExecutionId } from "../../src/model/ids/execution-id.ts";
 import { again, withStale } from "./stale-snapshot.ts";
 
 describe("events appended with an old snapshot", () => {

@@ -1,5 +1,5 @@
-import { manualClock } from "../../src/model/clock.ts";
-import type { ManualClock } from "../../src/model/clock.ts";
+import { manualClock } from "../../src/model/time/clock.ts";
+import type { ManualClock } from "../../src/model/time/clock.ts";
 import { isHoldfastError } from "../../src/model/errors.ts";
 import type { Tx } from "../../src/sql/operation.ts";
 import type { Database } from "../../src/sql/database.ts";

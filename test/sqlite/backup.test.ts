@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { loadDriver } from "../../src/backends/sqlite/drivers.ts";
+import { loadDriver } from "../../src/backends/sqlite/drivers/drivers.ts";
 import type { Progress } from "../../src/backends/sqlite/heavy/heavy-call.ts";
 import { holdLockFile } from "../../src/backends/sqlite/lock-file.js";
 import { rejection } from "../conformance/backend.ts";

@@ -4,9 +4,9 @@ import {
   findHole,
   noteLog,
   watchedSizes,
-} from "../../src/backends/sqlite/cut-files.js";
-import { loadDriver } from "../../src/backends/sqlite/drivers.ts";
-import type { RawConnection } from "../../src/backends/sqlite/drivers.ts";
+} from "../../src/backends/sqlite/log/cut-files.js";
+import { loadDriver } from "../../src/backends/sqlite/drivers/drivers.ts";
+import type { RawConnection } from "../../src/backends/sqlite/drivers/drivers.ts";
 import { run } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { SqliteDatabase } from "../../src/sqlite.ts";

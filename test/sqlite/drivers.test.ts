@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import {
   loadBetterSqlite3,
   loadDriver,
-} from "../../src/backends/sqlite/drivers.ts";
+} from "../../src/backends/sqlite/drivers/drivers.ts";
 import { rejection } from "../conformance/backend.ts";
 import { withFolder } from "./place.ts";
 import type { Folder } from "./place.ts";

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { loadDriver } from "../../src/backends/sqlite/drivers.ts";
-import type { RawConnection } from "../../src/backends/sqlite/drivers.ts";
-import { manualClock } from "../../src/model/clock.ts";
+import { loadDriver } from "../../src/backends/sqlite/drivers/drivers.ts";
+import type { RawConnection } from "../../src/backends/sqlite/drivers/drivers.ts";
+import { manualClock } from "../../src/model/time/clock.ts";
 import type { Database } from "../../src/sql/database.ts";
 import type { Operation, Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { rejection } from "../conformance/backend.ts";
 import { addNote } from "../conformance/notes.ts";
-import { loadDriver } from "../../src/backends/sqlite/drivers.ts";
+import { loadDriver } from "../../src/backends/sqlite/drivers/drivers.ts";
 import { identityOf } from "../../src/backends/sqlite/heavy/heavy-connection.js";
 import { HeavyRequests } from "../../src/backends/sqlite/heavy/heavy-requests.ts";
 import { driverName, withFolder } from "./place.ts";

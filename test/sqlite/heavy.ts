@@ -1,5 +1,5 @@
 import { readdirSync, realpathSync } from "node:fs";
-import { loadDriver } from "../../src/backends/sqlite/drivers.ts";
+import { loadDriver } from "../../src/backends/sqlite/drivers/drivers.ts";
 import { HeavyReads } from "../../src/backends/sqlite/heavy/heavy-reads.ts";
 import type { HeavyReadsParts } from "../../src/backends/sqlite/heavy/heavy-reads.ts";
 import type { RowPage } from "../../src/backends/sqlite/heavy/export-rows.ts";

@@ -1,5 +1,5 @@
-import { loadDriver } from "../../src/backends/sqlite/drivers.ts";
-import { manualClock } from "../../src/model/clock.ts";
+import { loadDriver } from "../../src/backends/sqlite/drivers/drivers.ts";
+import { manualClock } from "../../src/model/time/clock.ts";
 import { lateCallTests } from "../fixtures/late-call-tests.ts";
 import { driverName, withFolder } from "./place.ts";
 

@@ -1,4 +1,4 @@
-import type { DriverName } from "../../src/backends/sqlite/drivers.ts";
+import type { DriverName } from "../../src/backends/sqlite/drivers/drivers.ts";
 import { openSqlite } from "../../src/sqlite.ts";
 
 /** Opens a file and prints the code of the error, for tests of permissions. */

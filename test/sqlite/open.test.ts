@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { registerFile } from "../../src/backends/sqlite/file.ts";
-import { loadDriver } from "../../src/backends/sqlite/drivers.ts";
+import { loadDriver } from "../../src/backends/sqlite/drivers/drivers.ts";
 import { openSqlite } from "../../src/sqlite.ts";
 import { rejection } from "../conformance/backend.ts";
 import { addNote, createNoteTable, noteHalves } from "../conformance/notes.ts";

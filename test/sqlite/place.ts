@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { loadDriver } from "../../src/backends/sqlite/drivers.ts";
-import type { DriverName } from "../../src/backends/sqlite/drivers.ts";
+import { loadDriver } from "../../src/backends/sqlite/drivers/drivers.ts";
+import type { DriverName } from "../../src/backends/sqlite/drivers/drivers.ts";
 import { openSqliteWith } from "../../src/backends/sqlite/open.ts";
 import type {
   SqliteOptions,

@@ -9,7 +9,7 @@ type Place = string;
 
 /** Made to be used through others: what tells ids apart, and what a body yields. */
 const opaque: ReadonlySet<Place> = new Set([
-  "src/model/brand.ts#Branded",
+  "src/model/ids/brand.ts#Branded",
   "src/sql/operation.ts#Request",
 ]);
 

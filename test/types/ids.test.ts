@@ -1,13 +1,16 @@
 import { expect, test } from "vitest";
-import { delayId, splitDelayId } from "../../src/model/delay-id.ts";
-import type { Duration } from "../../src/model/durations.ts";
-import { childId, parseExecutionId } from "../../src/model/execution-id.ts";
-import type { ExecutionId } from "../../src/model/execution-id.ts";
-import { parseFunctionName } from "../../src/model/function-name.ts";
-import type { IdSource } from "../../src/model/id-source.ts";
-import { namedJoinSet } from "../../src/model/join-set-id.ts";
-import { parseExecutorId, parseRunId } from "../../src/model/prefixed-id.ts";
-import type { ExecutorId, RunId } from "../../src/model/prefixed-id.ts";
+import { delayId, splitDelayId } from "../../src/model/ids/delay-id.ts";
+import type { Duration } from "../../src/model/time/durations.ts";
+import { childId, parseExecutionId } from "../../src/model/ids/execution-id.ts";
+import type { ExecutionId } from "../../src/model/ids/execution-id.ts";
+import { parseFunctionName } from "../../src/model/ids/function-name.ts";
+import type { IdSource } from "../../src/model/ids/id-source.ts";
+import { namedJoinSet } from "../../src/model/ids/join-set-id.ts";
+import {
+  parseExecutorId,
+  parseRunId,
+} from "../../src/model/ids/prefixed-id.ts";
+import type { ExecutorId, RunId } from "../../src/model/ids/prefixed-id.ts";
 
 const ulid = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
 

@@ -12,7 +12,7 @@ import {
 import { join } from "node:path";
 import { systemEntropy } from "../../host/entropy.ts";
 import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
-import { newToken } from "../../model/token.ts";
+import { newToken } from "../../model/ids/token.ts";
 
 /** The file that says which folder of attachments this is. */
 const marker = "holdfast-attachments.id";

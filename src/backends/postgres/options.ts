@@ -1,6 +1,6 @@
-import type { Clock } from "../../model/clock.ts";
-import { durationMs } from "../../model/durations.ts";
-import type { Duration } from "../../model/durations.ts";
+import type { Clock } from "../../model/time/clock.ts";
+import { durationMs } from "../../model/time/durations.ts";
+import type { Duration } from "../../model/time/durations.ts";
 import type { Warning } from "../../sql/database.ts";
 import {
   checkedClock,

@@ -1,5 +1,5 @@
 import { sha256Hex } from "../../host/hash.ts";
-import type { OwnerId } from "../../model/prefixed-id.ts";
+import type { OwnerId } from "../../model/ids/prefixed-id.ts";
 import { row } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { manualClock } from "../../model/clock.ts";
+import { manualClock } from "../../model/time/clock.ts";
 import { ServerClock } from "./server-clock.ts";
 
 describe("the server's clock", () => {

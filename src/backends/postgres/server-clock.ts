@@ -1,6 +1,6 @@
 import { systemClock } from "../../host/clock.ts";
 import { later, monotonicMs } from "../../host/timers.ts";
-import type { Clock } from "../../model/clock.ts";
+import type { Clock } from "../../model/time/clock.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Connection } from "./connection.ts";
 import type { Warning } from "../../sql/database.ts";

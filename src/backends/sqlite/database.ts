@@ -2,10 +2,10 @@ import { byteTools } from "../../host/bytes.ts";
 import { systemEntropy } from "../../host/entropy.ts";
 import { sha256Hex } from "../../host/hash.ts";
 import { sleep, soon } from "../../host/timers.ts";
-import type { ByteTools } from "../../model/byte-tools.ts";
-import type { Clock } from "../../model/clock.ts";
-import { durationMs } from "../../model/durations.ts";
-import type { Duration } from "../../model/durations.ts";
+import type { ByteTools } from "../../model/values/byte-tools.ts";
+import type { Clock } from "../../model/time/clock.ts";
+import { durationMs } from "../../model/time/durations.ts";
+import type { Duration } from "../../model/time/durations.ts";
 import type { Entropy } from "../../model/entropy.ts";
 import { setUp } from "../../stores/app-migration/set-up.ts";
 import type {
@@ -34,11 +34,11 @@ import {
 import { databaseClosed } from "../refusals.ts";
 import type { Subscribers } from "../subscribers.ts";
 import { HoldfastError } from "../../model/errors.ts";
-import type { OwnerId } from "../../model/prefixed-id.ts";
+import type { OwnerId } from "../../model/ids/prefixed-id.ts";
 import { tracedFailure } from "../../model/traced-failure.ts";
-import { Call } from "./call.ts";
-import type { Checkpointer } from "./checkpointer.ts";
-import type { Flusher } from "./flusher.ts";
+import { Call } from "./write/call.ts";
+import type { Checkpointer } from "./log/checkpointer.ts";
+import type { Flusher } from "./write/flusher.ts";
 import type { BackupResult } from "./heavy/backup.ts";
 import type { CheckReport } from "./heavy/check.ts";
 import type { RowPage } from "./heavy/export-rows.ts";
@@ -49,10 +49,10 @@ import type {
   RowsOptions,
 } from "./heavy/heavy-reads.ts";
 import type { StoredSize } from "./heavy/sizes.ts";
-import type { GroupCommit } from "./group-commit.ts";
+import type { GroupCommit } from "./write/group-commit.ts";
 import type { Neighbours } from "./neighbours/neighbours.ts";
-import { readOnlyDatabase } from "./reader.ts";
-import type { Reader } from "./reader.ts";
+import { readOnlyDatabase } from "./write/reader.ts";
+import type { Reader } from "./write/reader.ts";
 import type { SqliteDatabase } from "./sqlite-database.ts";
 
 /** What an open database consists of; open.ts puts it together. */

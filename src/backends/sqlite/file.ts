@@ -10,9 +10,9 @@ import {
 import { open } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { HoldfastError } from "../../model/errors.ts";
-import { excerpt } from "../../model/excerpt.ts";
+import { excerpt } from "../../model/values/excerpt.ts";
 import type { Warning } from "../../sql/database.ts";
-import type { Driver } from "./drivers.ts";
+import type { Driver } from "./drivers/drivers.ts";
 
 /** Where the locks of SQLite's several processes do not work, by `statfs` type. */
 const networkFileSystems: ReadonlyMap<number, string> = new Map([

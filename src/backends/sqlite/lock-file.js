@@ -1,6 +1,6 @@
 // Plain JavaScript, shared by the backup's process and those that start it.
 import { closeSync, openSync, rmSync, statSync } from "node:fs";
-import { isBusy } from "./busy-error.js";
+import { isBusy } from "./write/busy-error.js";
 
 const attemptsMax = 20;
 

@@ -1,8 +1,8 @@
 import { accessSync, constants } from "node:fs";
 import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
 import { optionInvalid } from "../option-checks.ts";
-import { loadDriver } from "./drivers.ts";
-import { diskFailed, sqliteCode } from "./failures.ts";
+import { loadDriver } from "./drivers/drivers.ts";
+import { diskFailed, sqliteCode } from "./write/failures.ts";
 import { Opening } from "./opening.ts";
 import { settingsOf } from "./options.ts";
 import type { SqliteOptions, SqliteSeams } from "./options.ts";

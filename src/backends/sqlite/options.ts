@@ -1,7 +1,7 @@
 import { systemClock } from "../../host/clock.ts";
-import type { Clock } from "../../model/clock.ts";
-import { durationMs } from "../../model/durations.ts";
-import type { Duration } from "../../model/durations.ts";
+import type { Clock } from "../../model/time/clock.ts";
+import { durationMs } from "../../model/time/durations.ts";
+import type { Duration } from "../../model/time/durations.ts";
 import type { Warning } from "../../sql/database.ts";
 import {
   checkedClock,
@@ -10,9 +10,9 @@ import {
   warner,
   wholeNumber,
 } from "../option-checks.ts";
-import type { DriverName } from "./drivers.ts";
+import type { DriverName } from "./drivers/drivers.ts";
 import type { FileSystemProbe } from "./file.ts";
-import type { FlushTuning } from "./flusher.ts";
+import type { FlushTuning } from "./write/flusher.ts";
 import type { FolderWatch } from "./neighbours/foreign-commits.ts";
 
 export interface SqliteLimits {

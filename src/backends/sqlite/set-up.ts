@@ -1,9 +1,9 @@
 import { Fate } from "../../sql/fate.ts";
 import type { Tx } from "../../sql/operation.ts";
 import type { Statement } from "../../sql/statement.ts";
-import { isBusy, statementFailure } from "./failures.ts";
-import { threadError } from "./log-thread.ts";
-import type { LogThread } from "./log-thread.ts";
+import { isBusy, statementFailure } from "./write/failures.ts";
+import { threadError } from "./log/log-thread.ts";
+import type { LogThread } from "./log/log-thread.ts";
 
 /** A statement as it crosses to the thread. */
 interface Plain {

@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { Meters } from "../meters.ts";
-import { loadDriver } from "./drivers.ts";
-import { LogFlusher } from "./flusher.ts";
-import { LogThread } from "./log-thread.ts";
+import { loadDriver } from "./drivers/drivers.ts";
+import { LogFlusher } from "./write/flusher.ts";
+import { LogThread } from "./log/log-thread.ts";
 
 const fault = vi.hoisted(() => ({ kind: "none" }));
 

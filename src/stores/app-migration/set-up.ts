@@ -1,6 +1,6 @@
-import type { Clock } from "../../model/clock.ts";
+import type { Clock } from "../../model/time/clock.ts";
 import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
-import { excerpt } from "../../model/excerpt.ts";
+import { excerpt } from "../../model/values/excerpt.ts";
 import {
   checkedText,
   givenList,

@@ -1,6 +1,6 @@
-import type { Clock } from "../../model/clock.ts";
+import type { Clock } from "../../model/time/clock.ts";
 import type { Entropy } from "../../model/entropy.ts";
-import { hexOf } from "../../model/hex.ts";
+import { hexOf } from "../../model/values/hex.ts";
 import {
   checkedCount,
   checkedText,

@@ -1,4 +1,4 @@
-import { durationMs, type Duration } from "../../model/durations.ts";
+import { durationMs, type Duration } from "../../model/time/durations.ts";
 import { lockRow, textsOf } from "../../sql/dialect.ts";
 import {
   plainOperation,

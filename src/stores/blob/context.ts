@@ -9,7 +9,7 @@ import {
   type BlobProfile,
   type NewBlob,
 } from "../../model/blob.ts";
-import type { Clock } from "../../model/clock.ts";
+import type { Clock } from "../../model/time/clock.ts";
 import {
   checkedCount,
   checkedText,

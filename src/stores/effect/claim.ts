@@ -1,7 +1,7 @@
-import { instantOf } from "../../model/clock.ts";
-import type { Duration } from "../../model/durations.ts";
-import { effectTitle } from "../../model/effect-errors.ts";
-import type { EffectEnvelope } from "../../model/effect-envelope.ts";
+import { instantOf } from "../../model/time/clock.ts";
+import type { Duration } from "../../model/time/durations.ts";
+import { effectTitle } from "../../model/effect/errors.ts";
+import type { EffectEnvelope } from "../../model/effect/envelope.ts";
 import {
   decideEffect,
   newClaim,
@@ -10,14 +10,14 @@ import {
   type EffectHolder,
   type EffectQuestion,
   type HeldEffect,
-} from "../../model/effect.ts";
-import type { Encoded } from "../../model/encoded.ts";
+} from "../../model/effect/effect.ts";
+import type { Encoded } from "../../model/values/encoded.ts";
 import { HoldfastError, unreachable } from "../../model/errors.ts";
 import type { ProvenDeath } from "../../model/lease.ts";
-import { parseOwnerId, type OwnerId } from "../../model/prefixed-id.ts";
+import { parseOwnerId, type OwnerId } from "../../model/ids/prefixed-id.ts";
 import { checkedText } from "../../model/shape.ts";
-import { isRecord } from "../../model/spoken-kind.ts";
-import { newToken } from "../../model/token.ts";
+import { isRecord } from "../../model/values/spoken-kind.ts";
+import { newToken } from "../../model/ids/token.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import { lockRow } from "../../sql/dialect.ts";
 import {

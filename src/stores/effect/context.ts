@@ -1,19 +1,22 @@
-import { durationMs, type Duration } from "../../model/durations.ts";
-import { effectConflict, effectInvalid } from "../../model/effect-errors.ts";
+import { durationMs, type Duration } from "../../model/time/durations.ts";
+import { effectConflict, effectInvalid } from "../../model/effect/errors.ts";
 import {
   envelopeDifference,
   refuseBytes,
   type EffectEnvelope,
-} from "../../model/effect-envelope.ts";
-import type { EffectOutcome } from "../../model/effect.ts";
-import type { Encoded } from "../../model/encoded.ts";
+} from "../../model/effect/envelope.ts";
+import type { EffectOutcome } from "../../model/effect/effect.ts";
+import type { Encoded } from "../../model/values/encoded.ts";
 import { isHoldfastError, type HoldfastError } from "../../model/errors.ts";
 import { expiryAt } from "../../model/lease.ts";
-import { isStoredError, restoredFailure } from "../../model/restored-error.ts";
+import {
+  isStoredError,
+  restoredFailure,
+} from "../../model/values/restored-error.ts";
 import { draftOf, givenFlag } from "../../model/shape.ts";
-import { isRecord } from "../../model/spoken-kind.ts";
-import { storedError } from "../../model/stored-error.ts";
-import type { ValueCodec } from "../../model/value-codec.ts";
+import { isRecord } from "../../model/values/spoken-kind.ts";
+import { storedError } from "../../model/values/stored-error.ts";
+import type { ValueCodec } from "../../model/values/value-codec.ts";
 import type { Database } from "../../sql/database.ts";
 import {
   storeCodec,

@@ -2,11 +2,11 @@ import type {
   EffectOutcome,
   EffectState,
   HeldEffect,
-} from "../../model/effect.ts";
-import type { EffectNames } from "../../model/effect-errors.ts";
-import type { Encoded } from "../../model/encoded.ts";
+} from "../../model/effect/effect.ts";
+import type { EffectNames } from "../../model/effect/errors.ts";
+import type { Encoded } from "../../model/values/encoded.ts";
 import { HoldfastError } from "../../model/errors.ts";
-import type { OwnerId } from "../../model/prefixed-id.ts";
+import type { OwnerId } from "../../model/ids/prefixed-id.ts";
 import { lockRow } from "../../sql/dialect.ts";
 import { row, run, type Tx } from "../../sql/operation.ts";
 import { sql, type Statement } from "../../sql/statement.ts";

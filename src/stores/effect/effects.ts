@@ -1,5 +1,5 @@
-import type { Duration } from "../../model/durations.ts";
-import type { EffectEnvelope } from "../../model/effect-envelope.ts";
+import type { Duration } from "../../model/time/durations.ts";
+import type { EffectEnvelope } from "../../model/effect/envelope.ts";
 import type { Database, Durability, WaitOptions } from "../../sql/database.ts";
 import { provenDeath } from "../lease/context.ts";
 import { lists, type Page, type PageOptions } from "../list.ts";

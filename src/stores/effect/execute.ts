@@ -1,20 +1,20 @@
-import { durationMs, type Duration } from "../../model/durations.ts";
+import { durationMs, type Duration } from "../../model/time/durations.ts";
 import {
   effectNotRecorded,
   effectResultRefused,
   effectTitle,
   effectUnfinished,
-} from "../../model/effect-errors.ts";
-import type { EffectEnvelope } from "../../model/effect-envelope.ts";
+} from "../../model/effect/errors.ts";
+import type { EffectEnvelope } from "../../model/effect/envelope.ts";
 import { isHoldfastError } from "../../model/errors.ts";
 import { expiryAt, type ProvenDeath } from "../../model/lease.ts";
 import {
   jittered,
   retryPauseMs,
   type RetryPolicy,
-} from "../../model/retry-policy.ts";
+} from "../../model/time/retry-policy.ts";
 import { checkedCount, draftOf } from "../../model/shape.ts";
-import { newToken } from "../../model/token.ts";
+import { newToken } from "../../model/ids/token.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import { provenDeath } from "../lease/context.ts";
 import { onlyWait, optionsAndWait } from "../method.ts";

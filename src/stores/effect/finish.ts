@@ -1,19 +1,19 @@
-import { instantOf } from "../../model/clock.ts";
-import type { Duration } from "../../model/durations.ts";
+import { instantOf } from "../../model/time/clock.ts";
+import type { Duration } from "../../model/time/durations.ts";
 import {
   effectLeaseLost,
   effectResultUnstorable,
-} from "../../model/effect-errors.ts";
+} from "../../model/effect/errors.ts";
 import {
   standingOf,
   type EffectLoss,
   type EffectOutcome,
-} from "../../model/effect.ts";
+} from "../../model/effect/effect.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import { extended } from "../../model/lease.ts";
 import { givenFlag } from "../../model/shape.ts";
-import { isRecord } from "../../model/spoken-kind.ts";
-import { isSameToken } from "../../model/token.ts";
+import { isRecord } from "../../model/values/spoken-kind.ts";
+import { isSameToken } from "../../model/ids/token.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import {
   afterwards,

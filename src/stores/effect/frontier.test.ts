@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { SessionId } from "../../model/session-id.ts";
+import type { SessionId } from "../../model/ids/session-id.ts";
 import type { EffectRef } from "./effect-row.ts";
 import { Frontier } from "./frontier.ts";
 

@@ -1,14 +1,14 @@
 import {
   effectNotRecorded,
   effectUnfinished,
-} from "../../model/effect-errors.ts";
+} from "../../model/effect/errors.ts";
 import {
   decideEffect,
   holderOfEffect,
   type EffectHolder,
   type EffectState,
-} from "../../model/effect.ts";
-import type { Encoded } from "../../model/encoded.ts";
+} from "../../model/effect/effect.ts";
+import type { Encoded } from "../../model/values/encoded.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import {
   row,

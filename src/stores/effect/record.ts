@@ -1,8 +1,8 @@
-import { instantOf } from "../../model/clock.ts";
-import type { EffectEnvelope } from "../../model/effect-envelope.ts";
-import { decideEffect, type EffectOutcome } from "../../model/effect.ts";
+import { instantOf } from "../../model/time/clock.ts";
+import type { EffectEnvelope } from "../../model/effect/envelope.ts";
+import { decideEffect, type EffectOutcome } from "../../model/effect/effect.ts";
 import type { ProvenDeath } from "../../model/lease.ts";
-import { isSameToken, newToken } from "../../model/token.ts";
+import { isSameToken, newToken } from "../../model/ids/token.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import { lockRow } from "../../sql/dialect.ts";
 import {

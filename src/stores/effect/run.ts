@@ -1,10 +1,10 @@
-import type { Duration } from "../../model/durations.ts";
+import type { Duration } from "../../model/time/durations.ts";
 import {
   effectLeaseLost,
   effectResultRefused,
   effectTitle,
-} from "../../model/effect-errors.ts";
-import type { EffectOutcome } from "../../model/effect.ts";
+} from "../../model/effect/errors.ts";
+import type { EffectOutcome } from "../../model/effect/effect.ts";
 import {
   HoldfastError,
   isHoldfastError,

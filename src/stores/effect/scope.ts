@@ -1,9 +1,9 @@
 import {
   effectInvalid,
   effectScopeInvalid,
-} from "../../model/effect-errors.ts";
+} from "../../model/effect/errors.ts";
 import { draftOf, isStorable } from "../../model/shape.ts";
-import { isRecord } from "../../model/spoken-kind.ts";
+import { isRecord } from "../../model/values/spoken-kind.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sessionNamed, type SessionName } from "../session-name.ts";
 import { keptSession, livingSession, type SessionRef } from "../session-row.ts";

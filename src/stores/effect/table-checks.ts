@@ -1,5 +1,5 @@
-import type { Encoded } from "../../model/encoded.ts";
-import { isStoredError } from "../../model/restored-error.ts";
+import type { Encoded } from "../../model/values/encoded.ts";
+import { isStoredError } from "../../model/values/restored-error.ts";
 import { sql } from "../../sql/statement.ts";
 import { inScopes } from "../session-checks.ts";
 import { byKey, tableCheck } from "../table-check.ts";

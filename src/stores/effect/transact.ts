@@ -1,7 +1,7 @@
-import type { EffectEnvelope } from "../../model/effect-envelope.ts";
+import type { EffectEnvelope } from "../../model/effect/envelope.ts";
 import { isOfTheStore } from "../../model/errors.ts";
 import type { ProvenDeath } from "../../model/lease.ts";
-import { newToken } from "../../model/token.ts";
+import { newToken } from "../../model/ids/token.ts";
 import type { WaitOptions, WriteOptions } from "../../sql/database.ts";
 import type { Isolation } from "../../sql/isolation.ts";
 import { rollbackWith, startedBody, type Tx } from "../../sql/operation.ts";

@@ -1,8 +1,8 @@
 import { HoldfastError } from "../../model/errors.ts";
-import { excerpt } from "../../model/excerpt.ts";
-import type { ExecutionRole, Holder } from "../../model/execution-event.ts";
-import { parseExecutorId, parseRunId } from "../../model/prefixed-id.ts";
-import type { RetryPolicy } from "../../model/retry-policy.ts";
+import { excerpt } from "../../model/values/excerpt.ts";
+import type { ExecutionRole, Holder } from "../../model/execution/event.ts";
+import { parseExecutorId, parseRunId } from "../../model/ids/prefixed-id.ts";
+import type { RetryPolicy } from "../../model/time/retry-policy.ts";
 import {
   checkedCount,
   checkedText,
@@ -11,7 +11,7 @@ import {
   givenObject,
   isStorable,
 } from "../../model/shape.ts";
-import { spokenKind } from "../../model/spoken-kind.ts";
+import { spokenKind } from "../../model/values/spoken-kind.ts";
 
 /** What callers may give, checked where it enters. Text without a NUL or half a character, since no column takes those. */
 

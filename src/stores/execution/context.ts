@@ -1,9 +1,9 @@
 import {
   executionCodec,
   type ExecutionCodec,
-} from "../../model/execution-codec.ts";
-import type { ControlEvent } from "../../model/execution-event.ts";
-import type { FunctionName } from "../../model/function-name.ts";
+} from "../../model/execution/codec.ts";
+import type { ControlEvent } from "../../model/execution/event.ts";
+import type { FunctionName } from "../../model/ids/function-name.ts";
 import type { Database } from "../../sql/database.ts";
 import {
   storeCodec,

@@ -1,7 +1,7 @@
 import { corruptRow } from "../../model/corrupt-row.ts";
-import type { DelayId } from "../../model/delay-id.ts";
-import type { Encoded } from "../../model/encoded.ts";
-import { payloadField } from "../../model/event-payload.ts";
+import type { DelayId } from "../../model/ids/delay-id.ts";
+import type { Encoded } from "../../model/values/encoded.ts";
+import { payloadField } from "../../model/execution/event-payload.ts";
 import type {
   DelayOutcome,
   ExecutionEvent,
@@ -9,10 +9,10 @@ import type {
   LoggedEvent,
   LoggedResponse,
   ResultKind,
-} from "../../model/execution-event.ts";
-import type { ExecutionId } from "../../model/execution-id.ts";
-import { isHistoryKind } from "../../model/history-event.ts";
-import type { JoinSetId } from "../../model/join-set-id.ts";
+} from "../../model/execution/event.ts";
+import type { ExecutionId } from "../../model/ids/execution-id.ts";
+import { isHistoryKind } from "../../model/execution/history-event.ts";
+import type { JoinSetId } from "../../model/ids/join-set-id.ts";
 import { row, run, type Tx } from "../../sql/operation.ts";
 import { sql, type Statement } from "../../sql/statement.ts";
 

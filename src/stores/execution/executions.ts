@@ -2,11 +2,11 @@ import type {
   Created,
   LoggedEvent,
   LoggedResponse,
-} from "../../model/execution-event.ts";
-import type { ExecutionId } from "../../model/execution-id.ts";
-import type { GivenEvent } from "../../model/given-event.ts";
-import type { OwnerId } from "../../model/prefixed-id.ts";
-import type { ExecutionResult } from "../../model/result.ts";
+} from "../../model/execution/event.ts";
+import type { ExecutionId } from "../../model/ids/execution-id.ts";
+import type { GivenEvent } from "../../model/execution/given-event.ts";
+import type { OwnerId } from "../../model/ids/prefixed-id.ts";
+import type { ExecutionResult } from "../../model/execution/result.ts";
 import type { Database, WaitOptions } from "../../sql/database.ts";
 import type { StoreOptions } from "../context.ts";
 import { lists, type Page, type PageOptions } from "../list.ts";

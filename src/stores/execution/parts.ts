@@ -1,4 +1,4 @@
-import type { ExecutionId } from "../../model/execution-id.ts";
+import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import { integersOf } from "../../sql/dialect.ts";
 import { rows, run, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";

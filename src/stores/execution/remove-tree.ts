@@ -1,4 +1,4 @@
-import type { ExecutionId } from "../../model/execution-id.ts";
+import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import { lockRow, textsOf } from "../../sql/dialect.ts";
 import {
   row,

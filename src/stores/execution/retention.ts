@@ -1,10 +1,10 @@
-import { durationMs, type Duration } from "../../model/durations.ts";
+import { durationMs, type Duration } from "../../model/time/durations.ts";
 import { HoldfastError } from "../../model/errors.ts";
-import type { ExecutionId } from "../../model/execution-id.ts";
+import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import {
   parseFunctionName,
   type FunctionName,
-} from "../../model/function-name.ts";
+} from "../../model/ids/function-name.ts";
 import { checkedCount, draftOf } from "../../model/shape.ts";
 import {
   row,

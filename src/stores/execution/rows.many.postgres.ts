@@ -1,4 +1,4 @@
-import type { ExecutionEvent } from "../../model/execution-event.ts";
+import type { ExecutionEvent } from "../../model/execution/event.ts";
 import { run, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { eventColumnsOf, type EventPlace } from "./event-row.ts";

@@ -1,26 +1,26 @@
 import { corruptRow } from "../../model/corrupt-row.ts";
-import type { Encoded } from "../../model/encoded.ts";
+import type { Encoded } from "../../model/values/encoded.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import {
   executionNotFound,
   parentNotFound,
-} from "../../model/execution-errors.ts";
+} from "../../model/execution/errors.ts";
 import type {
   ExecutionRole,
   Holder,
   LoggedEvent,
   ResultKind,
-} from "../../model/execution-event.ts";
-import { topLevelOf, type ExecutionId } from "../../model/execution-id.ts";
+} from "../../model/execution/event.ts";
+import { topLevelOf, type ExecutionId } from "../../model/ids/execution-id.ts";
 import {
   lastHolder,
   type BlockedOn,
   type ExecutionState,
   type Lifecycle,
   type PendingState,
-} from "../../model/execution-state.ts";
-import type { FunctionName } from "../../model/function-name.ts";
-import type { JoinSetId } from "../../model/join-set-id.ts";
+} from "../../model/execution/state.ts";
+import type { FunctionName } from "../../model/ids/function-name.ts";
+import type { JoinSetId } from "../../model/ids/join-set-id.ts";
 import { lockRow } from "../../sql/dialect.ts";
 import { row, run, type Tx } from "../../sql/operation.ts";
 import { sql, type Statement } from "../../sql/statement.ts";

@@ -1,7 +1,7 @@
-import { splitDelayId } from "../../model/delay-id.ts";
-import type { DelayId } from "../../model/delay-id.ts";
-import type { Encoded } from "../../model/encoded.ts";
-import type { ExecutionId } from "../../model/execution-id.ts";
+import { splitDelayId } from "../../model/ids/delay-id.ts";
+import type { DelayId } from "../../model/ids/delay-id.ts";
+import type { Encoded } from "../../model/values/encoded.ts";
+import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import { sql } from "../../sql/statement.ts";
 import { byKey, tableCheck } from "../table-check.ts";
 import type { TableCheck } from "../table-check.ts";

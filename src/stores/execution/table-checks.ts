@@ -1,18 +1,18 @@
-import { splitDelayId } from "../../model/delay-id.ts";
-import type { DelayId } from "../../model/delay-id.ts";
-import type { Encoded } from "../../model/encoded.ts";
-import { payloadField } from "../../model/event-payload.ts";
-import { isControlKind } from "../../model/execution-event.ts";
-import type { ExecutionEvent } from "../../model/execution-event.ts";
+import { splitDelayId } from "../../model/ids/delay-id.ts";
+import type { DelayId } from "../../model/ids/delay-id.ts";
+import type { Encoded } from "../../model/values/encoded.ts";
+import { payloadField } from "../../model/execution/event-payload.ts";
+import { isControlKind } from "../../model/execution/event.ts";
+import type { ExecutionEvent } from "../../model/execution/event.ts";
 import {
   parseExecutionId,
   splitToParts,
   topLevelOf,
-} from "../../model/execution-id.ts";
-import type { ExecutionId } from "../../model/execution-id.ts";
-import { parseFunctionName } from "../../model/function-name.ts";
-import { isHistoryKind } from "../../model/history-event.ts";
-import { isResult } from "../../model/result.ts";
+} from "../../model/ids/execution-id.ts";
+import type { ExecutionId } from "../../model/ids/execution-id.ts";
+import { parseFunctionName } from "../../model/ids/function-name.ts";
+import { isHistoryKind } from "../../model/execution/history-event.ts";
+import { isResult } from "../../model/execution/result.ts";
 import { integersOf, textsOf } from "../../sql/dialect.ts";
 import { rows } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";

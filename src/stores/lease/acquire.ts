@@ -1,4 +1,4 @@
-import { instantOf } from "../../model/clock.ts";
+import { instantOf } from "../../model/time/clock.ts";
 import {
   decideLease,
   expiryAt,

@@ -1,11 +1,11 @@
-import { durationMs, type Duration } from "../../model/durations.ts";
+import { durationMs, type Duration } from "../../model/time/durations.ts";
 import type {
   LeaseFence,
   LeaseHolder,
   LeaseOwner,
   ProvenDeath,
 } from "../../model/lease.ts";
-import { parseOwnerId, type OwnerId } from "../../model/prefixed-id.ts";
+import { parseOwnerId, type OwnerId } from "../../model/ids/prefixed-id.ts";
 import {
   checkedCount,
   checkedText,
@@ -13,7 +13,7 @@ import {
   givenObject,
   optionsOf,
 } from "../../model/shape.ts";
-import { newToken } from "../../model/token.ts";
+import { newToken } from "../../model/ids/token.ts";
 import type { Database, WaitOptions } from "../../sql/database.ts";
 import type { StoreContext } from "../context.ts";
 import { optionsAndWait } from "../method.ts";

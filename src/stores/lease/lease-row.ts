@@ -7,7 +7,7 @@ import {
   type LeaseHolder,
   type LeaseState,
 } from "../../model/lease.ts";
-import type { OwnerId } from "../../model/prefixed-id.ts";
+import type { OwnerId } from "../../model/ids/prefixed-id.ts";
 import { row, run, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { OwnedRows } from "../removal.ts";

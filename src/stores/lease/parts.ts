@@ -9,8 +9,8 @@ import {
   type LeaseLoss,
   type LeaseState,
 } from "../../model/lease.ts";
-import type { SessionId } from "../../model/session-id.ts";
-import { isRecord } from "../../model/spoken-kind.ts";
+import type { SessionId } from "../../model/ids/session-id.ts";
+import { isRecord } from "../../model/values/spoken-kind.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import type { StoreOperation, Tx } from "../../sql/operation.ts";
 import { sessionNamed } from "../session-name.ts";

@@ -1,7 +1,7 @@
 import { isHoldfastError } from "../../model/errors.ts";
-import type { Encoded } from "../../model/encoded.ts";
-import type { PayloadCodec } from "../../model/payload-codec.ts";
-import { valueCodec } from "../../model/value-codec.ts";
+import type { Encoded } from "../../model/values/encoded.ts";
+import type { PayloadCodec } from "../../model/values/payload-codec.ts";
+import { valueCodec } from "../../model/values/value-codec.ts";
 import { plainOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";

@@ -1,5 +1,5 @@
 import { isBlobHash } from "../../model/blob.ts";
-import { durationMs, type Duration } from "../../model/durations.ts";
+import { durationMs, type Duration } from "../../model/time/durations.ts";
 import { plainOperation, type Operation } from "../../sql/operation.ts";
 import { allRoots } from "../blob-roots.ts";
 import { lockedBlobs, missingBlobs } from "../blob/blob-row.ts";

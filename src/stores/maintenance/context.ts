@@ -1,6 +1,6 @@
 import { blobGraceDefault } from "../../model/blob.ts";
-import { durationMs, type Duration } from "../../model/durations.ts";
-import type { PayloadCodec } from "../../model/payload-codec.ts";
+import { durationMs, type Duration } from "../../model/time/durations.ts";
+import type { PayloadCodec } from "../../model/values/payload-codec.ts";
 import { checkedCount, givenFunction } from "../../model/shape.ts";
 import type { Database } from "../../sql/database.ts";
 import {

@@ -1,4 +1,4 @@
-import type { OwnerId } from "../../model/prefixed-id.ts";
+import type { OwnerId } from "../../model/ids/prefixed-id.ts";
 import { row, run, plainOperation } from "../../sql/operation.ts";
 import type { Operation } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";

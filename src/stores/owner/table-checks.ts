@@ -1,4 +1,4 @@
-import { parseOwnerId } from "../../model/prefixed-id.ts";
+import { parseOwnerId } from "../../model/ids/prefixed-id.ts";
 import { sql } from "../../sql/statement.ts";
 import { tableCheck } from "../table-check.ts";
 import type { TableCheck } from "../table-check.ts";

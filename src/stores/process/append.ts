@@ -1,14 +1,14 @@
-import { instantOf } from "../../model/clock.ts";
+import { instantOf } from "../../model/time/clock.ts";
 import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
-import type { ExecutionId } from "../../model/execution-id.ts";
+import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import type { LeaseFence, ProvenDeath } from "../../model/lease.ts";
-import { isFields } from "../../model/payload-schema.ts";
-import { processSpawned } from "../../model/process-errors.ts";
-import { coreTypes, endTypes } from "../../model/process-event-type.ts";
-import { parseProcessId } from "../../model/process-id.ts";
-import { isOutput, type ProcessOutput } from "../../model/process-output.ts";
-import { registryKeys } from "../../model/process-replay-key.ts";
-import { signalType } from "../../model/process.ts";
+import { isFields } from "../../model/trigger/payload-schema.ts";
+import { processSpawned } from "../../model/process/errors.ts";
+import { coreTypes, endTypes } from "../../model/process/event-type.ts";
+import { parseProcessId } from "../../model/ids/process-id.ts";
+import { isOutput, type ProcessOutput } from "../../model/process/output.ts";
+import { registryKeys } from "../../model/process/replay-key.ts";
+import { signalType } from "../../model/process/process.ts";
 import { checkedText, draftOf, givenObject } from "../../model/shape.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import {

@@ -1,18 +1,18 @@
 import { corruptRow } from "../../model/corrupt-row.ts";
-import type { Encoded } from "../../model/encoded.ts";
+import type { Encoded } from "../../model/values/encoded.ts";
 import { isHoldfastError } from "../../model/errors.ts";
 import {
   isOutput,
   outputOfResult,
   type ProcessEnd,
   type ProcessOutput,
-} from "../../model/process-output.ts";
+} from "../../model/process/output.ts";
 import type {
   ProcessRecord,
   ProcessStatus,
   ProcessWake,
-} from "../../model/process.ts";
-import { isResult } from "../../model/result.ts";
+} from "../../model/process/process.ts";
+import { isResult } from "../../model/execution/result.ts";
 import type { Database, WaitOptions } from "../../sql/database.ts";
 import type { StoreContext, StoreOptions } from "../context.ts";
 import {

@@ -1,7 +1,7 @@
-import { instantOf } from "../../model/clock.ts";
-import type { Encoded } from "../../model/encoded.ts";
+import { instantOf } from "../../model/time/clock.ts";
+import type { Encoded } from "../../model/values/encoded.ts";
 import type { LeaseFence, ProvenDeath } from "../../model/lease.ts";
-import { schemaViolation } from "../../model/payload-schema.ts";
+import { schemaViolation } from "../../model/trigger/payload-schema.ts";
 import {
   eventTypeReserved,
   eventTypeUndeclared,
@@ -11,23 +11,23 @@ import {
   replayKeyConflict,
   replayKeyRequired,
   replayKeyReserved,
-} from "../../model/process-errors.ts";
+} from "../../model/process/errors.ts";
 import {
   coreTypes,
   declaredType,
   isCoreType,
   type ProcessEventType,
-} from "../../model/process-event-type.ts";
-import type { ProcessId } from "../../model/process-id.ts";
-import { outputOf } from "../../model/process-output.ts";
-import { isForeignKey } from "../../model/process-replay-key.ts";
-import type { ProcessStatus } from "../../model/process.ts";
+} from "../../model/process/event-type.ts";
+import type { ProcessId } from "../../model/ids/process-id.ts";
+import { outputOf } from "../../model/process/output.ts";
+import { isForeignKey } from "../../model/process/replay-key.ts";
+import type { ProcessStatus } from "../../model/process/process.ts";
 import {
   isTruthy,
   select,
   textOf,
   type PayloadSelector,
-} from "../../model/selector.ts";
+} from "../../model/trigger/selector.ts";
 import type { Tx } from "../../sql/operation.ts";
 import type { AppendedProcessEvent, ProcessContext } from "./context.ts";
 import {

@@ -1,8 +1,8 @@
 import { corruptRow } from "../../model/corrupt-row.ts";
-import type { Encoded } from "../../model/encoded.ts";
+import type { Encoded } from "../../model/values/encoded.ts";
 import { isHoldfastError } from "../../model/errors.ts";
-import type { ProcessId } from "../../model/process-id.ts";
-import type { ProcessEnd } from "../../model/process-output.ts";
+import type { ProcessId } from "../../model/ids/process-id.ts";
+import type { ProcessEnd } from "../../model/process/output.ts";
 import {
   afterProcessEvent,
   isSignalType,
@@ -12,8 +12,8 @@ import {
   type ProcessWake,
   type SessionScope,
   type WakeDelivery,
-} from "../../model/process.ts";
-import type { ValueCodec } from "../../model/value-codec.ts";
+} from "../../model/process/process.ts";
+import type { ValueCodec } from "../../model/values/value-codec.ts";
 import { integersOf } from "../../sql/dialect.ts";
 import { announce, row, rows, run, type Tx } from "../../sql/operation.ts";
 import { sql, type Statement } from "../../sql/statement.ts";

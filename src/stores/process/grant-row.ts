@@ -1,7 +1,10 @@
-import { processPruned } from "../../model/process-errors.ts";
-import type { ProcessId } from "../../model/process-id.ts";
-import type { ProcessSummary, SessionScope } from "../../model/process.ts";
-import type { SessionId } from "../../model/session-id.ts";
+import { processPruned } from "../../model/process/errors.ts";
+import type { ProcessId } from "../../model/ids/process-id.ts";
+import type {
+  ProcessSummary,
+  SessionScope,
+} from "../../model/process/process.ts";
+import type { SessionId } from "../../model/ids/session-id.ts";
 import { run, type Tx } from "../../sql/operation.ts";
 import { sql, type Statement } from "../../sql/statement.ts";
 import {

@@ -1,6 +1,6 @@
-import { handleNotGranted } from "../../model/process-errors.ts";
-import { parseProcessId, type ProcessId } from "../../model/process-id.ts";
-import type { SessionScope } from "../../model/process.ts";
+import { handleNotGranted } from "../../model/process/errors.ts";
+import { parseProcessId, type ProcessId } from "../../model/ids/process-id.ts";
+import type { SessionScope } from "../../model/process/process.ts";
 import { givenFlag, givenList } from "../../model/shape.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import {

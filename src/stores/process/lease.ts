@@ -1,4 +1,4 @@
-import { instantOf } from "../../model/clock.ts";
+import { instantOf } from "../../model/time/clock.ts";
 import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
 import {
   holderOf,
@@ -15,11 +15,11 @@ import {
   processLeased,
   processPruned,
   processTerminal,
-} from "../../model/process-errors.ts";
-import { coreTypes } from "../../model/process-event-type.ts";
-import { parseProcessId, type ProcessId } from "../../model/process-id.ts";
-import { registryKeys } from "../../model/process-replay-key.ts";
-import { hasUsedAttempts } from "../../model/process.ts";
+} from "../../model/process/errors.ts";
+import { coreTypes } from "../../model/process/event-type.ts";
+import { parseProcessId, type ProcessId } from "../../model/ids/process-id.ts";
+import { registryKeys } from "../../model/process/replay-key.ts";
+import { hasUsedAttempts } from "../../model/process/process.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import {
   row,

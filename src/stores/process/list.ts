@@ -1,10 +1,10 @@
-import type { ProcessId } from "../../model/process-id.ts";
+import type { ProcessId } from "../../model/ids/process-id.ts";
 import {
   decideRecovery,
   type ProcessRecovery,
   type ProcessStatus,
   type ProcessSummary,
-} from "../../model/process.ts";
+} from "../../model/process/process.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import { checkedFilterText, givenFlag } from "../../model/shape.ts";
 import { behindPlace, belowHorizon } from "../../sql/dialect.ts";

@@ -4,11 +4,15 @@ import {
   externalRefConflict,
   processPruned,
   processTerminal,
-} from "../../model/process-errors.ts";
-import { coreTypes } from "../../model/process-event-type.ts";
-import { parseProcessId, type ProcessId } from "../../model/process-id.ts";
-import { registryKeys } from "../../model/process-replay-key.ts";
-import { signalType, waitKey, type ProcessWait } from "../../model/process.ts";
+} from "../../model/process/errors.ts";
+import { coreTypes } from "../../model/process/event-type.ts";
+import { parseProcessId, type ProcessId } from "../../model/ids/process-id.ts";
+import { registryKeys } from "../../model/process/replay-key.ts";
+import {
+  signalType,
+  waitKey,
+  type ProcessWait,
+} from "../../model/process/process.ts";
 import { checkedCount, checkedText, draftOf } from "../../model/shape.ts";
 import { storeOperation, type StoreOperation } from "../../sql/operation.ts";
 import { optionsAndWait, type Call } from "../method.ts";

@@ -1,34 +1,34 @@
 import { corruptRow } from "../../model/corrupt-row.ts";
-import type { Encoded } from "../../model/encoded.ts";
+import type { Encoded } from "../../model/values/encoded.ts";
 import { unreachable } from "../../model/errors.ts";
-import type { ResultKind } from "../../model/execution-event.ts";
-import { processInvalid } from "../../model/process-errors.ts";
+import type { ResultKind } from "../../model/execution/event.ts";
+import { processInvalid } from "../../model/process/errors.ts";
 import {
   checkedEventTypes,
   endTypes,
   type ProcessEventType,
-} from "../../model/process-event-type.ts";
-import { parseProcessId, type ProcessId } from "../../model/process-id.ts";
-import type { ProcessEnd } from "../../model/process-output.ts";
+} from "../../model/process/event-type.ts";
+import { parseProcessId, type ProcessId } from "../../model/ids/process-id.ts";
+import type { ProcessEnd } from "../../model/process/output.ts";
 import {
   registrationIdentity,
   type NamedScope,
   type RegistrationIdentity,
-} from "../../model/process-registration.ts";
-import { registryKeys } from "../../model/process-replay-key.ts";
+} from "../../model/process/registration.ts";
+import { registryKeys } from "../../model/process/replay-key.ts";
 import type {
   ProcessDisposition,
   ProcessIdentity,
   SessionScope,
-} from "../../model/process.ts";
+} from "../../model/process/process.ts";
 import {
   checkedText,
   draftOf,
   givenInvalid,
   optionalText,
 } from "../../model/shape.ts";
-import { isRecord } from "../../model/spoken-kind.ts";
-import type { ValueCodec } from "../../model/value-codec.ts";
+import { isRecord } from "../../model/values/spoken-kind.ts";
+import type { ValueCodec } from "../../model/values/value-codec.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sessionNamed, type SessionName } from "../session-name.ts";
 import { keptSession, livingSession, type SessionRef } from "../session-row.ts";

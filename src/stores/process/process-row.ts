@@ -1,9 +1,9 @@
-import type { Encoded } from "../../model/encoded.ts";
-import type { ExecutionId } from "../../model/execution-id.ts";
+import type { Encoded } from "../../model/values/encoded.ts";
+import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import { corruptRow } from "../../model/corrupt-row.ts";
-import { processNotFound } from "../../model/process-errors.ts";
-import type { ProcessEventType } from "../../model/process-event-type.ts";
-import type { ProcessId } from "../../model/process-id.ts";
+import { processNotFound } from "../../model/process/errors.ts";
+import type { ProcessEventType } from "../../model/process/event-type.ts";
+import type { ProcessId } from "../../model/ids/process-id.ts";
 import type {
   ProcessDisposition,
   ProcessOrigin,
@@ -13,8 +13,8 @@ import type {
   ProcessSummary,
   ProcessWait,
   SessionScope,
-} from "../../model/process.ts";
-import type { SessionId } from "../../model/session-id.ts";
+} from "../../model/process/process.ts";
+import type { SessionId } from "../../model/ids/session-id.ts";
 import { integersOf, lockRoot, textsOf } from "../../sql/dialect.ts";
 import { row, rows, run } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";

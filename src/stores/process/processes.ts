@@ -1,8 +1,11 @@
-import { durationMs, type Duration } from "../../model/durations.ts";
+import { durationMs, type Duration } from "../../model/time/durations.ts";
 import type { LeaseHolder } from "../../model/lease.ts";
-import { parseProcessId } from "../../model/process-id.ts";
-import type { ProcessOutput } from "../../model/process-output.ts";
-import type { ProcessSummary, ProcessWait } from "../../model/process.ts";
+import { parseProcessId } from "../../model/ids/process-id.ts";
+import type { ProcessOutput } from "../../model/process/output.ts";
+import type {
+  ProcessSummary,
+  ProcessWait,
+} from "../../model/process/process.ts";
 import { draftOf } from "../../model/shape.ts";
 import type { Database, WaitOptions } from "../../sql/database.ts";
 import type { StoreOptions } from "../context.ts";

@@ -1,4 +1,4 @@
-import { coreTypes } from "../../model/process-event-type.ts";
+import { coreTypes } from "../../model/process/event-type.ts";
 import {
   plainOperation,
   row,

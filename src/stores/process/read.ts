@@ -1,9 +1,9 @@
 import { corruptRow } from "../../model/corrupt-row.ts";
-import type { Encoded } from "../../model/encoded.ts";
-import { processPruned } from "../../model/process-errors.ts";
-import { parseProcessId, type ProcessId } from "../../model/process-id.ts";
-import type { ProcessOutput } from "../../model/process-output.ts";
-import type { ProcessRecord } from "../../model/process.ts";
+import type { Encoded } from "../../model/values/encoded.ts";
+import { processPruned } from "../../model/process/errors.ts";
+import { parseProcessId, type ProcessId } from "../../model/ids/process-id.ts";
+import type { ProcessOutput } from "../../model/process/output.ts";
+import type { ProcessRecord } from "../../model/process/process.ts";
 import { checkedCount, checkedText, givenFlag } from "../../model/shape.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import {

@@ -1,18 +1,18 @@
-import type { ExecutionId } from "../../model/execution-id.ts";
-import { isFields } from "../../model/payload-schema.ts";
-import { processConflict, processInvalid } from "../../model/process-errors.ts";
+import type { ExecutionId } from "../../model/ids/execution-id.ts";
+import { isFields } from "../../model/trigger/payload-schema.ts";
+import { processConflict, processInvalid } from "../../model/process/errors.ts";
 import {
   endTypes,
   type ProcessEventType,
-} from "../../model/process-event-type.ts";
-import { parseProcessId } from "../../model/process-id.ts";
-import type { ProcessEnd } from "../../model/process-output.ts";
-import { registryKeys } from "../../model/process-replay-key.ts";
+} from "../../model/process/event-type.ts";
+import { parseProcessId } from "../../model/ids/process-id.ts";
+import type { ProcessEnd } from "../../model/process/output.ts";
+import { registryKeys } from "../../model/process/replay-key.ts";
 import {
   isTruthy,
   textOf,
   type PayloadSelector,
-} from "../../model/selector.ts";
+} from "../../model/trigger/selector.ts";
 import { draftOf, givenList, givenObject } from "../../model/shape.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import {

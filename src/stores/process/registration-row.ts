@@ -1,15 +1,18 @@
 import { corruptRow } from "../../model/corrupt-row.ts";
-import type { Encoded } from "../../model/encoded.ts";
-import type { ExecutionId } from "../../model/execution-id.ts";
-import { processConflict } from "../../model/process-errors.ts";
-import { coreTypes } from "../../model/process-event-type.ts";
-import type { ProcessId } from "../../model/process-id.ts";
+import type { Encoded } from "../../model/values/encoded.ts";
+import type { ExecutionId } from "../../model/ids/execution-id.ts";
+import { processConflict } from "../../model/process/errors.ts";
+import { coreTypes } from "../../model/process/event-type.ts";
+import type { ProcessId } from "../../model/ids/process-id.ts";
 import {
   firstDifference,
   type RegistrationIdentity,
   type RegistrationPartHashes,
-} from "../../model/process-registration.ts";
-import type { ProcessRecord, SessionScope } from "../../model/process.ts";
+} from "../../model/process/registration.ts";
+import type {
+  ProcessRecord,
+  SessionScope,
+} from "../../model/process/process.ts";
 import { lockRow } from "../../sql/dialect.ts";
 import { announce, row, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";

@@ -1,6 +1,6 @@
 import { corruptRow } from "../../model/corrupt-row.ts";
-import type { OwnerId } from "../../model/prefixed-id.ts";
-import type { ProcessSummary } from "../../model/process.ts";
+import type { OwnerId } from "../../model/ids/prefixed-id.ts";
+import type { ProcessSummary } from "../../model/process/process.ts";
 import { rows, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { sift, type Sifted } from "../damage.ts";

@@ -1,5 +1,5 @@
-import { coreTypes } from "../../model/process-event-type.ts";
-import type { ProcessId } from "../../model/process-id.ts";
+import { coreTypes } from "../../model/process/event-type.ts";
+import type { ProcessId } from "../../model/ids/process-id.ts";
 import { lockRow } from "../../sql/dialect.ts";
 import {
   plainOperation,

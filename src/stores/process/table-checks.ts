@@ -1,9 +1,9 @@
-import { isOutput } from "../../model/process-output.ts";
-import { hashOfParts, partHashes } from "../../model/process-registration.ts";
+import { isOutput } from "../../model/process/output.ts";
+import { hashOfParts, partHashes } from "../../model/process/registration.ts";
 import type {
   NamedScope,
   RegistrationPart,
-} from "../../model/process-registration.ts";
+} from "../../model/process/registration.ts";
 import { integersOf } from "../../sql/dialect.ts";
 import { rows } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";

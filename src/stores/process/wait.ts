@@ -1,6 +1,6 @@
-import { parseProcessId } from "../../model/process-id.ts";
-import type { ProcessOutput } from "../../model/process-output.ts";
-import { signalType } from "../../model/process.ts";
+import { parseProcessId } from "../../model/ids/process-id.ts";
+import type { ProcessOutput } from "../../model/process/output.ts";
+import { signalType } from "../../model/process/process.ts";
 import { checkedCount, draftOf } from "../../model/shape.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import type { StoreOperation } from "../../sql/operation.ts";

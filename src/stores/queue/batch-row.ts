@@ -1,4 +1,4 @@
-import type { Encoded } from "../../model/encoded.ts";
+import type { Encoded } from "../../model/values/encoded.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import { isPolicy } from "../../model/queue.ts";
 import type {

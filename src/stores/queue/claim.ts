@@ -7,7 +7,7 @@ import {
   type Boundary,
 } from "../../model/queue.ts";
 import { checkedCount, checkedText } from "../../model/shape.ts";
-import { newToken } from "../../model/token.ts";
+import { newToken } from "../../model/ids/token.ts";
 import { integersOf, keysOf } from "../../sql/dialect.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import {

@@ -1,4 +1,4 @@
-import { durationMs, type Duration } from "../../model/durations.ts";
+import { durationMs, type Duration } from "../../model/time/durations.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import { batchesPerClaimMax, type Boundary } from "../../model/queue.ts";
 import {

@@ -1,4 +1,4 @@
-import { instantOf } from "../../model/clock.ts";
+import { instantOf } from "../../model/time/clock.ts";
 import {
   checkedPolicy,
   classOf,
@@ -12,7 +12,7 @@ import {
   checkedText,
   draftOf,
 } from "../../model/shape.ts";
-import { newToken } from "../../model/token.ts";
+import { newToken } from "../../model/ids/token.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import {
   row,

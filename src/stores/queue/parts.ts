@@ -1,9 +1,9 @@
-import type { Encoded } from "../../model/encoded.ts";
+import type { Encoded } from "../../model/values/encoded.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import type { LeaseFence } from "../../model/lease.ts";
 import type { QueuePolicy } from "../../model/queue.ts";
-import type { SessionId } from "../../model/session-id.ts";
-import { isSameToken } from "../../model/token.ts";
+import type { SessionId } from "../../model/ids/session-id.ts";
+import { isSameToken } from "../../model/ids/token.ts";
 import { integersOf, textsOf } from "../../sql/dialect.ts";
 import { announce, row, rows, run, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";

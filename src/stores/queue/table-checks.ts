@@ -1,4 +1,4 @@
-import type { Encoded } from "../../model/encoded.ts";
+import type { Encoded } from "../../model/values/encoded.ts";
 import { isPolicy } from "../../model/queue.ts";
 import { integersOf, textsOf } from "../../sql/dialect.ts";
 import { rows } from "../../sql/operation.ts";

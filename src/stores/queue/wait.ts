@@ -1,5 +1,5 @@
 import { isLive } from "../../model/lease.ts";
-import type { OwnerId } from "../../model/prefixed-id.ts";
+import type { OwnerId } from "../../model/ids/prefixed-id.ts";
 import { mayStartWith, type Boundary } from "../../model/queue.ts";
 import {
   row,

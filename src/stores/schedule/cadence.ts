@@ -5,7 +5,7 @@ import {
   type Cadence,
   type Instants,
   type ScheduleDraft,
-} from "../../model/schedule-cadence.ts";
+} from "../../model/trigger/schedule-cadence.ts";
 import { cronCadence, cronInstants } from "./cron.ts";
 
 /**

@@ -1,11 +1,11 @@
 import { Cron } from "croner";
 import { HoldfastError } from "../../model/errors.ts";
-import { excerpt } from "../../model/excerpt.ts";
+import { excerpt } from "../../model/values/excerpt.ts";
 import type {
   Cadence,
   Instants,
   Search,
-} from "../../model/schedule-cadence.ts";
+} from "../../model/trigger/schedule-cadence.ts";
 
 type CronCadence = Extract<Cadence, { readonly kind: "cron" }>;
 

@@ -1,4 +1,7 @@
-import { backoffMs, type SkippedInstants } from "../../model/schedule-plan.ts";
+import {
+  backoffMs,
+  type SkippedInstants,
+} from "../../model/trigger/schedule-plan.ts";
 import {
   operation,
   plainOperation,

@@ -1,9 +1,12 @@
-import { instantOf } from "../../model/clock.ts";
+import { instantOf } from "../../model/time/clock.ts";
 import { HoldfastError } from "../../model/errors.ts";
-import type { Cadence, ScheduleDraft } from "../../model/schedule-cadence.ts";
-import { catchUps } from "../../model/schedule-plan.ts";
+import type {
+  Cadence,
+  ScheduleDraft,
+} from "../../model/trigger/schedule-cadence.ts";
+import { catchUps } from "../../model/trigger/schedule-plan.ts";
 import { checkedCount, checkedText, draftOf } from "../../model/shape.ts";
-import { triggerSchedules } from "../../model/trigger.ts";
+import { triggerSchedules } from "../../model/trigger/trigger.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import { lockRow, textsOf } from "../../sql/dialect.ts";
 import {

@@ -1,10 +1,10 @@
 import { HoldfastError } from "../../model/errors.ts";
-import type { Cadence } from "../../model/schedule-cadence.ts";
+import type { Cadence } from "../../model/trigger/schedule-cadence.ts";
 import {
   catchUps,
   type CatchUp,
   type SkippedInstants,
-} from "../../model/schedule-plan.ts";
+} from "../../model/trigger/schedule-plan.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql, type Statement } from "../../sql/statement.ts";
 import { parseCadence } from "./cadence.ts";

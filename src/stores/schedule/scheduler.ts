@@ -1,11 +1,11 @@
-import type { Clock } from "../../model/clock.ts";
+import type { Clock } from "../../model/time/clock.ts";
 import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
 import {
   backoffMs,
   planDue,
   type SchedulePlan,
   type SkippedInstants,
-} from "../../model/schedule-plan.ts";
+} from "../../model/trigger/schedule-plan.ts";
 import type { Database } from "../../sql/database.ts";
 import type { Isolation } from "../../sql/isolation.ts";
 import type { Operation } from "../../sql/operation.ts";

@@ -1,5 +1,5 @@
 import { HoldfastError } from "../../model/errors.ts";
-import type { ScheduleDraft } from "../../model/schedule-cadence.ts";
+import type { ScheduleDraft } from "../../model/trigger/schedule-cadence.ts";
 import {
   checkedCount,
   checkedInstant,

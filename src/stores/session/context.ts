@@ -8,10 +8,10 @@ import {
   type NewBlob,
   type StoredBlob,
 } from "../../model/blob.ts";
-import { durationMs, type Duration } from "../../model/durations.ts";
-import type { Encoded } from "../../model/encoded.ts";
-import { messageText } from "../../model/session-message.ts";
-import type { HashValue } from "../../model/session-turn.ts";
+import { durationMs, type Duration } from "../../model/time/durations.ts";
+import type { Encoded } from "../../model/values/encoded.ts";
+import { messageText } from "../../model/session/message.ts";
+import type { HashValue } from "../../model/session/turn.ts";
 import { givenInvalid } from "../../model/shape.ts";
 import type { Database } from "../../sql/database.ts";
 import {

@@ -1,11 +1,11 @@
 import { corruptRow } from "../../model/corrupt-row.ts";
 import { HoldfastError } from "../../model/errors.ts";
-import { parseSessionId, type SessionId } from "../../model/session-id.ts";
+import { parseSessionId, type SessionId } from "../../model/ids/session-id.ts";
 import type {
   SessionHandle,
   SessionMeta,
   SessionRelation,
-} from "../../model/session.ts";
+} from "../../model/session/session.ts";
 import {
   checkedText,
   draftOf,

@@ -1,4 +1,4 @@
-import type { Encoded } from "../../model/encoded.ts";
+import type { Encoded } from "../../model/values/encoded.ts";
 import { corruptRow } from "../../model/corrupt-row.ts";
 import { row } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";

@@ -1,5 +1,5 @@
-import type { Encoded } from "../../model/encoded.ts";
-import type { NodePoint } from "../../model/session-ancestry.ts";
+import type { Encoded } from "../../model/values/encoded.ts";
+import type { NodePoint } from "../../model/session/ancestry.ts";
 import { integersOf, textsOf } from "../../sql/dialect.ts";
 import { rows } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";

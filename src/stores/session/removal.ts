@@ -1,4 +1,4 @@
-import type { SessionHandle } from "../../model/session.ts";
+import type { SessionHandle } from "../../model/session/session.ts";
 import { givenInvalid } from "../../model/shape.ts";
 import { lockToEnd } from "../../sql/dialect.ts";
 import {

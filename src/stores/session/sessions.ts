@@ -3,7 +3,7 @@ import type {
   SessionMeta,
   SessionNode,
   UsageEntry,
-} from "../../model/session.ts";
+} from "../../model/session/session.ts";
 import type { Database, Durability, WaitOptions } from "../../sql/database.ts";
 import { lists, type Page, type PageOptions } from "../list.ts";
 import { reads, writes, type Method } from "../method.ts";

@@ -1,6 +1,6 @@
 import type { StoredBlob } from "../../model/blob.ts";
 import { corruptRow } from "../../model/corrupt-row.ts";
-import type { Encoded } from "../../model/encoded.ts";
+import type { Encoded } from "../../model/values/encoded.ts";
 import { textsOf } from "../../sql/dialect.ts";
 import { row, rows, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";

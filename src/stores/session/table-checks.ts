@@ -1,7 +1,7 @@
 import { verifiedBlob } from "../../model/blob.ts";
 import type { StoredBlob } from "../../model/blob.ts";
-import type { Encoded } from "../../model/encoded.ts";
-import { parseSessionId } from "../../model/session-id.ts";
+import type { Encoded } from "../../model/values/encoded.ts";
+import { parseSessionId } from "../../model/ids/session-id.ts";
 import { integersOf, textsOf } from "../../sql/dialect.ts";
 import { rows } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";

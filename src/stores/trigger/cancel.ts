@@ -1,6 +1,6 @@
 import { isHoldfastError } from "../../model/errors.ts";
-import { parseProcessId } from "../../model/process-id.ts";
-import { occurrenceNotFound } from "../../model/trigger-errors.ts";
+import { parseProcessId } from "../../model/ids/process-id.ts";
+import { occurrenceNotFound } from "../../model/trigger/errors.ts";
 import { storeOperation, type StoreOperation } from "../../sql/operation.ts";
 import { isDamage, type Damaged, type Sifted } from "../damage.ts";
 import { optionsAndWait, type Call } from "../method.ts";

@@ -1,22 +1,22 @@
-import { durationMs } from "../../model/durations.ts";
+import { durationMs } from "../../model/time/durations.ts";
 import { isHoldfastError } from "../../model/errors.ts";
 import {
   checkedSchema,
   isFields,
   type PayloadSchema,
-} from "../../model/payload-schema.ts";
-import type { ProcessEventType } from "../../model/process-event-type.ts";
-import type { ProcessDisposition } from "../../model/process.ts";
-import type { ScheduleDraft } from "../../model/schedule-cadence.ts";
+} from "../../model/trigger/payload-schema.ts";
+import type { ProcessEventType } from "../../model/process/event-type.ts";
+import type { ProcessDisposition } from "../../model/process/process.ts";
+import type { ScheduleDraft } from "../../model/trigger/schedule-cadence.ts";
 import { checkedText, draftOf, optionalText } from "../../model/shape.ts";
-import { subscriptionInvalid } from "../../model/trigger-errors.ts";
+import { subscriptionInvalid } from "../../model/trigger/errors.ts";
 import {
   derivedSourceKey,
   scheduleSource,
   type TriggerArgument,
   type TriggerSource,
-} from "../../model/trigger.ts";
-import { pathText } from "../../model/value-path.ts";
+} from "../../model/trigger/trigger.ts";
+import { pathText } from "../../model/values/value-path.ts";
 import {
   checkedDescriptor,
   type ProcessHandleDraft,

@@ -1,4 +1,4 @@
-import type { HashValue } from "../../model/session-turn.ts";
+import type { HashValue } from "../../model/session/turn.ts";
 import type { Database } from "../../sql/database.ts";
 import {
   storeContext,

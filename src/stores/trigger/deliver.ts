@@ -1,11 +1,11 @@
 import { isHoldfastError } from "../../model/errors.ts";
-import { schemaViolation } from "../../model/payload-schema.ts";
-import { parseSessionId } from "../../model/session-id.ts";
+import { schemaViolation } from "../../model/trigger/payload-schema.ts";
+import { parseSessionId } from "../../model/ids/session-id.ts";
 import {
   inputOf,
   triggeredProcess,
   type Registrant,
-} from "../../model/trigger.ts";
+} from "../../model/trigger/trigger.ts";
 import { run, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import {

@@ -1,8 +1,8 @@
 import { corruptRow } from "../../model/corrupt-row.ts";
-import type { Encoded } from "../../model/encoded.ts";
-import type { SessionId } from "../../model/session-id.ts";
+import type { Encoded } from "../../model/values/encoded.ts";
+import type { SessionId } from "../../model/ids/session-id.ts";
 import { checkedText } from "../../model/shape.ts";
-import type { Registrant, TriggerSource } from "../../model/trigger.ts";
+import type { Registrant, TriggerSource } from "../../model/trigger/trigger.ts";
 import { integersOf } from "../../sql/dialect.ts";
 import { row, rows, type Tx } from "../../sql/operation.ts";
 import { sql, type Statement } from "../../sql/statement.ts";

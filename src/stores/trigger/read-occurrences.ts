@@ -1,9 +1,12 @@
-import type { Encoded } from "../../model/encoded.ts";
+import type { Encoded } from "../../model/values/encoded.ts";
 import {
   occurrenceNotFound,
   subscriptionNotFound,
-} from "../../model/trigger-errors.ts";
-import { processPrefix, type TriggerSource } from "../../model/trigger.ts";
+} from "../../model/trigger/errors.ts";
+import {
+  processPrefix,
+  type TriggerSource,
+} from "../../model/trigger/trigger.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import { integersOf, textsOf } from "../../sql/dialect.ts";
 import {

@@ -1,4 +1,4 @@
-import type { Encoded } from "../../model/encoded.ts";
+import type { Encoded } from "../../model/values/encoded.ts";
 import { checkedFilterText, givenFlag } from "../../model/shape.ts";
 import {
   row,

@@ -1,19 +1,19 @@
-import type { Encoded } from "../../model/encoded.ts";
+import type { Encoded } from "../../model/values/encoded.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import { checkedInstant, draftOf, givenInvalid } from "../../model/shape.ts";
-import { isRecord } from "../../model/spoken-kind.ts";
+import { isRecord } from "../../model/values/spoken-kind.ts";
 import {
   occurrenceConflict,
   occurrenceRemoved,
   subscriptionInvalid,
-} from "../../model/trigger-errors.ts";
+} from "../../model/trigger/errors.ts";
 import {
   occurrenceDifference,
   scheduledOccurrence,
   scheduledPrefix,
   scheduleSource,
   type TriggerSource,
-} from "../../model/trigger.ts";
+} from "../../model/trigger/trigger.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import { lockShared } from "../../sql/dialect.ts";
 import {

@@ -1,4 +1,4 @@
-import { durationMs, type Duration } from "../../model/durations.ts";
+import { durationMs, type Duration } from "../../model/time/durations.ts";
 import { draftOf } from "../../model/shape.ts";
 import { integersOf, lockRow } from "../../sql/dialect.ts";
 import {

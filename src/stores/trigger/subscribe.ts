@@ -1,13 +1,13 @@
-import type { Encoded } from "../../model/encoded.ts";
-import { instantOf } from "../../model/clock.ts";
-import { isFields } from "../../model/payload-schema.ts";
+import type { Encoded } from "../../model/values/encoded.ts";
+import { instantOf } from "../../model/time/clock.ts";
+import { isFields } from "../../model/trigger/payload-schema.ts";
 import { checkedCount, draftOf, givenFlag } from "../../model/shape.ts";
 import {
   subscriptionChanged,
   subscriptionExists,
   subscriptionInvalid,
   subscriptionNotFound,
-} from "../../model/trigger-errors.ts";
+} from "../../model/trigger/errors.ts";
 import {
   decideRevise,
   decideSubscribe,
@@ -16,7 +16,7 @@ import {
   triggerSchedules,
   type SubscriptionPartHashes,
   type TriggerSource,
-} from "../../model/trigger.ts";
+} from "../../model/trigger/trigger.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import {
   row,

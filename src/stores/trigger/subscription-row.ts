@@ -1,9 +1,9 @@
 import { corruptRow } from "../../model/corrupt-row.ts";
-import type { Encoded } from "../../model/encoded.ts";
+import type { Encoded } from "../../model/values/encoded.ts";
 import { isHoldfastError } from "../../model/errors.ts";
-import type { SessionId } from "../../model/session-id.ts";
+import type { SessionId } from "../../model/ids/session-id.ts";
 import { checkedText } from "../../model/shape.ts";
-import { isRecord } from "../../model/spoken-kind.ts";
+import { isRecord } from "../../model/values/spoken-kind.ts";
 import {
   scheduleSource,
   triggerSchedules,
@@ -11,7 +11,7 @@ import {
   type Registrant,
   type SubscriptionPartHashes,
   type TriggerSource,
-} from "../../model/trigger.ts";
+} from "../../model/trigger/trigger.ts";
 import { integersOf, lockRow, textsOf } from "../../sql/dialect.ts";
 import { row, rows, run, type Tx } from "../../sql/operation.ts";
 import { sql, type Statement } from "../../sql/statement.ts";

@@ -1,5 +1,8 @@
-import { instantOf } from "../../model/clock.ts";
-import { scheduleSource, triggerSchedules } from "../../model/trigger.ts";
+import { instantOf } from "../../model/time/clock.ts";
+import {
+  scheduleSource,
+  triggerSchedules,
+} from "../../model/trigger/trigger.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import {
   run,

@@ -1,4 +1,7 @@
-import { scheduleSource, subscriptionParts } from "../../model/trigger.ts";
+import {
+  scheduleSource,
+  subscriptionParts,
+} from "../../model/trigger/trigger.ts";
 import { sql } from "../../sql/statement.ts";
 import { processIdsThere } from "../process/process-row.ts";
 import { inScopes, livingScopes } from "../session-checks.ts";

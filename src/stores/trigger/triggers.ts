@@ -1,5 +1,8 @@
-import type { Duration } from "../../model/durations.ts";
-import { derivedSourceKey, triggerSchedules } from "../../model/trigger.ts";
+import type { Duration } from "../../model/time/durations.ts";
+import {
+  derivedSourceKey,
+  triggerSchedules,
+} from "../../model/trigger/trigger.ts";
 import type { Database, WaitOptions } from "../../sql/database.ts";
 import type { StoreOptions } from "../context.ts";
 import type { Sifted } from "../damage.ts";

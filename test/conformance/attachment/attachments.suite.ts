@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { manualClock } from "../../../src/model/clock.ts";
-import type { ManualClock } from "../../../src/model/clock.ts";
+import { manualClock } from "../../../src/model/time/clock.ts";
+import type { ManualClock } from "../../../src/model/time/clock.ts";
 import { row, run } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import { attachments, leases, sessions } from "../../../src/sessions.ts";
 import type { Attachments, ByteStore } from "../../../src/sessions.ts";
 import { shareAttachments } from "../../../src/stores/attachment/attachment-row.ts";
-import type { SessionId } from "../../../src/model/session-id.ts";
+import type { SessionId } from "../../../src/model/ids/session-id.ts";
 import { attachmentsInDatabase } from "../../../src/stores/attachment/in-database.ts";
 import type { Database } from "../../../src/sql/database.ts";
 import { lockedSession } from "../../../src/stores/session-row.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { manualClock } from "../../../src/model/clock.ts";
+import { manualClock } from "../../../src/model/time/clock.ts";
 import { blobs } from "../../../src/blobs.ts";
 import { row, run } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";

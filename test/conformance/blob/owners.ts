@@ -1,4 +1,4 @@
-import type { Clock } from "../../../src/model/clock.ts";
+import type { Clock } from "../../../src/model/time/clock.ts";
 import { prepareBlob } from "../../../src/model/blob.ts";
 import type { BlobKind, NewBlob } from "../../../src/model/blob.ts";
 import { row, rows, run } from "../../../src/sql/operation.ts";

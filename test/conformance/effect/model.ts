@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { manualClock } from "../../../src/model/clock.ts";
-import type { OwnerId } from "../../../src/model/prefixed-id.ts";
+import { manualClock } from "../../../src/model/time/clock.ts";
+import type { OwnerId } from "../../../src/model/ids/prefixed-id.ts";
 import type { Database } from "../../../src/sql/database.ts";
 import type { EffectClaim } from "../../../src/stores/effect/claim.ts";
 import { effects } from "../../../src/stores/effect/effects.ts";

@@ -1,8 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { manualClock } from "../../../src/model/clock.ts";
-import { delayId } from "../../../src/model/delay-id.ts";
-import { childId, parseExecutionId } from "../../../src/model/execution-id.ts";
-import { namedJoinSet } from "../../../src/model/join-set-id.ts";
+import { manualClock } from "../../../src/model/time/clock.ts";
+import { delayId } from "../../../src/model/ids/delay-id.ts";
+import {
+  childId,
+  parseExecutionId,
+} from "../../../src/model/ids/execution-id.ts";
+import { namedJoinSet } from "../../../src/model/ids/join-set-id.ts";
 import { answerDelay } from "../../fixtures/execution-operations.ts";
 import { executions } from "../../../src/stores/execution/executions.ts";
 import { rejection, withDatabase } from "../backend.ts";

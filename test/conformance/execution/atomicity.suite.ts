@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseDelayId } from "../../../src/model/delay-id.ts";
+import { parseDelayId } from "../../../src/model/ids/delay-id.ts";
 import { run } from "../../../src/sql/operation.ts";
 import type { Statement } from "../../../src/sql/statement.ts";
 import { sql } from "../../../src/sql/statement.ts";

@@ -1,8 +1,8 @@
-import type { Encoded } from "../../../src/model/encoded.ts";
-import type { Created, Holder } from "../../../src/model/execution-event.ts";
-import type { ExecutionId } from "../../../src/model/execution-id.ts";
-import type { FunctionName } from "../../../src/model/function-name.ts";
-import type { ExecutorId, RunId } from "../../../src/model/prefixed-id.ts";
+import type { Encoded } from "../../../src/model/values/encoded.ts";
+import type { Created, Holder } from "../../../src/model/execution/event.ts";
+import type { ExecutionId } from "../../../src/model/ids/execution-id.ts";
+import type { FunctionName } from "../../../src/model/ids/function-name.ts";
+import type { ExecutorId, RunId } from "../../../src/model/ids/prefixed-id.ts";
 import type { Database } from "../../../src/sql/database.ts";
 import { appendEvents } from "../../fixtures/execution-operations.ts";
 import { createExecution } from "../../fixtures/execution-operations.ts";

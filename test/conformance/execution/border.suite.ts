@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { manualClock } from "../../../src/model/clock.ts";
-import type { GivenEvent } from "../../../src/model/given-event.ts";
-import type { RunId } from "../../../src/model/prefixed-id.ts";
+import { manualClock } from "../../../src/model/time/clock.ts";
+import type { GivenEvent } from "../../../src/model/execution/given-event.ts";
+import type { RunId } from "../../../src/model/ids/prefixed-id.ts";
 import { executions } from "../../../src/stores/execution/executions.ts";
 import type { Executions } from "../../../src/stores/execution/executions.ts";
 import type { LockOptions } from "../../../src/stores/execution/lock/lock.ts";

@@ -1,4 +1,4 @@
-import { childId } from "../../../src/model/execution-id.ts";
+import { childId } from "../../../src/model/ids/execution-id.ts";
 import { answerDelay } from "../../fixtures/execution-operations.ts";
 import {
   expireDeadline,

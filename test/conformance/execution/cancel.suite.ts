@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseExecutionId } from "../../../src/model/execution-id.ts";
+import { parseExecutionId } from "../../../src/model/ids/execution-id.ts";
 import { executionContext } from "../../../src/stores/execution/context.ts";
 import { expireDeadline } from "../../../src/stores/execution/timers/expire.ts";
 import { cancellationMarked } from "../../../src/stores/execution/topics.ts";

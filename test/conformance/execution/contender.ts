@@ -1,6 +1,6 @@
 import { isHoldfastError } from "../../../src/model/errors.ts";
-import type { DelayId } from "../../../src/model/delay-id.ts";
-import type { ExecutionId } from "../../../src/model/execution-id.ts";
+import type { DelayId } from "../../../src/model/ids/delay-id.ts";
+import type { ExecutionId } from "../../../src/model/ids/execution-id.ts";
 import type { Database } from "../../../src/sql/database.ts";
 import { answerDelay } from "../../fixtures/execution-operations.ts";
 import { executionContext } from "../../../src/stores/execution/context.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { GivenEvent } from "../../../src/model/given-event.ts";
+import type { GivenEvent } from "../../../src/model/execution/given-event.ts";
 import type { Backend } from "../backend.ts";
 import {
   childRequested,

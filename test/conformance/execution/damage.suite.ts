@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { PayloadCodec } from "../../../src/model/payload-codec.ts";
+import type { PayloadCodec } from "../../../src/model/values/payload-codec.ts";
 import { run } from "../../../src/sql/operation.ts";
 import type { Statement } from "../../../src/sql/statement.ts";
 import { sql } from "../../../src/sql/statement.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseDelayId } from "../../../src/model/delay-id.ts";
+import { parseDelayId } from "../../../src/model/ids/delay-id.ts";
 import { answerDelay } from "../../fixtures/execution-operations.ts";
 import type { AnswerDelayOutcome } from "../../../src/stores/execution/timers/delays.ts";
 import { rejection } from "../backend.ts";

@@ -1,17 +1,17 @@
-import { delayId } from "../../../src/model/delay-id.ts";
-import type { Created, Holder } from "../../../src/model/execution-event.ts";
-import { childId } from "../../../src/model/execution-id.ts";
-import type { ExecutionId } from "../../../src/model/execution-id.ts";
-import type { FunctionName } from "../../../src/model/function-name.ts";
-import type { GivenEvent } from "../../../src/model/given-event.ts";
-import { namedJoinSet } from "../../../src/model/join-set-id.ts";
-import type { JoinSetId } from "../../../src/model/join-set-id.ts";
+import { delayId } from "../../../src/model/ids/delay-id.ts";
+import type { Created, Holder } from "../../../src/model/execution/event.ts";
+import { childId } from "../../../src/model/ids/execution-id.ts";
+import type { ExecutionId } from "../../../src/model/ids/execution-id.ts";
+import type { FunctionName } from "../../../src/model/ids/function-name.ts";
+import type { GivenEvent } from "../../../src/model/execution/given-event.ts";
+import { namedJoinSet } from "../../../src/model/ids/join-set-id.ts";
+import type { JoinSetId } from "../../../src/model/ids/join-set-id.ts";
 import type {
   ExecutorId,
   OwnerId,
   RunId,
-} from "../../../src/model/prefixed-id.ts";
-import type { RetryPolicy } from "../../../src/model/retry-policy.ts";
+} from "../../../src/model/ids/prefixed-id.ts";
+import type { RetryPolicy } from "../../../src/model/time/retry-policy.ts";
 import type { ExecutionDraft } from "../../../src/stores/execution/log/create.ts";
 import type { EventDraft } from "./steps.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { GivenEvent } from "../../../src/model/given-event.ts";
-import type { ExecutionResult } from "../../../src/model/result.ts";
+import type { GivenEvent } from "../../../src/model/execution/given-event.ts";
+import type { ExecutionResult } from "../../../src/model/execution/result.ts";
 import { executionContext } from "../../../src/stores/execution/context.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";

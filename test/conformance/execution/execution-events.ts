@@ -1,8 +1,8 @@
-import { parseDelayId, splitDelayId } from "../../../src/model/delay-id.ts";
-import { parseExecutionId } from "../../../src/model/execution-id.ts";
-import { parseFunctionName } from "../../../src/model/function-name.ts";
-import type { GivenEvent } from "../../../src/model/given-event.ts";
-import { parseJoinSetId } from "../../../src/model/join-set-id.ts";
+import { parseDelayId, splitDelayId } from "../../../src/model/ids/delay-id.ts";
+import { parseExecutionId } from "../../../src/model/ids/execution-id.ts";
+import { parseFunctionName } from "../../../src/model/ids/function-name.ts";
+import type { GivenEvent } from "../../../src/model/execution/given-event.ts";
+import { parseJoinSetId } from "../../../src/model/ids/join-set-id.ts";
 
 /** Events as a worker would append them, with only what a test cares about. */
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { parseExecutionId } from "../../../src/model/execution-id.ts";
-import { parseOwnerId } from "../../../src/model/prefixed-id.ts";
+import { parseExecutionId } from "../../../src/model/ids/execution-id.ts";
+import { parseOwnerId } from "../../../src/model/ids/prefixed-id.ts";
 import { executionContext } from "../../../src/stores/execution/context.ts";
 import { expireLock } from "../../../src/stores/execution/timers/expire.ts";
 import {

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
-import { splitDelayId } from "../../../src/model/delay-id.ts";
-import { foldExecution } from "../../../src/model/execution-fold.ts";
-import type { PendingState } from "../../../src/model/execution-state.ts";
-import { splitToParts } from "../../../src/model/execution-id.ts";
+import { splitDelayId } from "../../../src/model/ids/delay-id.ts";
+import { foldExecution } from "../../../src/model/execution/fold.ts";
+import type { PendingState } from "../../../src/model/execution/state.ts";
+import { splitToParts } from "../../../src/model/ids/execution-id.ts";
 import {
   eventOf,
   responseOf,

@@ -1,8 +1,11 @@
-import { manualClock } from "../../../src/model/clock.ts";
-import type { ManualClock } from "../../../src/model/clock.ts";
-import { parseExecutorId, parseRunId } from "../../../src/model/prefixed-id.ts";
-import type { Holder } from "../../../src/model/execution-event.ts";
-import type { ExecutionState } from "../../../src/model/execution-state.ts";
+import { manualClock } from "../../../src/model/time/clock.ts";
+import type { ManualClock } from "../../../src/model/time/clock.ts";
+import {
+  parseExecutorId,
+  parseRunId,
+} from "../../../src/model/ids/prefixed-id.ts";
+import type { Holder } from "../../../src/model/execution/event.ts";
+import type { ExecutionState } from "../../../src/model/execution/state.ts";
 import { row, rows } from "../../../src/sql/operation.ts";
 import type { Tx } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { manualClock } from "../../../src/model/clock.ts";
+import { manualClock } from "../../../src/model/time/clock.ts";
 import { executions } from "../../../src/stores/execution/executions.ts";
 import type { Executions } from "../../../src/stores/execution/executions.ts";
 import type { FunctionLimits } from "../../../src/stores/execution/lock/places.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { manualClock } from "../../../src/model/clock.ts";
+import { manualClock } from "../../../src/model/time/clock.ts";
 import { run } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { Database } from "../../../src/sql/database.ts";

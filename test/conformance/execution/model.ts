@@ -1,12 +1,12 @@
-import { manualClock } from "../../../src/model/clock.ts";
-import type { ManualClock } from "../../../src/model/clock.ts";
-import { delayId } from "../../../src/model/delay-id.ts";
-import type { DelayId } from "../../../src/model/delay-id.ts";
+import { manualClock } from "../../../src/model/time/clock.ts";
+import type { ManualClock } from "../../../src/model/time/clock.ts";
+import { delayId } from "../../../src/model/ids/delay-id.ts";
+import type { DelayId } from "../../../src/model/ids/delay-id.ts";
 import { seededEntropy } from "../../../src/model/entropy.ts";
 import { isHoldfastError } from "../../../src/model/errors.ts";
 import type { ErrorCode } from "../../../src/model/errors.ts";
-import type { Holder } from "../../../src/model/execution-event.ts";
-import type { ExecutionId } from "../../../src/model/execution-id.ts";
+import type { Holder } from "../../../src/model/execution/event.ts";
+import type { ExecutionId } from "../../../src/model/ids/execution-id.ts";
 import { rows } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { Database } from "../../../src/sql/database.ts";

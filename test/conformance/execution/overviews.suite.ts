@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { run } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { Database } from "../../../src/sql/database.ts";
-import { manualClock } from "../../../src/model/clock.ts";
+import { manualClock } from "../../../src/model/time/clock.ts";
 import { executions } from "../../../src/stores/execution/executions.ts";
 import type {
   CountProgress,

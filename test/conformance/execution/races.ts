@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { delayId } from "../../../src/model/delay-id.ts";
-import type { GivenEvent } from "../../../src/model/given-event.ts";
-import { childId } from "../../../src/model/execution-id.ts";
-import type { ExecutionId } from "../../../src/model/execution-id.ts";
-import type { FunctionName } from "../../../src/model/function-name.ts";
-import { idSource } from "../../../src/model/id-source.ts";
-import { namedJoinSet } from "../../../src/model/join-set-id.ts";
+import { delayId } from "../../../src/model/ids/delay-id.ts";
+import type { GivenEvent } from "../../../src/model/execution/given-event.ts";
+import { childId } from "../../../src/model/ids/execution-id.ts";
+import type { ExecutionId } from "../../../src/model/ids/execution-id.ts";
+import type { FunctionName } from "../../../src/model/ids/function-name.ts";
+import { idSource } from "../../../src/model/ids/id-source.ts";
+import { namedJoinSet } from "../../../src/model/ids/join-set-id.ts";
 import { rows } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { Database } from "../../../src/sql/database.ts";

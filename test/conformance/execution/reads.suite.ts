@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { ExecutionEvent } from "../../../src/model/execution-event.ts";
-import { parseJoinSetId } from "../../../src/model/join-set-id.ts";
+import type { ExecutionEvent } from "../../../src/model/execution/event.ts";
+import { parseJoinSetId } from "../../../src/model/ids/join-set-id.ts";
 import { run as runStatement } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { Database } from "../../../src/sql/database.ts";

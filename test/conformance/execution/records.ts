@@ -1,16 +1,19 @@
 import { sha256Hex } from "../../../src/host/hash.ts";
-import { executionCodec } from "../../../src/model/execution-codec.ts";
+import { executionCodec } from "../../../src/model/execution/codec.ts";
 import type {
   Created,
   ExecutionEvent,
-} from "../../../src/model/execution-event.ts";
-import { parseExecutionId } from "../../../src/model/execution-id.ts";
-import type { ExecutionId } from "../../../src/model/execution-id.ts";
-import { parseFunctionName } from "../../../src/model/function-name.ts";
-import { parseExecutorId, parseRunId } from "../../../src/model/prefixed-id.ts";
-import type { ExecutionResult } from "../../../src/model/result.ts";
-import { unlimitedRetryPolicy } from "../../../src/model/retry-policy.ts";
-import { valueCodec } from "../../../src/model/value-codec.ts";
+} from "../../../src/model/execution/event.ts";
+import { parseExecutionId } from "../../../src/model/ids/execution-id.ts";
+import type { ExecutionId } from "../../../src/model/ids/execution-id.ts";
+import { parseFunctionName } from "../../../src/model/ids/function-name.ts";
+import {
+  parseExecutorId,
+  parseRunId,
+} from "../../../src/model/ids/prefixed-id.ts";
+import type { ExecutionResult } from "../../../src/model/execution/result.ts";
+import { unlimitedRetryPolicy } from "../../../src/model/time/retry-policy.ts";
+import { valueCodec } from "../../../src/model/values/value-codec.ts";
 import { appendEvents } from "../../fixtures/execution-operations.ts";
 import { createExecution } from "../../fixtures/execution-operations.ts";
 import type { NewExecution } from "../../../src/stores/execution/log/create.ts";

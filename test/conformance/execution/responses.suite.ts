@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { run } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { Database } from "../../../src/sql/database.ts";
-import type { LoggedResponse } from "../../../src/model/execution-event.ts";
+import type { LoggedResponse } from "../../../src/model/execution/event.ts";
 import { executions } from "../../../src/stores/execution/executions.ts";
 import type { ListResponsesOptions } from "../../../src/stores/execution/read/responses.ts";
 import type { Page } from "../../../src/stores/list.ts";

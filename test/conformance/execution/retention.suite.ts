@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { manualClock } from "../../../src/model/clock.ts";
-import type { ManualClock } from "../../../src/model/clock.ts";
+import { manualClock } from "../../../src/model/time/clock.ts";
+import type { ManualClock } from "../../../src/model/time/clock.ts";
 import { row } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { Statement } from "../../../src/sql/statement.ts";

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import type { ExecutionEvent } from "../../../src/model/execution-event.ts";
+import type { ExecutionEvent } from "../../../src/model/execution/event.ts";
 import { isDeep } from "../../depth.ts";
 
 /** What a sequence may do, with how often it should try to. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { RunId } from "../../../src/model/prefixed-id.ts";
+import type { RunId } from "../../../src/model/ids/prefixed-id.ts";
 import type { Executions } from "../../../src/stores/execution/executions.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";

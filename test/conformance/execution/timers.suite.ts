@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { delayId } from "../../../src/model/delay-id.ts";
-import { oneOffJoinSet } from "../../../src/model/join-set-id.ts";
-import type { HistoryFact } from "../../../src/model/history-event.ts";
+import { delayId } from "../../../src/model/ids/delay-id.ts";
+import { oneOffJoinSet } from "../../../src/model/ids/join-set-id.ts";
+import type { HistoryFact } from "../../../src/model/execution/history-event.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import { run } from "../../../src/sql/operation.ts";
 import type { Database } from "../../../src/sql/database.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { LoggedResponse } from "../../../src/model/execution-event.ts";
+import type { LoggedResponse } from "../../../src/model/execution/event.ts";
 import { executions } from "../../../src/stores/execution/executions.ts";
 import {
   block,

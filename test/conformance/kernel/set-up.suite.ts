@@ -4,7 +4,7 @@ import { rollbackWith, rows, run } from "../../../src/sql/operation.ts";
 import type { Tx } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { AppMigration, Database } from "../../../src/sql/database.ts";
-import { manualClock } from "../../../src/model/clock.ts";
+import { manualClock } from "../../../src/model/time/clock.ts";
 import { rejection, withDatabase, withPlace } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { HoldfastError } from "../../../src/model/errors.ts";
-import type { OwnerId } from "../../../src/model/prefixed-id.ts";
+import type { OwnerId } from "../../../src/model/ids/prefixed-id.ts";
 import { isOpen } from "../wait-scene.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";

@@ -1,5 +1,5 @@
 import { HoldfastError } from "../../../src/model/errors.ts";
-import type { OwnerId } from "../../../src/model/prefixed-id.ts";
+import type { OwnerId } from "../../../src/model/ids/prefixed-id.ts";
 import { rows, run } from "../../../src/sql/operation.ts";
 import type { Operation } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";

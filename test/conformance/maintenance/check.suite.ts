@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { manualClock } from "../../../src/model/clock.ts";
+import { manualClock } from "../../../src/model/time/clock.ts";
 import { run } from "../../../src/sql/operation.ts";
 import { spelled, sql } from "../../../src/sql/statement.ts";
 import { maintenance } from "../../../src/blobs.ts";
@@ -11,7 +11,7 @@ import type {
   CheckedTable,
   MaintenanceCheckReport,
 } from "../../../src/blobs.ts";
-import type { PayloadCodec } from "../../../src/model/payload-codec.ts";
+import type { PayloadCodec } from "../../../src/model/values/payload-codec.ts";
 import type { Database } from "../../../src/sql/database.ts";
 import { isDeep, seed } from "../../depth.ts";
 import { ownTableNames } from "../../fixtures/schema.ts";

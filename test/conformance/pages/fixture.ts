@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { manualClock } from "../../../src/model/clock.ts";
-import type { OwnerId } from "../../../src/model/prefixed-id.ts";
-import { idSource } from "../../../src/model/id-source.ts";
+import { manualClock } from "../../../src/model/time/clock.ts";
+import type { OwnerId } from "../../../src/model/ids/prefixed-id.ts";
+import { idSource } from "../../../src/model/ids/id-source.ts";
 import { artifacts, blobs, maintenance } from "../../../src/blobs.ts";
 import {
   awaitEvents,

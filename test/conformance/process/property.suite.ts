@@ -1,9 +1,12 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { isHoldfastError } from "../../../src/model/errors.ts";
-import { foldProcess } from "../../../src/model/process-fold.ts";
-import type { ProcessState, SessionScope } from "../../../src/model/process.ts";
-import { parseSessionId } from "../../../src/model/session-id.ts";
+import { foldProcess } from "../../../src/model/process/fold.ts";
+import type {
+  ProcessState,
+  SessionScope,
+} from "../../../src/model/process/process.ts";
+import { parseSessionId } from "../../../src/model/ids/session-id.ts";
 import { rows } from "../../../src/sql/operation.ts";
 import type { Tx } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { FunctionName } from "../../../src/model/function-name.ts";
+import type { FunctionName } from "../../../src/model/ids/function-name.ts";
 import type { Database } from "../../../src/sql/database.ts";
 import { create, finish, sendSignal } from "../execution/awaited-executions.ts";
 

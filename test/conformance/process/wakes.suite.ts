@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { sql } from "../../../src/sql/statement.ts";
 import { leases } from "../../../src/stores/lease/leases.ts";
-import type { Clock } from "../../../src/model/clock.ts";
-import type { ProcessEventType } from "../../../src/model/process-event-type.ts";
+import type { Clock } from "../../../src/model/time/clock.ts";
+import type { ProcessEventType } from "../../../src/model/process/event-type.ts";
 import type { Database } from "../../../src/sql/database.ts";
 import type { Queue } from "../../../src/stores/queue/queue.ts";
 import type { Backend } from "../backend.ts";

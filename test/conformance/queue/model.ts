@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { manualClock } from "../../../src/model/clock.ts";
-import type { OwnerId } from "../../../src/model/prefixed-id.ts";
+import { manualClock } from "../../../src/model/time/clock.ts";
+import type { OwnerId } from "../../../src/model/ids/prefixed-id.ts";
 import type { Lease } from "../../../src/stores/lease/parts.ts";
 import { leases } from "../../../src/stores/lease/leases.ts";
 import type { QueueClaimRef } from "../../../src/stores/queue/parts.ts";

@@ -1,6 +1,6 @@
-import { manualClock } from "../../../src/model/clock.ts";
-import type { ManualClock } from "../../../src/model/clock.ts";
-import type { SessionHandle } from "../../../src/model/session.ts";
+import { manualClock } from "../../../src/model/time/clock.ts";
+import type { ManualClock } from "../../../src/model/time/clock.ts";
+import type { SessionHandle } from "../../../src/model/session/session.ts";
 import { rows } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { Database } from "../../../src/sql/database.ts";

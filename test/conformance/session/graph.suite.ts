@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { SessionNode } from "../../../src/model/session.ts";
+import type { SessionNode } from "../../../src/model/session/session.ts";
 import { run } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { Page } from "../../../src/stores/list.ts";

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { NewNode } from "../../../src/model/session-turn.ts";
+import type { NewNode } from "../../../src/model/session/turn.ts";
 import { isDeep, seed } from "../../depth.ts";
 import type { Backend } from "../backend.ts";
 import { holding, inScene } from "./fixture.ts";

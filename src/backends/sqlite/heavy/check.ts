@@ -1,4 +1,4 @@
-import type { Driver } from "../drivers.ts";
+import type { Driver } from "../drivers/drivers.ts";
 import { isHoldfastError } from "../../../model/errors.ts";
 import type { HeavyCall, OpenFile } from "./heavy-call.ts";
 import { heavyFailure } from "./heavy-failures.ts";

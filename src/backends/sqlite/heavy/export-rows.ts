@@ -1,5 +1,5 @@
 import { HoldfastError } from "../../../model/errors.ts";
-import { excerpt } from "../../../model/excerpt.ts";
+import { excerpt } from "../../../model/values/excerpt.ts";
 import type { SqlValue } from "../../../sql/statement.ts";
 import { optionInvalid } from "../../option-checks.ts";
 import type { HeavyRequests } from "./heavy-requests.ts";

@@ -1,6 +1,6 @@
 // Plain JavaScript, shared by the thread and the process of heavy reads.
 import { closeSync, fdatasyncSync, openSync, statSync } from "node:fs";
-import { loadModule } from "../load-module.js";
+import { loadModule } from "../drivers/load-module.js";
 
 /** How long a statement waits for a lock; nobody's event loop waits with it. */
 const busyMs = 15_000;

@@ -1,6 +1,6 @@
 import { HoldfastError } from "../../../model/errors.ts";
-import { isBusy, sqliteCode, statementFailure } from "../failures.ts";
-import { databaseBusy } from "../database-busy.ts";
+import { isBusy, sqliteCode, statementFailure } from "../write/failures.ts";
+import { databaseBusy } from "../write/database-busy.ts";
 
 /** A driver's or the file system's error, as it crosses between threads. */
 export interface Failure {

@@ -6,7 +6,7 @@ import { backUp } from "./backup.ts";
 import type { BackupResult } from "./backup.ts";
 import { fullCheck, quickCheck } from "./check.ts";
 import type { CheckReport } from "./check.ts";
-import type { Driver } from "../drivers.ts";
+import type { Driver } from "../drivers/drivers.ts";
 import { checkKey, checkTable, readRows } from "./export-rows.ts";
 import type { RowKey, RowPage } from "./export-rows.ts";
 import type { HeavyCall, HeavyOptions, OpenFile } from "./heavy-call.ts";

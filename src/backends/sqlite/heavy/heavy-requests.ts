@@ -1,6 +1,6 @@
 import type { Worker } from "node:worker_threads";
 import { later } from "../../../host/timers.ts";
-import type { Driver } from "../drivers.ts";
+import type { Driver } from "../drivers/drivers.ts";
 import { startThread } from "../start-thread.ts";
 import { heavyThread } from "../threads.generated.ts";
 import type { OpenFile } from "./heavy-call.ts";

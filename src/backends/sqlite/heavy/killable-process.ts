@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
-import type { Driver } from "../drivers.ts";
+import type { Driver } from "../drivers/drivers.ts";
 import { heavyProcess } from "../threads.generated.ts";
 import type { Failure } from "./heavy-failures.ts";
 import { readerEnded } from "./heavy-failures.ts";

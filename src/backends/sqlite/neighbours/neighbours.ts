@@ -1,6 +1,6 @@
 import { sleep } from "../../../host/timers.ts";
-import type { Clock } from "../../../model/clock.ts";
-import type { OwnerId } from "../../../model/prefixed-id.ts";
+import type { Clock } from "../../../model/time/clock.ts";
+import type { OwnerId } from "../../../model/ids/prefixed-id.ts";
 import type { Change } from "../../../sql/operation.ts";
 import {
   forgetOwner,

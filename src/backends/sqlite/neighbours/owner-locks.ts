@@ -11,10 +11,10 @@ import {
 import type { Stats } from "node:fs";
 import { join } from "node:path";
 import { HoldfastError } from "../../../model/errors.ts";
-import { parseOwnerId } from "../../../model/prefixed-id.ts";
-import type { OwnerId } from "../../../model/prefixed-id.ts";
-import type { Driver, RawConnection } from "../drivers.ts";
-import { isBusy, sqliteCode } from "../failures.ts";
+import { parseOwnerId } from "../../../model/ids/prefixed-id.ts";
+import type { OwnerId } from "../../../model/ids/prefixed-id.ts";
+import type { Driver, RawConnection } from "../drivers/drivers.ts";
+import { isBusy, sqliteCode } from "../write/failures.ts";
 import { holdLockFile } from "../lock-file.js";
 import type { LockFile } from "../lock-file.js";
 import type { Liveness } from "../../../sql/database.ts";

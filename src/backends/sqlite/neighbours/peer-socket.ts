@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { StringDecoder } from "node:string_decoder";
-import type { OwnerId } from "../../../model/prefixed-id.ts";
+import type { OwnerId } from "../../../model/ids/prefixed-id.ts";
 import type { Change } from "../../../sql/operation.ts";
 
 /** What peers say to each other, one JSON text per line. */

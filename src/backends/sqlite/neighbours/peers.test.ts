@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { systemClock } from "../../../host/clock.ts";
 import { systemEntropy } from "../../../host/entropy.ts";
-import { idSource } from "../../../model/id-source.ts";
+import { idSource } from "../../../model/ids/id-source.ts";
 import { Peers } from "./peers.ts";
 
 const owners = idSource({ clock: systemClock, entropy: systemEntropy });

@@ -1,4 +1,4 @@
-import type { AwaitOutcome } from "../../../model/await-event.ts";
+import type { AwaitOutcome } from "../../../model/effect/await-event.ts";
 import type { Database, WaitOptions } from "../../../sql/database.ts";
 import type { StoreOptions } from "../../context.ts";
 import { lists, type Page } from "../../list.ts";

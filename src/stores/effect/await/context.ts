@@ -2,16 +2,19 @@ import {
   outcomeOf,
   type AwaitEnd,
   type AwaitOutcome,
-} from "../../../model/await-event.ts";
-import { awaitSecretBytes, isAwaitSecret } from "../../../model/await-token.ts";
+} from "../../../model/effect/await-event.ts";
+import {
+  awaitSecretBytes,
+  isAwaitSecret,
+} from "../../../model/effect/await-token.ts";
 import { corruptRow } from "../../../model/corrupt-row.ts";
-import type { Encoded } from "../../../model/encoded.ts";
-import { hexOf } from "../../../model/hex.ts";
+import type { Encoded } from "../../../model/values/encoded.ts";
+import { hexOf } from "../../../model/values/hex.ts";
 import {
   isStoredError,
   restoredFailure,
-} from "../../../model/restored-error.ts";
-import type { ValueCodec } from "../../../model/value-codec.ts";
+} from "../../../model/values/restored-error.ts";
+import type { ValueCodec } from "../../../model/values/value-codec.ts";
 import type { Database } from "../../../sql/database.ts";
 import { row, run, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";

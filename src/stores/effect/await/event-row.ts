@@ -2,13 +2,13 @@ import {
   isAwaitState,
   isOverdue,
   type AwaitState,
-} from "../../../model/await-event.ts";
-import { instantOf, type Clock } from "../../../model/clock.ts";
-import type { AwaitEventId } from "../../../model/await-token.ts";
-import type { Encoded } from "../../../model/encoded.ts";
+} from "../../../model/effect/await-event.ts";
+import { instantOf, type Clock } from "../../../model/time/clock.ts";
+import type { AwaitEventId } from "../../../model/effect/await-token.ts";
+import type { Encoded } from "../../../model/values/encoded.ts";
 import { corruptRow } from "../../../model/corrupt-row.ts";
 import { HoldfastError, type ErrorDetails } from "../../../model/errors.ts";
-import { excerpt } from "../../../model/excerpt.ts";
+import { excerpt } from "../../../model/values/excerpt.ts";
 import { lockRow, textsOf } from "../../../sql/dialect.ts";
 import { row, rows, run, type Tx } from "../../../sql/operation.ts";
 import { sql, type Statement } from "../../../sql/statement.ts";

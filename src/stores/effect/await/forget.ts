@@ -1,4 +1,4 @@
-import type { AwaitEventId } from "../../../model/await-token.ts";
+import type { AwaitEventId } from "../../../model/effect/await-token.ts";
 import { integersOf, lockRow } from "../../../sql/dialect.ts";
 import {
   announce,

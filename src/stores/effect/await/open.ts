@@ -2,9 +2,9 @@ import {
   awaitEventId,
   awaitToken,
   type AwaitEventId,
-} from "../../../model/await-token.ts";
-import { instantOf } from "../../../model/clock.ts";
-import { durationMs, type Duration } from "../../../model/durations.ts";
+} from "../../../model/effect/await-token.ts";
+import { instantOf } from "../../../model/time/clock.ts";
+import { durationMs, type Duration } from "../../../model/time/durations.ts";
 import { expiryAt } from "../../../model/lease.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import {

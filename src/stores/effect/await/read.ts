@@ -1,5 +1,8 @@
-import type { AwaitEnd, AwaitOutcome } from "../../../model/await-event.ts";
-import type { AwaitEventId } from "../../../model/await-token.ts";
+import type {
+  AwaitEnd,
+  AwaitOutcome,
+} from "../../../model/effect/await-event.ts";
+import type { AwaitEventId } from "../../../model/effect/await-token.ts";
 import { HoldfastError } from "../../../model/errors.ts";
 import {
   rows,

@@ -1,4 +1,4 @@
-import { instantOf } from "../../../model/clock.ts";
+import { instantOf } from "../../../model/time/clock.ts";
 import { lockRow } from "../../../sql/dialect.ts";
 import {
   rows,

@@ -3,15 +3,15 @@ import {
   type AwaitEnd,
   type AwaitOutcome,
   type AwaitWish,
-} from "../../../model/await-event.ts";
+} from "../../../model/effect/await-event.ts";
 import {
   idInToken,
   isGenuine,
   tokenInvalid,
   type AwaitEventId,
-} from "../../../model/await-token.ts";
-import type { Encoded } from "../../../model/encoded.ts";
-import { storedError } from "../../../model/stored-error.ts";
+} from "../../../model/effect/await-token.ts";
+import type { Encoded } from "../../../model/values/encoded.ts";
+import { storedError } from "../../../model/values/stored-error.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import {
   announce,

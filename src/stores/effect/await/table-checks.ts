@@ -1,7 +1,10 @@
-import { awaitEventId, isAwaitSecret } from "../../../model/await-token.ts";
-import type { Encoded } from "../../../model/encoded.ts";
-import { isStoredError } from "../../../model/restored-error.ts";
-import { withoutStacks } from "../../../model/stored-error.ts";
+import {
+  awaitEventId,
+  isAwaitSecret,
+} from "../../../model/effect/await-token.ts";
+import type { Encoded } from "../../../model/values/encoded.ts";
+import { isStoredError } from "../../../model/values/restored-error.ts";
+import { withoutStacks } from "../../../model/values/stored-error.ts";
 import { sql } from "../../../sql/statement.ts";
 import { inScopes } from "../../session-checks.ts";
 import { byKey, tableCheck } from "../../table-check.ts";

@@ -1,4 +1,7 @@
-import { isOverdue, type AwaitOutcome } from "../../../model/await-event.ts";
+import {
+  isOverdue,
+  type AwaitOutcome,
+} from "../../../model/effect/await-event.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import { onlyWait } from "../../method.ts";
 import { waitUntil } from "../../wait.ts";

@@ -1,5 +1,8 @@
-import { coreTypes } from "../../../model/process-event-type.ts";
-import { signalType, type ProcessStatus } from "../../../model/process.ts";
+import { coreTypes } from "../../../model/process/event-type.ts";
+import {
+  signalType,
+  type ProcessStatus,
+} from "../../../model/process/process.ts";
 import { checkedText, givenObject } from "../../../model/shape.ts";
 import type {
   Database,

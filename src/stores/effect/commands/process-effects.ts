@@ -1,4 +1,4 @@
-import type { ProcessOutput } from "../../../model/process-output.ts";
+import type { ProcessOutput } from "../../../model/process/output.ts";
 import type { Database } from "../../../sql/database.ts";
 import type { Page } from "../../list.ts";
 import type {

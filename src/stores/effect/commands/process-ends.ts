@@ -1,7 +1,10 @@
-import { effectScopeInvalid } from "../../../model/effect-errors.ts";
+import { effectScopeInvalid } from "../../../model/effect/errors.ts";
 import { isOfTheStore } from "../../../model/errors.ts";
-import { parseProcessId, type ProcessId } from "../../../model/process-id.ts";
-import type { ProcessOutput } from "../../../model/process-output.ts";
+import {
+  parseProcessId,
+  type ProcessId,
+} from "../../../model/ids/process-id.ts";
+import type { ProcessOutput } from "../../../model/process/output.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import type { Tx } from "../../../sql/operation.ts";
 import { optionsAndWait } from "../../method.ts";

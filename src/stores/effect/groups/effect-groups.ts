@@ -1,6 +1,6 @@
-import type { AwaitOutcome } from "../../../model/await-event.ts";
+import type { AwaitOutcome } from "../../../model/effect/await-event.ts";
 import { corruptRow } from "../../../model/corrupt-row.ts";
-import { decideGroup, type GroupKind } from "../../../model/effect-group.ts";
+import { decideGroup, type GroupKind } from "../../../model/effect/group.ts";
 import type { Database, WaitOptions } from "../../../sql/database.ts";
 import type { StoreOptions } from "../../context.ts";
 import { lists, type Page, type PageOptions } from "../../list.ts";

@@ -4,9 +4,9 @@ import {
   type GroupKind,
   type GroupMember,
   type MemberPlace,
-} from "../../../model/effect-group.ts";
+} from "../../../model/effect/group.ts";
 import { HoldfastError } from "../../../model/errors.ts";
-import { excerpt } from "../../../model/excerpt.ts";
+import { excerpt } from "../../../model/values/excerpt.ts";
 import { lockRow } from "../../../sql/dialect.ts";
 import { announce, row, rows, run, type Tx } from "../../../sql/operation.ts";
 import { sql, type Statement } from "../../../sql/statement.ts";

@@ -1,13 +1,13 @@
-import type { AwaitEnd } from "../../../model/await-event.ts";
-import type { AwaitEventId } from "../../../model/await-token.ts";
+import type { AwaitEnd } from "../../../model/effect/await-event.ts";
+import type { AwaitEventId } from "../../../model/effect/await-token.ts";
 import {
   attemptsOf,
   groupInvalid,
   groupMembersMax,
   type GroupMember,
   type MemberEnd,
-} from "../../../model/effect-group.ts";
-import type { Encoded } from "../../../model/encoded.ts";
+} from "../../../model/effect/group.ts";
+import type { Encoded } from "../../../model/values/encoded.ts";
 import { unreachable } from "../../../model/errors.ts";
 import type { Tx } from "../../../sql/operation.ts";
 import { awaitEventTable, eventAt } from "../await/event-row.ts";

@@ -1,10 +1,10 @@
-import { isOverdue } from "../../../model/await-event.ts";
-import { instantOf } from "../../../model/clock.ts";
+import { isOverdue } from "../../../model/effect/await-event.ts";
+import { instantOf } from "../../../model/time/clock.ts";
 import {
   attemptsOf,
   groupInvalid,
   type GroupKind,
-} from "../../../model/effect-group.ts";
+} from "../../../model/effect/group.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import {
   row,

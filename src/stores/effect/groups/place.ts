@@ -1,4 +1,4 @@
-import { nextPlaces, type MemberEnd } from "../../../model/effect-group.ts";
+import { nextPlaces, type MemberEnd } from "../../../model/effect/group.ts";
 import {
   announce,
   rows,

@@ -1,4 +1,4 @@
-import type { GroupKind } from "../../../model/effect-group.ts";
+import type { GroupKind } from "../../../model/effect/group.ts";
 import { integersOf } from "../../../sql/dialect.ts";
 import {
   rows,

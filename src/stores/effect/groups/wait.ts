@@ -1,4 +1,4 @@
-import { isOverdue } from "../../../model/await-event.ts";
+import { isOverdue } from "../../../model/effect/await-event.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import type { Change } from "../../../sql/operation.ts";
 import { waitUntil } from "../../wait.ts";

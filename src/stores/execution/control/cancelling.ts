@@ -2,12 +2,12 @@ import type {
   CancellationCause,
   ExecutionEvent,
   ExecutionRole,
-} from "../../../model/execution-event.ts";
-import type { ExecutionId } from "../../../model/execution-id.ts";
+} from "../../../model/execution/event.ts";
+import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import {
   parseFunctionName,
   type FunctionName,
-} from "../../../model/function-name.ts";
+} from "../../../model/ids/function-name.ts";
 import { row, rows, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { textAt } from "../../cursor.ts";

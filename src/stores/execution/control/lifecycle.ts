@@ -1,18 +1,18 @@
-import type { Encoded } from "../../../model/encoded.ts";
+import type { Encoded } from "../../../model/values/encoded.ts";
 import { HoldfastError } from "../../../model/errors.ts";
-import type { ExecutionEvent } from "../../../model/execution-event.ts";
-import { eventsInvalid } from "../../../model/execution-errors.ts";
+import type { ExecutionEvent } from "../../../model/execution/event.ts";
+import { eventsInvalid } from "../../../model/execution/errors.ts";
 import {
   parseExecutionId,
   type ExecutionId,
-} from "../../../model/execution-id.ts";
-import { decideCancellation } from "../../../model/execution-decisions.ts";
+} from "../../../model/ids/execution-id.ts";
+import { decideCancellation } from "../../../model/execution/decisions.ts";
 import type {
   ExecutionState,
   Lifecycle,
-} from "../../../model/execution-state.ts";
-import { isHeld } from "../../../model/execution-transition.ts";
-import type { ExecutionResult } from "../../../model/result.ts";
+} from "../../../model/execution/state.ts";
+import { isHeld } from "../../../model/execution/transition.ts";
+import type { ExecutionResult } from "../../../model/execution/result.ts";
 import { checkedText } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import {

@@ -1,12 +1,12 @@
-import type { Encoded } from "../../../model/encoded.ts";
+import type { Encoded } from "../../../model/values/encoded.ts";
 import { corruptRow } from "../../../model/corrupt-row.ts";
 import { HoldfastError } from "../../../model/errors.ts";
-import { executionFinished } from "../../../model/execution-errors.ts";
+import { executionFinished } from "../../../model/execution/errors.ts";
 import {
   parseExecutionId,
   type ExecutionId,
-} from "../../../model/execution-id.ts";
-import { parseFunctionName } from "../../../model/function-name.ts";
+} from "../../../model/ids/execution-id.ts";
+import { parseFunctionName } from "../../../model/ids/function-name.ts";
 import { checkedCount, checkedText } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import {

@@ -2,9 +2,9 @@ import { HoldfastError } from "../../../model/errors.ts";
 import {
   controlKinds,
   type ForkOrigin,
-} from "../../../model/execution-event.ts";
-import type { ExecutionId } from "../../../model/execution-id.ts";
-import type { ExecutionState } from "../../../model/execution-state.ts";
+} from "../../../model/execution/event.ts";
+import type { ExecutionId } from "../../../model/ids/execution-id.ts";
+import type { ExecutionState } from "../../../model/execution/state.ts";
 import { textsOf } from "../../../sql/dialect.ts";
 import { row, run, type Tx } from "../../../sql/operation.ts";
 import { sql, type Statement } from "../../../sql/statement.ts";

@@ -1,6 +1,9 @@
 import { HoldfastError } from "../../../model/errors.ts";
-import type { ResultKind } from "../../../model/execution-event.ts";
-import { isFailureOfStep, isKeptOnRetry } from "../../../model/fork-point.ts";
+import type { ResultKind } from "../../../model/execution/event.ts";
+import {
+  isFailureOfStep,
+  isKeptOnRetry,
+} from "../../../model/execution/fork-point.ts";
 import { row, rows } from "../../../sql/operation.ts";
 import type { Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";

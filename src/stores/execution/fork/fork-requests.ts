@@ -1,10 +1,10 @@
-import { splitDelayId, delayId } from "../../../model/delay-id.ts";
+import { splitDelayId, delayId } from "../../../model/ids/delay-id.ts";
 import type {
   Created,
   ExecutionEvent,
-} from "../../../model/execution-event.ts";
-import { childId, splitToParts } from "../../../model/execution-id.ts";
-import type { ExecutionId } from "../../../model/execution-id.ts";
+} from "../../../model/execution/event.ts";
+import { childId, splitToParts } from "../../../model/ids/execution-id.ts";
+import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import { integersOf, textsOf } from "../../../sql/dialect.ts";
 import { announce, rows, run } from "../../../sql/operation.ts";
 import type { Tx } from "../../../sql/operation.ts";

@@ -1,19 +1,19 @@
 import type {
   ControlEvent,
   ForkOrigin,
-} from "../../../model/execution-event.ts";
+} from "../../../model/execution/event.ts";
 import {
   eventsInvalid,
   executionBeingRemoved,
   executionExists,
-} from "../../../model/execution-errors.ts";
+} from "../../../model/execution/errors.ts";
 import {
   parseExecutionId,
   splitToParts,
   topLevelOf,
   type ExecutionId,
-} from "../../../model/execution-id.ts";
-import type { ExecutionState } from "../../../model/execution-state.ts";
+} from "../../../model/ids/execution-id.ts";
+import type { ExecutionState } from "../../../model/execution/state.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import {
   row,

@@ -1,4 +1,4 @@
-import type { FunctionName } from "../../../model/function-name.ts";
+import type { FunctionName } from "../../../model/ids/function-name.ts";
 import { integersOf } from "../../../sql/dialect.ts";
 import { rows } from "../../../sql/operation.ts";
 import type { Tx } from "../../../sql/operation.ts";

@@ -1,8 +1,8 @@
 import type {
   LoggedEvent,
   LoggedResponse,
-} from "../../../model/execution-event.ts";
-import { isHistoryKind } from "../../../model/history-event.ts";
+} from "../../../model/execution/event.ts";
+import { isHistoryKind } from "../../../model/execution/history-event.ts";
 import { integersOf } from "../../../sql/dialect.ts";
 import { rows, type Tx } from "../../../sql/operation.ts";
 import { sql, type Statement } from "../../../sql/statement.ts";

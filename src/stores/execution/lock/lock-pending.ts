@@ -1,7 +1,7 @@
 import { isHoldfastError, type ErrorCode } from "../../../model/errors.ts";
-import type { Created } from "../../../model/execution-event.ts";
-import { assertLeaseAhead } from "../../../model/execution-lock.ts";
-import type { FunctionName } from "../../../model/function-name.ts";
+import type { Created } from "../../../model/execution/event.ts";
+import { assertLeaseAhead } from "../../../model/execution/lock.ts";
+import type { FunctionName } from "../../../model/ids/function-name.ts";
 import { checkedCount } from "../../../model/shape.ts";
 import { integersOf, skipLocked } from "../../../sql/dialect.ts";
 import {

@@ -1,21 +1,21 @@
-import type { Duration } from "../../../model/durations.ts";
+import type { Duration } from "../../../model/time/durations.ts";
 import type {
   ExecutionEvent,
   ExecutionRole,
   Holder,
-} from "../../../model/execution-event.ts";
-import { lockLost } from "../../../model/execution-errors.ts";
+} from "../../../model/execution/event.ts";
+import { lockLost } from "../../../model/execution/errors.ts";
 import {
   parseExecutionId,
   type ExecutionId,
-} from "../../../model/execution-id.ts";
-import { canAppendLock } from "../../../model/execution-lock.ts";
-import { isSameRun, lastHolder } from "../../../model/execution-state.ts";
+} from "../../../model/ids/execution-id.ts";
+import { canAppendLock } from "../../../model/execution/lock.ts";
+import { isSameRun, lastHolder } from "../../../model/execution/state.ts";
 import {
   retryPolicyFor,
   type RetryPolicy,
-} from "../../../model/retry-policy.ts";
-import { instantAfter } from "../../../model/schedule.ts";
+} from "../../../model/time/retry-policy.ts";
+import { instantAfter } from "../../../model/time/instants.ts";
 import { checkedText } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import {

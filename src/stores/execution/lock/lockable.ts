@@ -1,4 +1,4 @@
-import type { FunctionName } from "../../../model/function-name.ts";
+import type { FunctionName } from "../../../model/ids/function-name.ts";
 import { textRows } from "../../../sql/dialect.ts";
 import {
   row,

@@ -1,5 +1,5 @@
 import { corruptRow } from "../../../model/corrupt-row.ts";
-import type { Encoded } from "../../../model/encoded.ts";
+import type { Encoded } from "../../../model/values/encoded.ts";
 import type { HoldfastError } from "../../../model/errors.ts";
 import type {
   Created,
@@ -8,9 +8,9 @@ import type {
   Holder,
   LoggedEvent,
   LoggedResponse,
-} from "../../../model/execution-event.ts";
-import type { ExecutionId } from "../../../model/execution-id.ts";
-import type { FunctionName } from "../../../model/function-name.ts";
+} from "../../../model/execution/event.ts";
+import type { ExecutionId } from "../../../model/ids/execution-id.ts";
+import type { FunctionName } from "../../../model/ids/function-name.ts";
 import { integersOf } from "../../../sql/dialect.ts";
 import { rows, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";

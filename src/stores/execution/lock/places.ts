@@ -1,8 +1,8 @@
 import {
   parseFunctionName,
   type FunctionName,
-} from "../../../model/function-name.ts";
-import type { RetryPolicy } from "../../../model/retry-policy.ts";
+} from "../../../model/ids/function-name.ts";
+import type { RetryPolicy } from "../../../model/time/retry-policy.ts";
 import { checkedCount, draftOf, givenList } from "../../../model/shape.ts";
 import { lockRow } from "../../../sql/dialect.ts";
 import { row, rows, run, type Tx } from "../../../sql/operation.ts";

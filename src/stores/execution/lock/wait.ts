@@ -1,9 +1,9 @@
-import type { LoggedResponse } from "../../../model/execution-event.ts";
+import type { LoggedResponse } from "../../../model/execution/event.ts";
 import {
   parseExecutionId,
   type ExecutionId,
-} from "../../../model/execution-id.ts";
-import type { ExecutionResult } from "../../../model/result.ts";
+} from "../../../model/ids/execution-id.ts";
+import type { ExecutionResult } from "../../../model/execution/result.ts";
 import { checkedCount } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import { storeOperation, type StoreOperation } from "../../../sql/operation.ts";

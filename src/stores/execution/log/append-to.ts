@@ -1,9 +1,9 @@
 import { HoldfastError } from "../../../model/errors.ts";
-import type { ExecutionEvent } from "../../../model/execution-event.ts";
-import { eventsInvalid } from "../../../model/execution-errors.ts";
-import type { ExecutionId } from "../../../model/execution-id.ts";
-import { afterEvent } from "../../../model/execution-transition.ts";
-import type { ExecutionState } from "../../../model/execution-state.ts";
+import type { ExecutionEvent } from "../../../model/execution/event.ts";
+import { eventsInvalid } from "../../../model/execution/errors.ts";
+import type { ExecutionId } from "../../../model/ids/execution-id.ts";
+import { afterEvent } from "../../../model/execution/transition.ts";
+import type { ExecutionState } from "../../../model/execution/state.ts";
 import { announce, row, run, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { endProcessOf } from "../../process/parts.ts";

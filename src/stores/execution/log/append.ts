@@ -1,20 +1,20 @@
-import type { Encoded } from "../../../model/encoded.ts";
+import type { Encoded } from "../../../model/values/encoded.ts";
 import { isHoldfastError } from "../../../model/errors.ts";
-import type { ExecutionEvent } from "../../../model/execution-event.ts";
+import type { ExecutionEvent } from "../../../model/execution/event.ts";
 import {
   eventsInvalid,
   executionFinished,
   lockLost,
   versionConflict,
-} from "../../../model/execution-errors.ts";
+} from "../../../model/execution/errors.ts";
 import {
   parseExecutionId,
   splitToParts,
   type ExecutionId,
-} from "../../../model/execution-id.ts";
-import { isSameRun, lastHolder } from "../../../model/execution-state.ts";
-import type { GivenEvent } from "../../../model/given-event.ts";
-import type { ExecutionResult } from "../../../model/result.ts";
+} from "../../../model/ids/execution-id.ts";
+import { isSameRun, lastHolder } from "../../../model/execution/state.ts";
+import type { GivenEvent } from "../../../model/execution/given-event.ts";
+import type { ExecutionResult } from "../../../model/execution/result.ts";
 import { checkedCount, givenList } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import {

@@ -1,5 +1,5 @@
-import { splitToParts } from "../../../model/execution-id.ts";
-import type { ExecutionId } from "../../../model/execution-id.ts";
+import { splitToParts } from "../../../model/ids/execution-id.ts";
+import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import { announce, done, rows } from "../../../sql/operation.ts";
 import type { Done, Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";

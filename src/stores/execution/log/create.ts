@@ -1,24 +1,24 @@
-import type { Duration } from "../../../model/durations.ts";
-import type { Created, ExecutionRole } from "../../../model/execution-event.ts";
+import type { Duration } from "../../../model/time/durations.ts";
+import type { Created, ExecutionRole } from "../../../model/execution/event.ts";
 import {
   executionBeingRemoved,
   executionExists,
   executionFinished,
   parentNotFound,
   refusedByLifecycle,
-} from "../../../model/execution-errors.ts";
+} from "../../../model/execution/errors.ts";
 import {
   parseExecutionId,
   splitToParts,
   type ExecutionId,
-} from "../../../model/execution-id.ts";
-import type { Lifecycle } from "../../../model/execution-state.ts";
-import { parseFunctionName } from "../../../model/function-name.ts";
+} from "../../../model/ids/execution-id.ts";
+import type { Lifecycle } from "../../../model/execution/state.ts";
+import { parseFunctionName } from "../../../model/ids/function-name.ts";
 import {
   instantAfter,
   resolveStartAt,
   type StartAt,
-} from "../../../model/schedule.ts";
+} from "../../../model/time/instants.ts";
 import { checkedText, draftOf, givenFlag } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import { lockRow } from "../../../sql/dialect.ts";

@@ -1,12 +1,18 @@
-import { splitDelayId } from "../../../model/delay-id.ts";
+import { splitDelayId } from "../../../model/ids/delay-id.ts";
 import {
   isControlKind,
   type ExecutionEvent,
-} from "../../../model/execution-event.ts";
-import { eventsInvalid } from "../../../model/execution-errors.ts";
-import { splitToParts, type ExecutionId } from "../../../model/execution-id.ts";
-import { isHistoryEvent, isHistoryKind } from "../../../model/history-event.ts";
-import { isRecord, spokenKind } from "../../../model/spoken-kind.ts";
+} from "../../../model/execution/event.ts";
+import { eventsInvalid } from "../../../model/execution/errors.ts";
+import {
+  splitToParts,
+  type ExecutionId,
+} from "../../../model/ids/execution-id.ts";
+import {
+  isHistoryEvent,
+  isHistoryKind,
+} from "../../../model/execution/history-event.ts";
+import { isRecord, spokenKind } from "../../../model/values/spoken-kind.ts";
 import type { AppendEvents } from "./append.ts";
 import { faultyField } from "./event-fields.ts";
 

@@ -1,15 +1,15 @@
-import { parseDelayId } from "../../../model/delay-id.ts";
-import type { ExecutionEvent } from "../../../model/execution-event.ts";
-import { parseExecutionId } from "../../../model/execution-id.ts";
-import { parseFunctionName } from "../../../model/function-name.ts";
-import { parseJoinSetId } from "../../../model/join-set-id.ts";
+import { parseDelayId } from "../../../model/ids/delay-id.ts";
+import type { ExecutionEvent } from "../../../model/execution/event.ts";
+import { parseExecutionId } from "../../../model/ids/execution-id.ts";
+import { parseFunctionName } from "../../../model/ids/function-name.ts";
+import { parseJoinSetId } from "../../../model/ids/join-set-id.ts";
 import {
   parseExecutorId,
   parseOwnerId,
   parseRunId,
-} from "../../../model/prefixed-id.ts";
-import { resolveStartAt } from "../../../model/schedule.ts";
-import type { StartAt } from "../../../model/schedule.ts";
+} from "../../../model/ids/prefixed-id.ts";
+import { resolveStartAt } from "../../../model/time/instants.ts";
+import type { StartAt } from "../../../model/time/instants.ts";
 import { isStorable } from "../../../model/shape.ts";
 
 /** What a field of an event may hold, in words for those who gave something else. */

@@ -1,13 +1,13 @@
 import { isHoldfastError } from "../../../model/errors.ts";
-import type { ExecutionEvent } from "../../../model/execution-event.ts";
-import { splitToParts } from "../../../model/execution-id.ts";
-import type { ExecutionId } from "../../../model/execution-id.ts";
-import type { ExecutionState } from "../../../model/execution-state.ts";
-import { isSameRun, lastHolder } from "../../../model/execution-state.ts";
+import type { ExecutionEvent } from "../../../model/execution/event.ts";
+import { splitToParts } from "../../../model/ids/execution-id.ts";
+import type { ExecutionId } from "../../../model/ids/execution-id.ts";
+import type { ExecutionState } from "../../../model/execution/state.ts";
+import { isSameRun, lastHolder } from "../../../model/execution/state.ts";
 import {
   afterEvent,
   afterResponse,
-} from "../../../model/execution-transition.ts";
+} from "../../../model/execution/transition.ts";
 import { announce, rows, run } from "../../../sql/operation.ts";
 import type { Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";

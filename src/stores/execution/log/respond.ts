@@ -1,11 +1,11 @@
-import type { Encoded } from "../../../model/encoded.ts";
+import type { Encoded } from "../../../model/values/encoded.ts";
 import { HoldfastError } from "../../../model/errors.ts";
-import { splitToParts } from "../../../model/execution-id.ts";
+import { splitToParts } from "../../../model/ids/execution-id.ts";
 import type {
   ExecutionState,
   PendingState,
-} from "../../../model/execution-state.ts";
-import { afterResponse } from "../../../model/execution-transition.ts";
+} from "../../../model/execution/state.ts";
+import { afterResponse } from "../../../model/execution/transition.ts";
 import { announce, row, run, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { Finished } from "../context.ts";

@@ -2,14 +2,14 @@ import { HoldfastError } from "../../../model/errors.ts";
 import {
   parseExecutionId,
   type ExecutionId,
-} from "../../../model/execution-id.ts";
+} from "../../../model/ids/execution-id.ts";
 import {
   checkedCount,
   draftOf,
   givenInvalid,
   givenList,
 } from "../../../model/shape.ts";
-import { isRecord } from "../../../model/spoken-kind.ts";
+import { isRecord } from "../../../model/values/spoken-kind.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import {
   row,

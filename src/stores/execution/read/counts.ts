@@ -1,8 +1,8 @@
 import {
   isExecutionStatus,
   type ExecutionStatus,
-} from "../../../model/execution-status.ts";
-import type { FunctionName } from "../../../model/function-name.ts";
+} from "../../../model/execution/status.ts";
+import type { FunctionName } from "../../../model/ids/function-name.ts";
 import {
   row,
   rows,

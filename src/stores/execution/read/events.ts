@@ -1,11 +1,11 @@
 import type {
   ExecutionEvent,
   LoggedEvent,
-} from "../../../model/execution-event.ts";
+} from "../../../model/execution/event.ts";
 import {
   parseExecutionId,
   type ExecutionId,
-} from "../../../model/execution-id.ts";
+} from "../../../model/ids/execution-id.ts";
 import {
   checkedCount,
   checkedFilterText,

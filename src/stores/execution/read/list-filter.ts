@@ -1,17 +1,17 @@
 import { HoldfastError, unreachable } from "../../../model/errors.ts";
-import { excerpt } from "../../../model/excerpt.ts";
-import type { ExecutionId } from "../../../model/execution-id.ts";
+import { excerpt } from "../../../model/values/excerpt.ts";
+import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import {
   isExecutionStatus,
   type ExecutionStatus,
-} from "../../../model/execution-status.ts";
+} from "../../../model/execution/status.ts";
 import {
   checkedCount,
   checkedFilterText,
   givenFlag,
   givenObject,
 } from "../../../model/shape.ts";
-import { spokenKind } from "../../../model/spoken-kind.ts";
+import { spokenKind } from "../../../model/values/spoken-kind.ts";
 import { sql, type Statement } from "../../../sql/statement.ts";
 import type { PageOptions } from "../../list.ts";
 

@@ -1,18 +1,18 @@
-import type { Encoded } from "../../../model/encoded.ts";
+import type { Encoded } from "../../../model/values/encoded.ts";
 import { HoldfastError } from "../../../model/errors.ts";
-import { excerpt } from "../../../model/excerpt.ts";
+import { excerpt } from "../../../model/values/excerpt.ts";
 import {
   parseExecutionId,
   type ExecutionId,
-} from "../../../model/execution-id.ts";
-import { parseRunId, type RunId } from "../../../model/prefixed-id.ts";
+} from "../../../model/ids/execution-id.ts";
+import { parseRunId, type RunId } from "../../../model/ids/prefixed-id.ts";
 import {
   checkedCount,
   draftOf,
   givenFlag,
   givenList,
 } from "../../../model/shape.ts";
-import { spokenKind } from "../../../model/spoken-kind.ts";
+import { spokenKind } from "../../../model/values/spoken-kind.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import { integersOf } from "../../../sql/dialect.ts";
 import {

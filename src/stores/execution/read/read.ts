@@ -1,14 +1,14 @@
-import type { Encoded } from "../../../model/encoded.ts";
+import type { Encoded } from "../../../model/values/encoded.ts";
 import {
   eventNotFound,
   executionNotFound,
-} from "../../../model/execution-errors.ts";
-import type { Created, LoggedEvent } from "../../../model/execution-event.ts";
+} from "../../../model/execution/errors.ts";
+import type { Created, LoggedEvent } from "../../../model/execution/event.ts";
 import {
   parseExecutionId,
   type ExecutionId,
-} from "../../../model/execution-id.ts";
-import type { ExecutionResult } from "../../../model/result.ts";
+} from "../../../model/ids/execution-id.ts";
+import type { ExecutionResult } from "../../../model/execution/result.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import {
   row,

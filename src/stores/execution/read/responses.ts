@@ -1,9 +1,9 @@
 import { corruptRow } from "../../../model/corrupt-row.ts";
-import type { LoggedResponse } from "../../../model/execution-event.ts";
+import type { LoggedResponse } from "../../../model/execution/event.ts";
 import {
   parseExecutionId,
   type ExecutionId,
-} from "../../../model/execution-id.ts";
+} from "../../../model/ids/execution-id.ts";
 import {
   checkedCount,
   checkedFilterText,

@@ -1,7 +1,10 @@
-import type { ExecutionRole } from "../../../model/execution-event.ts";
-import { splitToParts, type ExecutionId } from "../../../model/execution-id.ts";
-import type { ExecutionState } from "../../../model/execution-state.ts";
-import type { FunctionName } from "../../../model/function-name.ts";
+import type { ExecutionRole } from "../../../model/execution/event.ts";
+import {
+  splitToParts,
+  type ExecutionId,
+} from "../../../model/ids/execution-id.ts";
+import type { ExecutionState } from "../../../model/execution/state.ts";
+import type { FunctionName } from "../../../model/ids/function-name.ts";
 import { sql, type Statement } from "../../../sql/statement.ts";
 import { stateColumns, stateOf, type StateRow } from "../state-row.ts";
 

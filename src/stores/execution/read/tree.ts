@@ -1,8 +1,8 @@
-import { executionNotFound } from "../../../model/execution-errors.ts";
+import { executionNotFound } from "../../../model/execution/errors.ts";
 import {
   parseExecutionId,
   type ExecutionId,
-} from "../../../model/execution-id.ts";
+} from "../../../model/ids/execution-id.ts";
 import { rows, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { textAt } from "../../cursor.ts";

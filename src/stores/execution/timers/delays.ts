@@ -2,9 +2,9 @@ import {
   parseDelayId,
   splitDelayId,
   type DelayId,
-} from "../../../model/delay-id.ts";
+} from "../../../model/ids/delay-id.ts";
 import { HoldfastError } from "../../../model/errors.ts";
-import type { DelayOutcome } from "../../../model/execution-event.ts";
+import type { DelayOutcome } from "../../../model/execution/event.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import { lockRow } from "../../../sql/dialect.ts";
 import {

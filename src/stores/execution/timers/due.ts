@@ -1,8 +1,11 @@
-import { parseDelayId, type DelayId } from "../../../model/delay-id.ts";
-import type { Holder } from "../../../model/execution-event.ts";
-import type { ExecutionId } from "../../../model/execution-id.ts";
-import { parseJoinSetId, type JoinSetId } from "../../../model/join-set-id.ts";
-import type { RetryPolicy } from "../../../model/retry-policy.ts";
+import { parseDelayId, type DelayId } from "../../../model/ids/delay-id.ts";
+import type { Holder } from "../../../model/execution/event.ts";
+import type { ExecutionId } from "../../../model/ids/execution-id.ts";
+import {
+  parseJoinSetId,
+  type JoinSetId,
+} from "../../../model/ids/join-set-id.ts";
+import type { RetryPolicy } from "../../../model/time/retry-policy.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import {
   row,

@@ -1,11 +1,11 @@
-import { durationMs, type Duration } from "../../../model/durations.ts";
+import { durationMs, type Duration } from "../../../model/time/durations.ts";
 import { isHoldfastError } from "../../../model/errors.ts";
 import {
   decideDeadline,
   decideExpiredLock,
-} from "../../../model/execution-decisions.ts";
-import type { ExecutionEvent } from "../../../model/execution-event.ts";
-import type { ExecutionId } from "../../../model/execution-id.ts";
+} from "../../../model/execution/decisions.ts";
+import type { ExecutionEvent } from "../../../model/execution/event.ts";
+import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import { checkedCount } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import {

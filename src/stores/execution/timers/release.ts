@@ -1,15 +1,15 @@
 import {
   deathsMax,
   decideOwnerDeath,
-} from "../../../model/execution-decisions.ts";
-import type { ExecutionEvent } from "../../../model/execution-event.ts";
-import type { ExecutionId } from "../../../model/execution-id.ts";
+} from "../../../model/execution/decisions.ts";
+import type { ExecutionEvent } from "../../../model/execution/event.ts";
+import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import {
   lastHolder,
   type ExecutionState,
-} from "../../../model/execution-state.ts";
-import { isHeld } from "../../../model/execution-transition.ts";
-import { parseOwnerId, type OwnerId } from "../../../model/prefixed-id.ts";
+} from "../../../model/execution/state.ts";
+import { isHeld } from "../../../model/execution/transition.ts";
+import { parseOwnerId, type OwnerId } from "../../../model/ids/prefixed-id.ts";
 import {
   row,
   rows,

@@ -1,9 +1,9 @@
 import { HoldfastError } from "../../../model/errors.ts";
-import { pointAfter } from "../../../model/session-ancestry.ts";
-import type { NodePoint } from "../../../model/session-ancestry.ts";
-import { sessionExists } from "../../../model/session-errors.ts";
-import type { SessionId } from "../../../model/session-id.ts";
-import type { SessionHandle } from "../../../model/session.ts";
+import { pointAfter } from "../../../model/session/ancestry.ts";
+import type { NodePoint } from "../../../model/session/ancestry.ts";
+import { sessionExists } from "../../../model/session/errors.ts";
+import type { SessionId } from "../../../model/ids/session-id.ts";
+import type { SessionHandle } from "../../../model/session/session.ts";
 import { textsOf } from "../../../sql/dialect.ts";
 import {
   row,

@@ -1,10 +1,10 @@
 import type { StoredBlob } from "../../../model/blob.ts";
-import type { Encoded } from "../../../model/encoded.ts";
+import type { Encoded } from "../../../model/values/encoded.ts";
 import type {
   SessionHandle,
   SessionMeta,
   UsageEntry,
-} from "../../../model/session.ts";
+} from "../../../model/session/session.ts";
 import { keysOf } from "../../../sql/dialect.ts";
 import {
   row,

@@ -1,8 +1,8 @@
 import { verifiedBlob } from "../../../model/blob.ts";
 import { corruptRow } from "../../../model/corrupt-row.ts";
 import { isHoldfastError } from "../../../model/errors.ts";
-import { parseSessionId } from "../../../model/session-id.ts";
-import type { SessionHandle } from "../../../model/session.ts";
+import { parseSessionId } from "../../../model/ids/session-id.ts";
+import type { SessionHandle } from "../../../model/session/session.ts";
 import {
   descriptionOf,
   type Attachment,

@@ -1,7 +1,10 @@
-import { isUserMessage } from "../../../model/session-ancestry.ts";
-import { nodeNotFound, sessionExists } from "../../../model/session-errors.ts";
-import { parseSessionId, type SessionId } from "../../../model/session-id.ts";
-import type { SessionMeta } from "../../../model/session.ts";
+import { isUserMessage } from "../../../model/session/ancestry.ts";
+import { nodeNotFound, sessionExists } from "../../../model/session/errors.ts";
+import {
+  parseSessionId,
+  type SessionId,
+} from "../../../model/ids/session-id.ts";
+import type { SessionMeta } from "../../../model/session/session.ts";
 import { givenFlag } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import {

@@ -1,4 +1,4 @@
-import { farSpan, skipSpan } from "../../../model/session-ancestry.ts";
+import { farSpan, skipSpan } from "../../../model/session/ancestry.ts";
 import { integersOf } from "../../../sql/dialect.ts";
 import { row, rows } from "../../../sql/operation.ts";
 import type { Tx } from "../../../sql/operation.ts";

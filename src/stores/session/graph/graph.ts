@@ -1,5 +1,5 @@
 import { corruptRow } from "../../../model/corrupt-row.ts";
-import type { SessionNode } from "../../../model/session.ts";
+import type { SessionNode } from "../../../model/session/session.ts";
 import { checkedCount } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import { keysOf } from "../../../sql/dialect.ts";

@@ -1,5 +1,5 @@
-import type { Encoded } from "../../../model/encoded.ts";
-import { isUserMessage } from "../../../model/session-ancestry.ts";
+import type { Encoded } from "../../../model/values/encoded.ts";
+import { isUserMessage } from "../../../model/session/ancestry.ts";
 import { givenList } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import { integersOf } from "../../../sql/dialect.ts";

@@ -1,6 +1,9 @@
 import type { StoredBlob } from "../../../model/blob.ts";
 import { corruptRow } from "../../../model/corrupt-row.ts";
-import type { SessionComponent, SessionFrame } from "../../../model/session.ts";
+import type {
+  SessionComponent,
+  SessionFrame,
+} from "../../../model/session/session.ts";
 import { storeOperation, type StoreOperation } from "../../../sql/operation.ts";
 import { readValue } from "../../damage.ts";
 import type { SessionContext } from "../context.ts";

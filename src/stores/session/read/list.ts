@@ -1,6 +1,12 @@
-import type { Encoded } from "../../../model/encoded.ts";
-import { parseSessionId, type SessionId } from "../../../model/session-id.ts";
-import type { SessionHandle, SessionMeta } from "../../../model/session.ts";
+import type { Encoded } from "../../../model/values/encoded.ts";
+import {
+  parseSessionId,
+  type SessionId,
+} from "../../../model/ids/session-id.ts";
+import type {
+  SessionHandle,
+  SessionMeta,
+} from "../../../model/session/session.ts";
 import { rows, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { cursorInvalid } from "../../cursor.ts";

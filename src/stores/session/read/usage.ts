@@ -1,9 +1,9 @@
-import { usageOverflow } from "../../../model/session-errors.ts";
+import { usageOverflow } from "../../../model/session/errors.ts";
 import {
   tokenKinds,
   type TokenUsage,
   type UsageEntry,
-} from "../../../model/session.ts";
+} from "../../../model/session/session.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import { keysOf } from "../../../sql/dialect.ts";
 import {

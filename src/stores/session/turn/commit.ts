@@ -1,13 +1,13 @@
 import { corruptRow } from "../../../model/corrupt-row.ts";
-import type { Encoded } from "../../../model/encoded.ts";
+import type { Encoded } from "../../../model/values/encoded.ts";
 import { isFence, type LeaseFence } from "../../../model/lease.ts";
 import {
   attachmentsGone,
   revisionConflict,
   sessionMismatch,
   turnConflict,
-} from "../../../model/session-errors.ts";
-import { parseSessionId } from "../../../model/session-id.ts";
+} from "../../../model/session/errors.ts";
+import { parseSessionId } from "../../../model/ids/session-id.ts";
 import {
   componentHashesOf,
   firstDifference,
@@ -18,8 +18,11 @@ import {
   type TurnClaim,
   type TurnIdentity,
   type TurnPartHashes,
-} from "../../../model/session-turn.ts";
-import type { SessionHandle, UsageEntry } from "../../../model/session.ts";
+} from "../../../model/session/turn.ts";
+import type {
+  SessionHandle,
+  UsageEntry,
+} from "../../../model/session/session.ts";
 import {
   checkedCount,
   givenFlag,

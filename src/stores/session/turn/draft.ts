@@ -1,9 +1,9 @@
-import { excerpt } from "../../../model/excerpt.ts";
+import { excerpt } from "../../../model/values/excerpt.ts";
 import type { LeaseFence } from "../../../model/lease.ts";
 import { batchesPerClaimMax } from "../../../model/queue.ts";
-import { turnInvalid } from "../../../model/session-errors.ts";
-import type { TurnContent } from "../../../model/session-turn.ts";
-import { tokenKinds, type NewUsage } from "../../../model/session.ts";
+import { turnInvalid } from "../../../model/session/errors.ts";
+import type { TurnContent } from "../../../model/session/turn.ts";
+import { tokenKinds, type NewUsage } from "../../../model/session/session.ts";
 import {
   checkedCount,
   checkedText,
@@ -11,7 +11,7 @@ import {
   isStorable,
   optionalText,
 } from "../../../model/shape.ts";
-import { isRecord, spokenKind } from "../../../model/spoken-kind.ts";
+import { isRecord, spokenKind } from "../../../model/values/spoken-kind.ts";
 import { checkedId } from "../../session-name.ts";
 
 /** A turn to be committed. */

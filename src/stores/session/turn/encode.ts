@@ -1,19 +1,19 @@
 import { blobKinds, type NewBlob } from "../../../model/blob.ts";
-import type { Encoded } from "../../../model/encoded.ts";
+import type { Encoded } from "../../../model/values/encoded.ts";
 import {
   HoldfastError,
   isHoldfastError,
   type ErrorDetails,
 } from "../../../model/errors.ts";
-import { isUserMessage } from "../../../model/session-ancestry.ts";
-import { messageText } from "../../../model/session-message.ts";
+import { isUserMessage } from "../../../model/session/ancestry.ts";
+import { messageText } from "../../../model/session/message.ts";
 import {
   derivedNodeIds,
   type NewFrame,
   type NewNode,
   type NodePlace,
   type TurnContent,
-} from "../../../model/session-turn.ts";
+} from "../../../model/session/turn.ts";
 import type { SessionContext } from "../context.ts";
 import type { PreparedNode } from "./nodes.ts";
 import type { PreparedFrame } from "./state.ts";

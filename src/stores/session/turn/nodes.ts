@@ -1,12 +1,12 @@
-import type { Encoded } from "../../../model/encoded.ts";
+import type { Encoded } from "../../../model/values/encoded.ts";
 import {
   nodeExists,
   nodeNotFound,
   nodeParentUnknown,
   turnInvalid,
-} from "../../../model/session-errors.ts";
-import { pointAfter } from "../../../model/session-ancestry.ts";
-import type { NodeChoice, NodePlace } from "../../../model/session-turn.ts";
+} from "../../../model/session/errors.ts";
+import { pointAfter } from "../../../model/session/ancestry.ts";
+import type { NodeChoice, NodePlace } from "../../../model/session/turn.ts";
 import { row } from "../../../sql/operation.ts";
 import type { Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";

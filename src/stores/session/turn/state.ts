@@ -1,7 +1,7 @@
 import type { NewBlob } from "../../../model/blob.ts";
-import type { Encoded } from "../../../model/encoded.ts";
-import { excerpt } from "../../../model/excerpt.ts";
-import { turnInvalid } from "../../../model/session-errors.ts";
+import type { Encoded } from "../../../model/values/encoded.ts";
+import { excerpt } from "../../../model/values/excerpt.ts";
+import { turnInvalid } from "../../../model/session/errors.ts";
 import { textsOf } from "../../../sql/dialect.ts";
 import { row, run, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { manualClock } from "../../../../src/model/clock.ts";
+import { manualClock } from "../../../../src/model/time/clock.ts";
 import type { AwaitReply } from "../../../../src/stores/effect/await/settle.ts";
 import { awaitEvents } from "../../../../src/stores/effect/await/await-events.ts";
 import type { Database } from "../../../../src/sql/database.ts";

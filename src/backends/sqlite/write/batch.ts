@@ -1,0 +1,176 @@
+import { monotonicMs } from "../../../host/timers.ts";
+import { HoldfastError, isHoldfastError } from "../../../model/errors.ts";
+import { Fate } from "../../../sql/fate.ts";
+import type { Afterwards, Change } from "../../../sql/operation.ts";
+import type { Call } from "./call.ts";
+import type { Connection } from "./connection.ts";
+import { Busy, TransactionEnded, drive } from "./drive.ts";
+import { isBusy } from "./failures.ts";
+
+/** How one call ended inside its transaction; told to the caller after the flush. */
+type Outcome = Decided & {
+  /** What the body asked to be done once its caller may be told. */
+  readonly afterwards: readonly Afterwards[] | undefined;
+};
+
+type Decided =
+  | {
+      readonly kind: "committed";
+      readonly value: unknown;
+      /** Undefined when nothing was written; empty when it cannot be named. */
+      readonly changes: readonly Change[] | undefined;
+    }
+  | { readonly kind: "rolledBack"; readonly value: unknown }
+  | { readonly kind: "failed"; readonly error: unknown };
+
+export interface BatchLimits {
+  readonly batchCalls: number;
+  readonly batchBytes: number;
+  readonly batchMs: number;
+}
+
+export type BatchResult =
+  | {
+      readonly kind: "committed";
+      readonly calls: readonly Call[];
+      readonly outcomes: readonly Outcome[];
+      /** True when a limit ended it, and not the end of the queue. */
+      readonly isFull: boolean;
+    }
+  /** A lock is held elsewhere: nothing happened, the calls go back. */
+  | { readonly kind: "busy"; readonly calls: readonly Call[] }
+  /** The whole transaction is gone; all its calls are told the same. */
+  | {
+      readonly kind: "lost";
+      readonly calls: readonly Call[];
+      readonly error: HoldfastError;
+    }
+  /** A call failed after it wrote, and only a savepoint could have undone it alone. */
+  | { readonly kind: "spoiled"; readonly calls: readonly Call[] };
+
+/**
+ * Runs one transaction of calls taken from `next`, up to the limits.
+ *
+ * Savepoints cost a third of the time of a batch (docs/benchmarks.md), and
+ * nearly every call succeeds or fails before it writes. So a batch is first
+ * run without them; when a call fails after a write the batch is rolled back
+ * and its calls run again, each in a savepoint, so that only it is undone.
+ */
+export function runBatch(
+  connection: Connection,
+  next: () => Call | undefined,
+  limits: BatchLimits,
+  savepoints: boolean,
+): BatchResult {
+  const calls: Call[] = [];
+  const outcomes: Outcome[] = [];
+  const startedMs = monotonicMs();
+  let isFull = false;
+  connection.boundBytes = 0;
+  try {
+    connection.control("BEGIN IMMEDIATE");
+    while (!isFull) {
+      const call = next();
+      if (call === undefined) break;
+      calls.push(call);
+      const outcome = savepoints
+        ? runInSavepoint(connection, call)
+        : runOptimistically(connection, call);
+      if (outcome === undefined) {
+        connection.control("ROLLBACK");
+        return { kind: "spoiled", calls };
+      }
+      outcomes.push(outcome);
+      isFull =
+        calls.length >= limits.batchCalls ||
+        connection.boundBytes >= limits.batchBytes ||
+        monotonicMs() - startedMs >= limits.batchMs;
+    }
+    assertInTransaction(connection);
+    connection.control("COMMIT");
+  } catch (error) {
+    rollBackQuietly(connection);
+    if (error instanceof Busy || isBusy(error)) return { kind: "busy", calls };
+    return { kind: "lost", calls, error: lostBatch(connection, error) };
+  }
+  return { kind: "committed", calls, outcomes, isFull };
+}
+
+/** Undefined when the call left a trace that must be undone. */
+function runOptimistically(
+  connection: Connection,
+  call: Call,
+): Outcome | undefined {
+  const outcome = runCall(connection, call);
+  const traceless = outcome.kind === "committed" || connection.traces === 0;
+  return traceless ? outcome : undefined;
+}
+
+function runInSavepoint(connection: Connection, call: Call): Outcome {
+  assertInTransaction(connection);
+  connection.control("SAVEPOINT holdfast_call");
+  const outcome = runCall(connection, call);
+  if (outcome.kind !== "committed")
+    connection.control("ROLLBACK TO holdfast_call");
+  connection.control("RELEASE holdfast_call");
+  return outcome;
+}
+
+function runCall(connection: Connection, call: Call): Outcome {
+  const { name, change, start, isolation, isCovered } = call.body;
+  const fate = new Fate(name, change, isolation, isCovered);
+  connection.traces = 0;
+  try {
+    const value = fate.during(() => drive(start(), connection, fate));
+    const { afterwards } = fate;
+    if (fate.verdict(value) === "rollback")
+      return { kind: "rolledBack", value, afterwards };
+    const changes = changesOf(connection, fate);
+    return { kind: "committed", value, changes, afterwards };
+  } catch (error) {
+    // These two are about the transaction, not about the call.
+    if (error instanceof Busy || error instanceof TransactionEnded) throw error;
+    return { kind: "failed", error, afterwards: fate.afterwards };
+  }
+}
+
+/** A call that wrote nothing tells nobody, or a subscriber who claims at every hint would wake itself for ever. */
+function changesOf(
+  connection: Connection,
+  fate: Fate,
+): readonly Change[] | undefined {
+  return connection.traces === 0 ? undefined : fate.changes;
+}
+
+function assertInTransaction(connection: Connection): void {
+  if (!connection.inTransaction) throw new TransactionEnded("ended unnoticed");
+}
+
+/** A failed COMMIT leaves its transaction open; a lost one has nothing to roll back. */
+function rollBackQuietly(connection: Connection): void {
+  try {
+    if (connection.inTransaction) connection.control("ROLLBACK");
+  } catch {
+    // The next BEGIN fails then, and says why.
+  }
+}
+
+const tellingCodes = new Set([
+  "DISK_FULL",
+  "DISK_FAILED",
+  "SCHEMA_NEWER",
+  "DATABASE_DAMAGED",
+]);
+
+function lostBatch(connection: Connection, error: unknown): HoldfastError {
+  const cause =
+    error instanceof TransactionEnded ? error.cause : connection.failure(error);
+  // These say what to do better than "the batch was rolled back" would.
+  if (isHoldfastError(cause) && tellingCodes.has(cause.code)) return cause;
+  return new HoldfastError(
+    "BATCH_ROLLED_BACK",
+    "SQLite gave up the transaction that carried this call; nothing of it was stored. Try again.",
+    {},
+    { cause },
+  );
+}

@@ -1,0 +1,15 @@
+/** Faults that tests inject: a slower disk, or one that fails after n flushes. */
+export interface FlushFaults {
+  readonly delayMs?: number;
+  failAfter?: number;
+}
+
+import type { WatchedFiles } from "../log/cut-files.js";
+
+/** The open log, and the database file it belongs to. */
+export interface OpenLog extends WatchedFiles {
+  readonly dev: bigint;
+  readonly ino: bigint;
+}
+
+export function flushLog(log: OpenLog, faults: FlushFaults | undefined): void;

@@ -1,0 +1,210 @@
+import { closeSync, fstatSync, openSync, statSync } from "node:fs";
+import type { Worker } from "node:worker_threads";
+import { monotonicMs } from "../../../host/timers.ts";
+import { HoldfastError } from "../../../model/errors.ts";
+import type { Meters } from "../../meters.ts";
+import { databaseClosed } from "../../refusals.ts";
+import { noteDatabase, noteLog, watchedSizes } from "../log/cut-files.js";
+import { flushLog } from "./flush-log.js";
+import type { FlushFaults, OpenLog } from "./flush-log.js";
+import { startThread } from "../start-thread.ts";
+import { flushThread } from "../threads.generated.ts";
+
+/** Makes commits durable. */
+export interface Flusher {
+  /** False when an acknowledgement does not promise to survive power loss. */
+  readonly isNeeded: boolean;
+  /** Up to how many calls of a batch are worth a flush on the calling thread. */
+  readonly inlineCallsMax: number;
+  /** Resolves when a flush that began after this call has succeeded. */
+  flush(): Promise<void>;
+  /** The same, blocking. */
+  flushInline(): void;
+  /** Whether there is nothing to flush: what is not in the log is durable. */
+  isLogEmpty(): boolean;
+  close(): Promise<void>;
+}
+
+/** What must be remembered about the moment a flush began, once it succeeded. */
+export interface FlushWitness<Moment> {
+  begin(): Moment;
+  succeeded(moment: Moment): void;
+}
+
+export interface FlushTuning {
+  /** Where flushes run: on the thread, here, or (the default) by measurement. */
+  readonly place?: "thread" | "inline";
+  readonly faults?: FlushFaults;
+}
+
+/** A flush on the calling thread may take this long; measured flushes decide. */
+const inlineMsMax = 1;
+
+interface Waiter {
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** For databases whose acknowledgement does not wait for the disk. */
+export const noFlusher: Flusher = {
+  isNeeded: false,
+  inlineCallsMax: Number.POSITIVE_INFINITY,
+  flush: () => Promise.resolve(),
+  flushInline: () => undefined,
+  isLogEmpty: () => true,
+  close: () => Promise.resolve(),
+};
+
+/**
+ * Flushes the write-ahead log on a thread of its own. libuv's pool would do,
+ * were it not shared with the user's crypto and file work, behind which a
+ * flush was measured to wait 272 ms.
+ */
+export class LogFlusher implements Flusher {
+  readonly isNeeded = true;
+  readonly #log: OpenLog;
+  readonly #requests: Int32Array<SharedArrayBuffer> = new Int32Array(
+    new SharedArrayBuffer(4),
+  );
+  /** Started by the first flush that is not in line: a program that only reads needs none. */
+  #worker: Worker | undefined;
+  readonly #meters: Meters;
+  readonly #witness: FlushWitness<unknown>;
+  readonly #tuning: FlushTuning;
+  #running:
+    | { readonly waiters: readonly Waiter[]; readonly moment: unknown }
+    | undefined;
+  #gathering: Waiter[] = [];
+  #usualMs = Number.POSITIVE_INFINITY;
+  #failure: HoldfastError | undefined;
+  #isClosed = false;
+
+  constructor(
+    database: string,
+    meters: Meters,
+    witness: FlushWitness<unknown>,
+    tuning: FlushTuning & { readonly readOnly: boolean },
+  ) {
+    this.#meters = meters;
+    this.#witness = witness;
+    this.#tuning = tuning;
+    // For writing where possible: Windows flushes only what may be written.
+    const fd = openSync(`${database}-wal`, tuning.readOnly ? "r" : "r+");
+    const { dev, ino, size } = statSync(database, { bigint: true });
+    this.#log = { fd, database, dev, ino, seen: watchedSizes() };
+    noteLog(this.#log);
+    noteDatabase(this.#log, Number(size));
+  }
+
+  get inlineCallsMax(): number {
+    if (this.#tuning.place !== undefined)
+      return this.#tuning.place === "inline" ? Number.POSITIVE_INFINITY : 0;
+    return this.#usualMs < inlineMsMax ? 1 : 0;
+  }
+
+  flush(): Promise<void> {
+    if (this.#isClosed) return Promise.reject(databaseClosed());
+    if (this.#failure !== undefined) return Promise.reject(this.#failure);
+    return new Promise((resolve, reject) => {
+      this.#gathering.push({ resolve, reject });
+      if (this.#running === undefined) this.#start();
+    });
+  }
+
+  flushInline(): void {
+    if (this.#failure !== undefined) throw this.#failure;
+    const moment = this.#witness.begin();
+    const startedMs = monotonicMs();
+    try {
+      flushLog(this.#log, this.#tuning.faults);
+    } catch (error) {
+      throw this.#fail(error);
+    }
+    this.#measured(monotonicMs() - startedMs);
+    this.#witness.succeeded(moment);
+  }
+
+  isLogEmpty(): boolean {
+    const moment = this.#witness.begin();
+    // A checkpoint flushes the database file before it empties the log.
+    const isEmpty = fstatSync(this.#log.fd).size === 0;
+    if (isEmpty) this.#witness.succeeded(moment);
+    return isEmpty;
+  }
+
+  async close(): Promise<void> {
+    if (this.#running !== undefined) await this.flush().catch(() => undefined);
+    this.#isClosed = true;
+    await this.#worker?.terminate();
+    closeSync(this.#log.fd);
+  }
+
+  #start(): void {
+    this.#running = { waiters: this.#gathering, moment: this.#witness.begin() };
+    this.#gathering = [];
+    try {
+      this.#worker ??= this.#startThread();
+    } catch (error) {
+      // The system may have no thread left to give.
+      return this.#answered({ elapsedMs: 0, error: error as Error });
+    }
+    // Callers wait for the answer, so the process must not end before it.
+    this.#worker.ref();
+    Atomics.add(this.#requests, 0, 1);
+    Atomics.notify(this.#requests, 0);
+  }
+
+  #startThread(): Worker {
+    const worker = startThread(flushThread, {
+      log: this.#log,
+      faults: this.#tuning.faults,
+      counter: this.#requests.buffer,
+    });
+    worker.on("message", (answer: Answer) => this.#answered(answer));
+    worker.on("error", (error) => this.#answered({ elapsedMs: 0, error }));
+    return worker;
+  }
+
+  #answered(answer: Answer): void {
+    const finished = this.#running;
+    this.#running = undefined;
+    this.#worker?.unref();
+    if (answer.error === undefined) {
+      this.#measured(answer.elapsedMs);
+      if (finished !== undefined) this.#witness.succeeded(finished.moment);
+      for (const waiter of finished?.waiters ?? []) waiter.resolve();
+      if (this.#gathering.length > 0) this.#start();
+    } else {
+      const failure = this.#fail(answer.error);
+      for (const waiter of [
+        ...(finished?.waiters ?? []),
+        ...this.#gathering.splice(0),
+      ])
+        waiter.reject(failure);
+    }
+  }
+
+  /** Remembers how long flushes take: slower ones count at once, faster ones slowly. */
+  #measured(elapsedMs: number): void {
+    this.#meters.flushed(elapsedMs);
+    const usualMs = Number.isFinite(this.#usualMs) ? this.#usualMs : elapsedMs;
+    this.#usualMs = Math.max(elapsedMs, usualMs) * 0.25 + usualMs * 0.75;
+    if (elapsedMs < usualMs) this.#usualMs = elapsedMs * 0.1 + usualMs * 0.9;
+  }
+
+  /** After one failure no flush is trusted: the kernel may have dropped what it could not write. */
+  #fail(error: unknown): HoldfastError {
+    const reason = (error as Partial<Error>).message ?? String(error);
+    this.#failure ??= new HoldfastError(
+      "FLUSH_FAILED",
+      `The write-ahead log of "${this.#log.database}" could not be flushed (${reason}), so what was read or written last may not survive a crash. Check the disk, then close and reopen the database.`,
+      { reason, path: this.#log.database },
+    );
+    return this.#failure;
+  }
+}
+
+interface Answer {
+  readonly elapsedMs: number;
+  readonly error: { readonly message: string } | undefined;
+}

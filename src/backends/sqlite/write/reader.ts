@@ -1,0 +1,170 @@
+import { monotonicMs } from "../../../host/timers.ts";
+import { HoldfastError } from "../../../model/errors.ts";
+import { tracedFailure } from "../../../model/traced-failure.ts";
+import { Fate } from "../../../sql/fate.ts";
+import type { Tx } from "../../../sql/operation.ts";
+import type { SqlValue } from "../../../sql/statement.ts";
+import { retryWhileBusy } from "./busy.ts";
+import type { Connection } from "./connection.ts";
+import { databaseBusy } from "./database-busy.ts";
+import { Busy, TransactionEnded, drive } from "./drive.ts";
+import { sqliteCode } from "./failures.ts";
+import type { FlushWitness, Flusher } from "./flusher.ts";
+
+export interface ReaderOptions {
+  /** In memory there is one connection: reads run between batches and may not write. */
+  readonly sharesWriter: boolean;
+  readonly readMsMax: number;
+  readonly busyBudgetMs: number;
+  readonly onRetry: () => void;
+}
+
+/**
+ * Runs reads, each in one snapshot, and lets them go only when what they saw
+ * is durable: a commit is visible before its flush, and a fact that was acted
+ * upon must not vanish with the power.
+ *
+ * `data_version` moves on this connection with every commit of any other, so
+ * its value before the last successful flush began names the newest snapshot
+ * known to be durable. A read of that snapshot pays about a microsecond.
+ */
+export class Reader implements FlushWitness<SqlValue | undefined> {
+  readonly #connection: Connection;
+  readonly #options: ReaderOptions;
+  #durableVersion: SqlValue | undefined;
+
+  constructor(connection: Connection, options: ReaderOptions) {
+    this.#connection = connection;
+    this.#options = options;
+  }
+
+  begin(): SqlValue | undefined {
+    try {
+      return this.#connection.pragma("data_version");
+    } catch {
+      // Busy, most likely: then nothing is known and the next read flushes.
+      return undefined;
+    }
+  }
+
+  succeeded(version: SqlValue | undefined): void {
+    this.#durableVersion = version;
+  }
+
+  async read<T>(
+    name: string,
+    start: () => Tx<T>,
+    flusher: Flusher,
+  ): Promise<T> {
+    try {
+      const snapshot = await this.#snapshot(name, start);
+      const known =
+        snapshot.version !== undefined &&
+        snapshot.version === this.#durableVersion;
+      // Also a read that failed may have failed because of what it saw.
+      if (!known && flusher.isNeeded) await flusher.flush();
+      if ("error" in snapshot) throw snapshot.error;
+      return snapshot.value;
+    } catch (error) {
+      // Beside statements the driver is also asked for the snapshot's version.
+      const isRaw = sqliteCode(error) !== undefined;
+      return tracedFailure(isRaw ? this.#connection.failure(error) : error);
+    }
+  }
+
+  #snapshot<T>(name: string, start: () => Tx<T>): Promise<Snapshot<T>> {
+    return retryWhileBusy(
+      () =>
+        this.#options.sharesWriter
+          ? guardedReadOnce(
+              this.#connection,
+              name,
+              start,
+              this.#options.readMsMax,
+            )
+          : readOnce(this.#connection, name, start, this.#options.readMsMax),
+      this.#options.busyBudgetMs,
+      this.#options.onRetry,
+      () => databaseBusy(this.#options.busyBudgetMs),
+    );
+  }
+}
+
+type Snapshot<T> = { readonly version: SqlValue | undefined } & (
+  { readonly value: T } | { readonly error: unknown }
+);
+
+/** One read on a connection that may not write; verdicts make no difference to it. */
+function readOnce<T>(
+  connection: Connection,
+  name: string,
+  start: () => Tx<T>,
+  readMsMax: number,
+): Snapshot<T> {
+  connection.control("BEGIN");
+  try {
+    const fate = new Fate(name, undefined);
+    const value = fate.during(() =>
+      drive(timed(name, start(), readMsMax), connection, fate),
+    );
+    fate.verdict(value);
+    return { value, version: connection.pragma("data_version") };
+  } catch (error) {
+    if (error instanceof Busy || error instanceof TransactionEnded)
+      throw error.cause;
+    if (!connection.inTransaction) throw error;
+    return { error, version: connection.pragma("data_version") };
+  } finally {
+    if (connection.inTransaction) connection.control("ROLLBACK");
+  }
+}
+
+function guardedReadOnce<T>(
+  connection: Connection,
+  name: string,
+  start: () => Tx<T>,
+  readMsMax: number,
+): Snapshot<T> {
+  connection.control("PRAGMA query_only = 1");
+  connection.access = "read";
+  try {
+    return readOnce(connection, name, start, readMsMax);
+  } finally {
+    connection.control("PRAGMA query_only = 0");
+    connection.access = "write";
+  }
+}
+
+/** Passes a body's requests on until its snapshot is too old for another one. */
+function* timed<T>(name: string, body: Tx<T>, readMsMax: number): Tx<T> {
+  const untilMs = monotonicMs() + readMsMax;
+  let step = body.next();
+  while (step.done !== true) {
+    if (monotonicMs() > untilMs) throw readTooLong(name, readMsMax);
+    let answer: unknown;
+    try {
+      answer = yield step.value;
+    } catch (error) {
+      step = body.throw(error);
+      continue;
+    }
+    step = body.next(answer);
+  }
+  return step.value;
+}
+
+function readTooLong(name: string, readMsMax: number): HoldfastError {
+  return new HoldfastError(
+    "READ_TOO_LONG",
+    `Read "${name}" kept its snapshot for over ${readMsMax} ms, which holds back the write-ahead log and the event loop. ` +
+      "Read in pages, each a read of its own, or use exportRows.",
+    { readMsMax },
+  );
+}
+
+export function readOnlyDatabase(): HoldfastError {
+  return new HoldfastError(
+    "READ_ONLY",
+    "This database was opened read-only. Open it without `readOnly` to write.",
+  );
+}

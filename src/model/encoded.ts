@@ -1,4 +1,0 @@
-import type { Branded } from "./brand.ts";
-
-/** The text a value codec wrote: what a payload column holds. Only the codec can read it. */
-export type Encoded = Branded<"Encoded">;

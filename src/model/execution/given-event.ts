@@ -1,0 +1,35 @@
+import type { ExecutionEvent } from "./event.ts";
+import type { ExecutionResult } from "./result.ts";
+
+/**
+ * An event as a caller gives it: values instead of their hashes, which the
+ * codec computes, and `call` and `seen` only where they are not 0. What has a
+ * call of its own (`create`, `fork`) cannot be given.
+ */
+export type GivenEvent = Given<ExecutionEvent<unknown>>;
+
+type Given<E extends ExecutionEvent<unknown>> = E extends {
+  readonly kind: "created" | "forked";
+}
+  ? never
+  : E extends { readonly kind: "finished" }
+    ? { readonly kind: "finished"; readonly result: ExecutionResult }
+    : E extends { readonly kind: "continued" }
+      ? Omit<E, "inputHash">
+      : E extends { readonly call: number }
+        ? GivenFact<E> & { readonly call?: number; readonly seen?: number }
+        : E;
+
+type GivenFact<E extends { readonly kind: string }> = E extends {
+  readonly kind: "childRequested" | "scheduled";
+}
+  ? /** The input is taken from `children` when what is asked for is created with it. */
+    Omit<E, "call" | "seen" | "inputHash"> & { readonly input?: unknown }
+  : E extends { readonly kind: "stepFinished" }
+    ? /** Without an input nothing is compared when it is replayed. */
+      Omit<E, "call" | "seen" | "inputHash"> & { readonly input?: unknown }
+    : E extends { readonly kind: "externalResolved" }
+      ? Omit<E, "call" | "seen" | "resultHash"> & {
+          readonly result: ExecutionResult;
+        }
+      : Omit<E, "call" | "seen">;

@@ -1,0 +1,129 @@
+import type { DelayId } from "../ids/delay-id.ts";
+import type { Encoded } from "../values/encoded.ts";
+import type { ExecutionId } from "../ids/execution-id.ts";
+import type { FunctionName } from "../ids/function-name.ts";
+import type { JoinSetId } from "../ids/join-set-id.ts";
+import type { StartAt } from "../time/instants.ts";
+
+/**
+ * What a workflow did, for replaying it. `call` is the number of the ctx call
+ * that it belongs to, `seen` the highest response the code had been given
+ * before: replay gives it those first, in order.
+ */
+export type HistoryEvent<V = Encoded> = {
+  readonly call: number;
+  readonly seen: number;
+} & HistoryFact<V>;
+
+/** The fact alone; `call` and `seen` are 0 unless the runtime says otherwise. */
+export type HistoryFact<V = Encoded> =
+  | { readonly kind: "joinSetCreated"; readonly joinSet: JoinSetId }
+  | {
+      readonly kind: "childRequested";
+      readonly joinSet: JoinSetId;
+      readonly child: ExecutionId;
+      readonly function: FunctionName;
+      readonly inputHash: string;
+    }
+  | {
+      readonly kind: "delayRequested";
+      readonly joinSet: JoinSetId;
+      readonly delay: DelayId;
+      readonly expiresAt: number;
+      /** As the code put it: what replay compares, since the instant depends on when it ran. */
+      readonly startAt: StartAt;
+    }
+  /** Waits for the next response of one set, the n-th of these for its n-th. */
+  | {
+      readonly kind: "joinNext";
+      readonly joinSet: JoinSetId;
+      readonly runExpiresAt: number;
+      readonly function: FunctionName | null;
+      readonly isClosing: boolean;
+    }
+  /** A set was asked for more than was submitted to it. */
+  | {
+      readonly kind: "joinNextTooMany";
+      readonly joinSet: JoinSetId;
+      readonly function: FunctionName | null;
+    }
+  /** Asked a set without waiting. */
+  | {
+      readonly kind: "joinNextTried";
+      readonly joinSet: JoinSetId;
+      readonly outcome: "found" | "pending" | "allProcessed";
+    }
+  /** Waits for any response after `seen`, of whatever set or signal. */
+  | { readonly kind: "waiting"; readonly runExpiresAt: number }
+  /** Started a top-level execution of its own. */
+  | {
+      readonly kind: "scheduled";
+      readonly execution: ExecutionId;
+      readonly function: FunctionName;
+      readonly inputHash: string;
+      readonly startAt: StartAt;
+    }
+  /** Resolved an external execution; only the hash of the value, which is in that one's log. */
+  | {
+      readonly kind: "externalResolved";
+      readonly execution: ExecutionId;
+      readonly resultHash: string;
+      readonly outcome: "resolved" | "conflict";
+    }
+  /** Took the next signal of a name. */
+  | {
+      readonly kind: "signalReceived";
+      readonly signal: string;
+      readonly seq: number;
+    }
+  | {
+      readonly kind: "stepFinished";
+      readonly name: string;
+      readonly inputHash: string | null;
+      readonly outcome: "completed" | "failed";
+      readonly value: V;
+    }
+  | {
+      readonly kind: "stepAttemptFailed";
+      readonly name: string;
+      readonly attempt: number;
+      readonly retryAt: number;
+      readonly error: V;
+    }
+  /** A step that wrote to this database, in the transaction that appended this. */
+  | {
+      readonly kind: "transactionFinished";
+      readonly name: string;
+      readonly value: V;
+    }
+  | { readonly kind: "patched"; readonly patch: string };
+
+export type HistoryKind = HistoryFact["kind"];
+
+/** Kinds of history events, as data: the store reads only these for a replay. */
+const historyKinds: Readonly<Record<HistoryKind, true>> = {
+  joinSetCreated: true,
+  childRequested: true,
+  delayRequested: true,
+  joinNext: true,
+  joinNextTooMany: true,
+  joinNextTried: true,
+  waiting: true,
+  scheduled: true,
+  externalResolved: true,
+  signalReceived: true,
+  stepFinished: true,
+  stepAttemptFailed: true,
+  transactionFinished: true,
+  patched: true,
+};
+
+export function isHistoryKind(kind: string): kind is HistoryKind {
+  return Object.hasOwn(historyKinds, kind);
+}
+
+export function isHistoryEvent<V>(
+  event: { readonly kind: string } | HistoryEvent<V>,
+): event is HistoryEvent<V> {
+  return isHistoryKind(event.kind);
+}

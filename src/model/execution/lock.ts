@@ -1,0 +1,80 @@
+import { HoldfastError, unreachable } from "../errors.ts";
+import type { Holder } from "./event.ts";
+import { executionFinished, refusedByLifecycle } from "./errors.ts";
+import type { ExecutionId } from "../ids/execution-id.ts";
+import { isSameRun } from "./state.ts";
+import type { ExecutionState } from "./state.ts";
+
+export interface LockRequest {
+  readonly at: number;
+  readonly holder: Pick<Holder, "executor" | "run">;
+  readonly leaseUntil: number;
+}
+
+/**
+ * Whether a lock would be a new one or the extension of one's own; throws when
+ * it may not be taken. An expired lock is never taken over: first it must be
+ * recorded that it expired, so that the log tells what happened.
+ *
+ * @throws HoldfastError `LOCK_EXPIRY_INVALID`, `LOCK_NOT_DUE`, `LOCK_HELD`,
+ *   `LOCK_BLOCKED`, `EXECUTION_FINISHED`, `EXECUTION_PAUSED`,
+ *   `EXECUTION_CANCELLING` or `EXECUTION_PARKED`.
+ */
+export function canAppendLock(
+  id: ExecutionId,
+  state: ExecutionState,
+  request: LockRequest,
+): "new" | "extension" {
+  const { at, holder } = request;
+  assertLeaseAhead(request);
+  const { pending, lifecycle } = state;
+  if (pending.kind === "finished") throw executionFinished(id, state.version);
+  if (lifecycle !== "active") throw refusedByLifecycle(id, lifecycle);
+  switch (pending.kind) {
+    case "pending":
+      if (isSameRun(pending.lastLock, holder) && pending.dueAt > at)
+        return "extension";
+      if (pending.dueAt <= at) return "new";
+      throw refusal(
+        "LOCK_NOT_DUE",
+        `Execution ${id} is due in ${pending.dueAt - at} ms. Lock it then.`,
+        { id, dueAt: pending.dueAt },
+      );
+    case "locked":
+      if (isSameRun(pending.holder, holder)) return "extension";
+      throw refusal(
+        "LOCK_HELD",
+        `Execution ${id} is locked by ${pending.holder.executor}. Wait until it is given back or its expiry is recorded.`,
+        { id, holder: pending.holder.executor, leaseUntil: pending.leaseUntil },
+      );
+    case "blocked":
+      throw refusal(
+        "LOCK_BLOCKED",
+        `Execution ${id} waits for ${pending.on.kind === "joinSet" ? `join set ${pending.on.joinSet}` : pending.on.kind}. It can be locked once that has come.`,
+        { id },
+      );
+    default:
+      return unreachable(pending);
+  }
+}
+
+/** @throws HoldfastError `LOCK_EXPIRY_INVALID` */
+export function assertLeaseAhead({
+  at,
+  leaseUntil,
+}: Pick<LockRequest, "at" | "leaseUntil">): void {
+  if (leaseUntil > at) return;
+  throw refusal(
+    "LOCK_EXPIRY_INVALID",
+    `A lock must end after it begins (${leaseUntil} is not after ${at}). Give a later end.`,
+    { leaseUntil, at },
+  );
+}
+
+function refusal(
+  code: "LOCK_EXPIRY_INVALID" | "LOCK_NOT_DUE" | "LOCK_HELD" | "LOCK_BLOCKED",
+  message: string,
+  details: Readonly<Record<string, unknown>>,
+): HoldfastError {
+  return new HoldfastError(code, message, details);
+}

@@ -1,0 +1,55 @@
+import { unreachable } from "../errors.ts";
+import type { ResultKind } from "./event.ts";
+import type { ExecutionState } from "./state.ts";
+
+/**
+ * The one word that tells a reader where an execution stands. Each execution
+ * has exactly one: what keeps it from going on comes before what it waits for.
+ */
+export type ExecutionStatus =
+  /** Due: a worker may take it. */
+  | "pending"
+  /** Due later. */
+  | "scheduled"
+  | "locked"
+  | "blocked"
+  | "paused"
+  | "cancelling"
+  | "parked"
+  | ResultKind;
+
+/** All of them, as data: what a filter accepts and a count is made of. */
+const statuses: Readonly<Record<ExecutionStatus, true>> = {
+  pending: true,
+  scheduled: true,
+  locked: true,
+  blocked: true,
+  paused: true,
+  cancelling: true,
+  parked: true,
+  completed: true,
+  failed: true,
+  cancelled: true,
+  timedOut: true,
+};
+
+export function isExecutionStatus(text: string): text is ExecutionStatus {
+  return Object.hasOwn(statuses, text);
+}
+
+export function statusOf(
+  { pending, lifecycle }: Pick<ExecutionState, "pending" | "lifecycle">,
+  now: number,
+): ExecutionStatus {
+  if (pending.kind === "finished") return pending.resultKind;
+  if (lifecycle !== "active") return lifecycle;
+  switch (pending.kind) {
+    case "pending":
+      return pending.dueAt > now ? "scheduled" : "pending";
+    case "locked":
+    case "blocked":
+      return pending.kind;
+    default:
+      return unreachable(pending);
+  }
+}

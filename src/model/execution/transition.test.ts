@@ -1,0 +1,395 @@
+import { describe, expect, test } from "vitest";
+import type { Encoded } from "../values/encoded.ts";
+import type { ExecutionEvent, Holder } from "./event.ts";
+import type { ExecutionId } from "../ids/execution-id.ts";
+import type { ExecutionState, Lifecycle, PendingState } from "./state.ts";
+import { afterEvent, afterResponse, isHeld } from "./transition.ts";
+import type { JoinSetId } from "../ids/join-set-id.ts";
+import type { ExecutorId, OwnerId, RunId } from "../ids/prefixed-id.ts";
+
+const id = "a" as ExecutionId;
+const me: Holder = {
+  executor: "Exr_me" as ExecutorId,
+  run: "Run_1" as RunId,
+  owner: "Own_1" as OwnerId,
+};
+const other: Holder = { ...me, executor: "Exr_other" as ExecutorId };
+const x = "n:x" as JoinSetId;
+const y = "n:y" as JoinSetId;
+
+const pending: PendingState = {
+  kind: "pending",
+  dueAt: 90,
+  leaseUntil: null,
+  lastLock: null,
+};
+const soft: PendingState = {
+  kind: "pending",
+  dueAt: 300,
+  leaseUntil: 300,
+  lastLock: me,
+};
+const locked: PendingState = {
+  kind: "locked",
+  holder: me,
+  leaseUntil: 200,
+  lockVersion: 3,
+};
+const blockedOn = (
+  joinSet: JoinSetId,
+  leaseUntil: number | null,
+): PendingState => ({
+  kind: "blocked",
+  on: { kind: "joinSet", joinSet, ordinal: 1, isClosing: false },
+  leaseUntil,
+  lastLock: me,
+});
+const cold: PendingState = blockedOn(x, null);
+const hot: PendingState = blockedOn(x, 200);
+const waits = (leaseUntil: number | null): PendingState => ({
+  kind: "blocked",
+  on: { kind: "responses", seen: 2 },
+  leaseUntil,
+  lastLock: me,
+});
+const external: PendingState = {
+  kind: "blocked",
+  on: { kind: "resolution" },
+  leaseUntil: null,
+  lastLock: null,
+};
+const finished: PendingState = {
+  kind: "finished",
+  finishedAt: 50,
+  resultKind: "completed",
+};
+
+function state(
+  of: PendingState,
+  changes: Partial<ExecutionState> = {},
+): ExecutionState {
+  return {
+    role: "workflow",
+    version: 3,
+    pending: of,
+    lifecycle: "active",
+    failures: 1,
+    deaths: 2,
+    retry: null,
+    codeVersion: "v1",
+    historyFrom: 0,
+    responsesFrom: 0,
+    continuations: 0,
+    responses: 2,
+    ...changes,
+  };
+}
+
+const retry = { maxRetries: 2, backoffMs: 100, backoffMaxMs: 1_000 };
+const at = { call: 1, seen: 2 };
+const lock = (holder: Holder): ExecutionEvent => ({
+  kind: "locked",
+  holder,
+  leaseUntil: 400,
+  retry,
+  codeVersion: null,
+});
+const unlock = (dueAt: number): ExecutionEvent => ({
+  kind: "unlocked",
+  dueAt,
+  reason: "r",
+});
+const timedOut: ExecutionEvent = { kind: "attemptTimedOut", dueAt: 150 };
+const step: ExecutionEvent = {
+  ...at,
+  kind: "stepFinished",
+  name: "s",
+  inputHash: null,
+  outcome: "completed",
+  value: "1" as Encoded,
+};
+const ask = (runExpiresAt: number): ExecutionEvent => ({
+  ...at,
+  kind: "joinNext",
+  joinSet: y,
+  runExpiresAt,
+  function: null,
+  isClosing: true,
+});
+const wait = (runExpiresAt: number): ExecutionEvent => ({
+  ...at,
+  kind: "waiting",
+  runExpiresAt,
+});
+const end: ExecutionEvent = {
+  kind: "finished",
+  resultKind: "failed",
+  resultHash: "",
+  result: "1" as Encoded,
+};
+const paused: ExecutionEvent = { kind: "paused" };
+const unpaused: ExecutionEvent = { kind: "unpaused" };
+const unparked: ExecutionEvent = { kind: "unparked" };
+const died = (counts: "attempt" | "death" | "nothing"): ExecutionEvent => ({
+  kind: "ownerDied",
+  owner: "Own_1" as OwnerId,
+  dueAt: 150,
+  counts,
+});
+const continued: ExecutionEvent = {
+  kind: "continued",
+  input: "1" as Encoded,
+  inputHash: "",
+};
+const parked: ExecutionEvent = {
+  kind: "parked",
+  code: "X",
+  reason: "r",
+  codeVersion: null,
+};
+
+/** The state, or the code of the refusal, after an event at 100. */
+function after(
+  given: ExecutionState,
+  event: ExecutionEvent,
+  answeredAt: number | null = null,
+): ExecutionState | string {
+  try {
+    return afterEvent(id, given, { at: 100, event, answeredAt, ordinal: 1 });
+  } catch (error) {
+    return (error as { readonly code?: string }).code ?? String(error);
+  }
+}
+
+const dueAgain = (dueAt: number, lastLock: Holder | null): PendingState => ({
+  kind: "pending",
+  dueAt,
+  leaseUntil: null,
+  lastLock,
+});
+const lockedNow = (holder: Holder): PendingState => ({
+  kind: "locked",
+  holder,
+  leaseUntil: 400,
+  lockVersion: 4,
+});
+const asked = (
+  leaseUntil: number | null,
+  lastLock: Holder | null,
+): PendingState => ({
+  kind: "blocked",
+  on: { kind: "joinSet", joinSet: y, ordinal: 1, isClosing: true },
+  leaseUntil,
+  lastLock,
+});
+const ended: PendingState = {
+  kind: "finished",
+  finishedAt: 100,
+  resultKind: "failed",
+};
+
+describe("the state after an event", () => {
+  const table: readonly [
+    string,
+    PendingState,
+    ExecutionEvent,
+    number | null,
+    PendingState | string,
+  ][] = [
+    // from, event, when its question was answered, to
+    ["pending, locked", pending, lock(other), null, lockedNow(other)],
+    ["pending, given back later", pending, unlock(90), null, "UNLOCK_REFUSED"],
+    ["pending, brought forward", pending, unlock(80), null, dueAgain(80, null)],
+    ["pending, timed out", pending, timedOut, null, dueAgain(150, null)],
+    ["pending, finished", pending, end, null, ended],
+    ["pending, asks", pending, ask(100), null, asked(null, null)],
+    ["pending, asks what came", pending, ask(100), 60, dueAgain(100, null)],
+    ["pending, step", pending, step, null, pending],
+    ["kept, extended", soft, lock(me), null, lockedNow(me)],
+    ["kept, locked by another", soft, lock(other), null, "LOCK_NOT_DUE"],
+    ["kept, given back", soft, unlock(100), null, dueAgain(100, me)],
+    ["kept, given back too late", soft, unlock(300), null, "UNLOCK_REFUSED"],
+    ["locked, extended", locked, lock(me), null, lockedNow(me)],
+    ["locked, by another", locked, lock(other), null, "LOCK_HELD"],
+    ["locked, given back", locked, unlock(150), null, dueAgain(150, me)],
+    ["locked, timed out", locked, timedOut, null, dueAgain(150, me)],
+    ["locked, finished", locked, end, null, ended],
+    ["locked, asks", locked, ask(200), null, asked(200, me)],
+    ["locked, asks and lets go", locked, ask(100), null, asked(null, me)],
+    [
+      "locked, asks what came",
+      locked,
+      ask(200),
+      60,
+      { ...dueAgain(200, me), leaseUntil: 200 } as PendingState,
+    ],
+    ["locked, asks what came after", locked, ask(90), 95, dueAgain(95, me)],
+    ["locked, waits", locked, wait(200), null, waits(200)],
+    ["locked, waits for what came", locked, wait(100), 99, dueAgain(100, me)],
+    ["locked, step", locked, step, null, locked],
+    ["blocked, locked", cold, lock(me), null, "LOCK_BLOCKED"],
+    ["blocked, given back", hot, unlock(100), null, cold],
+    ["blocked, timed out", hot, timedOut, null, dueAgain(150, me)],
+    ["blocked, finished", hot, end, null, ended],
+    ["blocked, asks", hot, ask(200), null, asked(200, me)],
+    ["blocked, step", hot, step, null, hot],
+    ["external, finished", external, end, null, ended],
+    ["locked, parked", locked, parked, null, dueAgain(100, me)],
+    ["blocked, parked", hot, parked, null, cold],
+    ["locked, paused", locked, paused, null, "EXECUTION_RUNNING"],
+    ["kept, paused", soft, paused, null, "EXECUTION_RUNNING"],
+    ["pending, paused", pending, paused, null, pending],
+    ["pending, unpaused", pending, unpaused, null, "EXECUTION_NOT_PAUSED"],
+    ["pending, unparked", pending, unparked, null, "EXECUTION_NOT_PARKED"],
+  ];
+  test.each(table)("%s", (_, from, event, answeredAt, expected) => {
+    const next = after(state(from), event, answeredAt);
+    if (typeof next === "string") expect(next).toBe(expected);
+    else {
+      expect(next.pending).toEqual(expected);
+      expect(next.version).toBe(4);
+    }
+  });
+
+  test.each([step, lock(me), unlock(1), end, ask(1), paused] as const)(
+    "is none after the end: %j",
+    (event) => {
+      expect(after(state(finished), event)).toBe("EXECUTION_FINISHED");
+    },
+  );
+
+  test.each(["created", "forked"])("is none for %s", (kind) => {
+    expect(after(state(pending), { kind } as ExecutionEvent)).toBe(
+      "EVENTS_INVALID",
+    );
+  });
+});
+
+describe("what is counted", () => {
+  test.each([
+    ["a failed attempt", timedOut, 2, 2],
+    ["a step", step, 1, 0],
+    ["giving back", unlock(150), 1, 2],
+    ["the death of an attempt", died("attempt"), 2, 0],
+    ["a death without progress", died("death"), 1, 3],
+    ["a death that is free", died("nothing"), 1, 0],
+    ["a lock", lock(me), 1, 2],
+    ["a new start", continued, 0, 0],
+  ] as const)("by %s", (_, event, failures, deaths) => {
+    expect(after(state(locked), event)).toMatchObject({
+      failures,
+      deaths,
+    });
+  });
+
+  test("a lock brings its terms, and a code version when it has one", () => {
+    expect(after(state(pending), lock(me))).toMatchObject({
+      retry,
+      codeVersion: "v1",
+    });
+    const newer = { ...lock(me), codeVersion: "v2" } as ExecutionEvent;
+    expect(after(state(pending), newer)).toMatchObject({ codeVersion: "v2" });
+  });
+
+  test("history begins after a new start, which only a workflow has", () => {
+    expect(after(state(locked), continued)).toMatchObject({
+      historyFrom: 4,
+      continuations: 1,
+      pending: { kind: "pending", dueAt: 100, lastLock: me },
+    });
+    expect(after(state(locked, { role: "activity" }), continued)).toBe(
+      "EVENTS_INVALID",
+    );
+  });
+});
+
+describe("what an execution that is not active takes", () => {
+  const requested: ExecutionEvent = {
+    kind: "cancellationRequested",
+    reason: null,
+    cause: "request",
+  };
+  const all: readonly ExecutionEvent[] = [
+    step,
+    ask(1),
+    lock(me),
+    timedOut,
+    parked,
+    paused,
+    unpaused,
+    unparked,
+    requested,
+    unlock(10),
+    died("nothing"),
+    end,
+  ];
+  const taken: Readonly<
+    Record<Exclude<Lifecycle, "active">, readonly [string, string, Lifecycle][]>
+  > = {
+    paused: [
+      ["unpaused", "EXECUTION_PAUSED", "active"],
+      ["cancellationRequested", "EXECUTION_PAUSED", "cancelling"],
+      ["finished", "EXECUTION_PAUSED", "active"],
+    ],
+    cancelling: [
+      ["unlocked", "EXECUTION_CANCELLING", "cancelling"],
+      ["ownerDied", "EXECUTION_CANCELLING", "cancelling"],
+      ["finished", "EXECUTION_CANCELLING", "active"],
+    ],
+    parked: [
+      ["unparked", "EXECUTION_PARKED", "active"],
+      ["cancellationRequested", "EXECUTION_PARKED", "cancelling"],
+      ["finished", "EXECUTION_PARKED", "active"],
+    ],
+  };
+  test.each(["paused", "cancelling", "parked"] as const)("%s", (lifecycle) => {
+    for (const event of all) {
+      const next = after(state(pending, { lifecycle }), event);
+      const expected = taken[lifecycle].find(([kind]) => kind === event.kind);
+      if (expected === undefined) expect(next).toBe(taken[lifecycle][0]?.[1]);
+      else expect(next).toMatchObject({ lifecycle: expected[2] });
+    }
+  });
+});
+
+describe("the state after a response at 100", () => {
+  const table: readonly [string, PendingState, string | null, PendingState][] =
+    [
+      ["of the set it waits for", cold, "n:x", dueAgain(100, me)],
+      ["of another set", cold, "n:y", cold],
+      ["a signal, while it waits for a set", cold, null, cold],
+      ["while a worker keeps it", blockedOn(x, 300), "n:x", soft],
+      [
+        "when its lease just ended",
+        blockedOn(x, 100),
+        "n:x",
+        dueAgain(100, me),
+      ],
+      ["when its lease has passed", blockedOn(x, 50), "n:x", dueAgain(100, me)],
+      ["any, while it waits for any", waits(null), "n:y", dueAgain(100, me)],
+      ["a signal, while it waits for any", waits(300), null, soft],
+      ["while it waits for a resolution", external, "n:x", external],
+      ["while it is locked", locked, "n:x", locked],
+      ["while it is pending", pending, "n:x", pending],
+      ["after its end", finished, "n:x", finished],
+    ];
+  test.each(table)("%s", (_, from, joinSet, expected) => {
+    expect(
+      afterResponse(state(from), { at: 100, joinSet, ordinal: 1 }),
+    ).toEqual(state(expected, { responses: 3 }));
+  });
+});
+
+describe("a worker holds", () => {
+  test.each([
+    ["what it locked, expired or not", locked, 5_000, true],
+    ["what it keeps, before its lease ends", soft, 299, true],
+    ["nothing that it kept, when its lease ends", soft, 300, false],
+    ["what waits, before its lease ends", waits(300), 299, true],
+    ["nothing that waits without a lease", waits(null), 0, false],
+    ["nothing that is pending", pending, 0, false],
+    ["nothing that has finished", finished, 0, false],
+  ] as const)("%s", (_, of, now, expected) => {
+    expect(isHeld(of, now)).toBe(expected);
+  });
+});

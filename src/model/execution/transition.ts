@@ -1,0 +1,340 @@
+import { HoldfastError, unreachable } from "../errors.ts";
+import type { ControlEvent, ExecutionEvent } from "./event.ts";
+import {
+  eventsInvalid,
+  executionFinished,
+  refusedByLifecycle,
+} from "./errors.ts";
+import type { ExecutionId } from "../ids/execution-id.ts";
+import { canAppendLock } from "./lock.ts";
+import { lastHolder } from "./state.ts";
+import type {
+  BlockedOn,
+  ExecutionState,
+  Lifecycle,
+  PendingState,
+} from "./state.ts";
+import { isHistoryEvent } from "./history-event.ts";
+import type { HistoryEvent } from "./history-event.ts";
+
+/** An event about to be appended, with what only the database knows about it. */
+export interface Appending {
+  readonly at: number;
+  readonly event: ExecutionEvent;
+  /** For `joinNext` and `waiting`: when the response they ask for came, if it has. */
+  readonly answeredAt: number | null;
+  /** For `joinNext`: the how-manieth question to its set it is, from 1 on. */
+  readonly ordinal?: number | undefined;
+}
+
+/** What may be appended while an execution is not active. */
+const allowedWhile: Readonly<
+  Record<Exclude<Lifecycle, "active">, ReadonlySet<ExecutionEvent["kind"]>>
+> = {
+  paused: new Set(["unpaused", "cancellationRequested", "finished"]),
+  cancelling: new Set(["finished", "unlocked", "ownerDied"]),
+  parked: new Set(["unparked", "cancellationRequested", "finished"]),
+};
+
+/** Nobody ever locks an external execution, so nothing else may make it due. */
+const allowedForExternal: ReadonlySet<ExecutionEvent["kind"]> = new Set([
+  "paused",
+  "unpaused",
+  "parked",
+  "unparked",
+  "cancellationRequested",
+  "finished",
+  "created",
+  "forked",
+] as const);
+
+/**
+ * The state after an event, or the reason why it cannot be appended.
+ *
+ * @throws HoldfastError `EXECUTION_FINISHED`, `EXECUTION_PAUSED`,
+ *   `EXECUTION_CANCELLING`, `EXECUTION_PARKED`, `EXECUTION_NOT_PAUSED`,
+ *   `EXECUTION_NOT_PARKED`, `EXECUTION_RUNNING`, `UNLOCK_REFUSED`,
+ *   `EVENTS_INVALID`, and those of `canAppendLock`.
+ */
+export function afterEvent(
+  id: ExecutionId,
+  state: ExecutionState,
+  appending: Appending,
+): ExecutionState {
+  const { event } = appending;
+  const { lifecycle, pending } = state;
+  if (pending.kind === "finished") throw executionFinished(id, state.version);
+  if (lifecycle !== "active" && !allowedWhile[lifecycle].has(event.kind))
+    throw refusedByLifecycle(id, lifecycle);
+  if (state.role === "external" && !allowedForExternal.has(event.kind))
+    throw eventsInvalid(
+      id,
+      "role",
+      `nothing runs it, so it can have no "${event.kind}". Resolve or cancel it.`,
+    );
+  const next = isHistoryEvent(event)
+    ? afterHistory(id, state, appending, event)
+    : afterControl(id, state, appending.at, event);
+  return { ...next, version: state.version + 1 };
+}
+
+function afterHistory(
+  id: ExecutionId,
+  state: ExecutionState,
+  { at, answeredAt, ordinal }: Appending,
+  event: HistoryEvent,
+): ExecutionState {
+  const moved = { ...state, deaths: 0 };
+  if (event.kind !== "joinNext" && event.kind !== "waiting") return moved;
+  const lastLock = lastHolder(state.pending);
+  const leaseUntil = event.runExpiresAt > at ? event.runExpiresAt : null;
+  if (answeredAt !== null) {
+    const dueAt = Math.max(event.runExpiresAt, answeredAt);
+    return {
+      ...moved,
+      pending: { kind: "pending", dueAt, leaseUntil, lastLock },
+    };
+  }
+  const on = blockedBy(id, event, ordinal);
+  return { ...moved, pending: { kind: "blocked", on, leaseUntil, lastLock } };
+}
+
+function blockedBy(
+  id: ExecutionId,
+  event: Extract<HistoryEvent, { readonly kind: "joinNext" | "waiting" }>,
+  ordinal: number | undefined,
+): BlockedOn {
+  if (event.kind === "waiting") return { kind: "responses", seen: event.seen };
+  if (ordinal === undefined)
+    throw new Error(`A question of ${id} came without its number.`);
+  const { joinSet, isClosing } = event;
+  return { kind: "joinSet", joinSet, ordinal, isClosing };
+}
+
+function afterControl(
+  id: ExecutionId,
+  state: ExecutionState,
+  at: number,
+  event: ControlEvent,
+): ExecutionState {
+  switch (event.kind) {
+    case "locked":
+      canAppendLock(id, state, { at, ...event });
+      return {
+        ...state,
+        pending: {
+          kind: "locked",
+          holder: event.holder,
+          leaseUntil: event.leaseUntil,
+          lockVersion: state.version + 1,
+        },
+        retry: event.retry,
+        codeVersion: event.codeVersion ?? state.codeVersion,
+      };
+    case "unlocked":
+      return { ...state, pending: released(id, state.pending, event.dueAt) };
+    case "attemptFailed":
+    case "attemptTimedOut":
+      return {
+        ...state,
+        pending: dueAgain(state.pending, event.dueAt),
+        failures: state.failures + 1,
+      };
+    case "ownerDied":
+      return {
+        ...state,
+        pending: withoutLease(state.pending, event.dueAt),
+        failures: state.failures + (event.counts === "attempt" ? 1 : 0),
+        deaths: event.counts === "death" ? state.deaths + 1 : 0,
+      };
+    case "continued":
+      if (state.role !== "workflow")
+        throw eventsInvalid(id, "role", "only a workflow can be continued.");
+      return {
+        ...state,
+        pending: dueAgain(state.pending, at),
+        failures: 0,
+        deaths: 0,
+        historyFrom: state.version + 1,
+        responsesFrom: state.responses,
+        continuations: state.continuations + 1,
+      };
+    case "finished":
+      return {
+        ...state,
+        lifecycle: "active",
+        pending: {
+          kind: "finished",
+          finishedAt: at,
+          resultKind: event.resultKind,
+        },
+      };
+    case "created":
+    case "forked":
+      throw eventsInvalid(
+        id,
+        "kind",
+        `"${event.kind}" is written by ${event.kind === "created" ? "create" : "fork"} alone. Use that.`,
+      );
+    default:
+      return afterLifecycle(id, state, at, event);
+  }
+}
+
+type LifecycleEvent = Extract<
+  ControlEvent,
+  {
+    readonly kind:
+      "paused" | "unpaused" | "cancellationRequested" | "parked" | "unparked";
+  }
+>;
+
+function afterLifecycle(
+  id: ExecutionId,
+  state: ExecutionState,
+  at: number,
+  event: LifecycleEvent,
+): ExecutionState {
+  switch (event.kind) {
+    case "paused":
+      if (isHeld(state.pending, at)) throw stillRunning(id);
+      return { ...state, lifecycle: "paused" };
+    case "unpaused":
+      if (state.lifecycle !== "paused")
+        throw notSo(id, "EXECUTION_NOT_PAUSED", "paused");
+      return { ...state, lifecycle: "active" };
+    case "cancellationRequested":
+      return { ...state, lifecycle: "cancelling" };
+    case "parked":
+      return {
+        ...state,
+        lifecycle: "parked",
+        pending: withoutLease(state.pending, at),
+      };
+    case "unparked":
+      if (state.lifecycle !== "parked")
+        throw notSo(id, "EXECUTION_NOT_PARKED", "parked");
+      return { ...state, lifecycle: "active", deaths: 0 };
+    default:
+      return unreachable(event);
+  }
+}
+
+/** True while a worker may be running it: locked, or kept in memory while it waits. */
+export function isHeld(pending: PendingState, at: number): boolean {
+  switch (pending.kind) {
+    case "locked":
+      return true;
+    case "finished":
+      return false;
+    default:
+      return pending.leaseUntil !== null && pending.leaseUntil > at;
+  }
+}
+
+function dueAgain(pending: PendingState, dueAt: number): PendingState {
+  return {
+    kind: "pending",
+    dueAt,
+    leaseUntil: null,
+    lastLock: lastHolder(pending),
+  };
+}
+
+/** What it waits for stays; a worker's hold on it goes. */
+function withoutLease(pending: PendingState, dueAt: number): PendingState {
+  switch (pending.kind) {
+    case "locked":
+      return dueAgain(pending, dueAt);
+    case "pending":
+      return dueAgain(pending, Math.min(pending.dueAt, dueAt));
+    case "blocked":
+      return { ...pending, leaseUntil: null };
+    case "finished":
+      return pending;
+    default:
+      return unreachable(pending);
+  }
+}
+
+function released(
+  id: ExecutionId,
+  pending: PendingState,
+  dueAt: number,
+): PendingState {
+  if (pending.kind === "locked") return dueAgain(pending, dueAt);
+  if (pending.kind === "pending" && dueAt >= pending.dueAt)
+    throw new HoldfastError(
+      "UNLOCK_REFUSED",
+      `Execution ${id} is not locked, and is due at ${pending.dueAt} already. Unlocking may only bring that forward.`,
+      { id, dueAt: pending.dueAt },
+    );
+  return withoutLease(pending, dueAt);
+}
+
+function stillRunning(id: ExecutionId): HoldfastError {
+  return new HoldfastError(
+    "EXECUTION_RUNNING",
+    `Execution ${id} is being run, so it cannot be paused as it is. Cancel it instead, or wait until it has been given back.`,
+    { id },
+  );
+}
+
+function notSo(
+  id: ExecutionId,
+  code: "EXECUTION_NOT_PAUSED" | "EXECUTION_NOT_PARKED",
+  what: string,
+): HoldfastError {
+  return new HoldfastError(
+    code,
+    `Execution ${id} is not ${what}; nothing was changed.`,
+    { id },
+  );
+}
+
+/** A response as far as the state is concerned. */
+export interface Arriving {
+  readonly at: number;
+  /** The join set it belongs to; null for a signal. */
+  readonly joinSet: string | null;
+  /** The how-manieth of its set or signal it is, from 1 on. */
+  readonly ordinal: number;
+}
+
+/** The state after the next response. Finished executions take responses too; nothing else changes. */
+export function afterResponse(
+  state: ExecutionState,
+  arriving: Arriving,
+): ExecutionState {
+  const { at } = arriving;
+  const { pending } = state;
+  const counted = { ...state, responses: state.responses + 1 };
+  if (pending.kind !== "blocked" || !answers(pending.on, arriving))
+    return counted;
+  const { leaseUntil, lastLock } = pending;
+  const dueAt = Math.max(leaseUntil ?? at, at);
+  return {
+    ...counted,
+    pending: {
+      kind: "pending",
+      dueAt,
+      leaseUntil: leaseUntil !== null && leaseUntil > at ? leaseUntil : null,
+      lastLock,
+    },
+  };
+}
+
+function answers(on: BlockedOn, { joinSet, ordinal }: Arriving): boolean {
+  switch (on.kind) {
+    // Earlier ones answer questions that were asked before the one it waits for.
+    case "joinSet":
+      return on.joinSet === joinSet && ordinal >= on.ordinal;
+    // It was blocked because nothing after `seen` was there, and this comes last.
+    case "responses":
+      return true;
+    case "resolution":
+      return false;
+    default:
+      return unreachable(on);
+  }
+}

@@ -1,0 +1,21 @@
+import type { Branded } from "./brand.ts";
+import { HoldfastError } from "../errors.ts";
+import { excerpt } from "../values/excerpt.ts";
+import { spokenKind } from "../values/spoken-kind.ts";
+
+/** The name under which a workflow or an activity is known, such as `orders/fulfil`. */
+export type FunctionName = Branded<"FunctionName">;
+
+const pattern = /^[A-Za-z0-9_/-]{1,128}$/;
+
+/** @throws HoldfastError `NAME_INVALID`. */
+export function parseFunctionName(text: string): FunctionName {
+  // A pattern alone would take nothing at all for "undefined".
+  const isText = typeof text === "string";
+  if (isText && pattern.test(text)) return text as FunctionName;
+  throw new HoldfastError(
+    "NAME_INVALID",
+    `A function name is 1 to 128 of A-Z, a-z, 0-9, "_", "/" and "-", such as "orders/fulfil"; got ${isText ? excerpt(text) : spokenKind(text)}.`,
+    isText ? { name: text.slice(0, 80) } : {},
+  );
+}

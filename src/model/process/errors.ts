@@ -1,0 +1,165 @@
+import { HoldfastError } from "../errors.ts";
+import type { ErrorDetails } from "../errors.ts";
+import { excerpt } from "../values/excerpt.ts";
+
+/** What callers of the process registry are told, in one place so that it is said one way. */
+
+export function processNotFound(id: string): HoldfastError {
+  return new HoldfastError(
+    "PROCESS_NOT_FOUND",
+    `There is no process ${excerpt(id)}. Register it first, or check the id.`,
+    { id },
+  );
+}
+
+export function processConflict(id: string, part: string): HoldfastError {
+  return new HoldfastError(
+    "PROCESS_CONFLICT",
+    `Process ${excerpt(id)} was registered before with another ${part}; that registration stays and nothing was changed. ` +
+      "Repeat a registration with exactly what it held, or use another id.",
+    { id, part },
+  );
+}
+
+export function processInvalid(
+  path: string,
+  why: string,
+  details: ErrorDetails = {},
+): HoldfastError {
+  return new HoldfastError(
+    "PROCESS_INVALID",
+    `This process cannot be registered: ${path} ${why} Nothing was changed.`,
+    { path, ...details },
+  );
+}
+
+export function processTerminal(id: string, status: string): HoldfastError {
+  return new HoldfastError(
+    "PROCESS_TERMINAL",
+    `Process ${excerpt(id)} has ended already (${status}), and that stays. Nothing was changed. Read its output.`,
+    { id, status },
+  );
+}
+
+export function processPruned(id: string): HoldfastError {
+  return new HoldfastError(
+    "PROCESS_PRUNED",
+    `Process ${excerpt(id)} was pruned: how it ended is known, what it held is gone. Prune later if you need it longer.`,
+    { id },
+  );
+}
+
+export function processSpawned(id: string, execution: string): HoldfastError {
+  return new HoldfastError(
+    "PROCESS_SPAWNED",
+    `Process ${excerpt(id)} runs as execution ${excerpt(execution)}, which is alive and ends it. Nothing was changed. Cancel the process: that reaches the execution.`,
+    { id, execution },
+  );
+}
+
+export function processAttemptsUsed(
+  id: string,
+  attempts: number,
+): HoldfastError {
+  return new HoldfastError(
+    "PROCESS_ATTEMPTS_USED",
+    `Process ${excerpt(id)} was begun ${attempts} times, as often as its registration allows. Nothing was changed. End it with what is known, or give the lease back and abandon it.`,
+    { id, attempts },
+  );
+}
+
+export function eventTypeUndeclared(id: string, type: string): HoldfastError {
+  return new HoldfastError(
+    "EVENT_TYPE_UNDECLARED",
+    `Process ${excerpt(id)} has not declared the event type ${excerpt(type)}. Nothing was changed. ` +
+      "Declare it when the process is registered, or check the spelling.",
+    { id, type },
+  );
+}
+
+export function eventTypeReserved(type: string): HoldfastError {
+  return new HoldfastError(
+    "EVENT_TYPE_RESERVED",
+    `Events of type ${excerpt(type)} are written by the registry itself. Nothing was changed. Call the method that says the same.`,
+    { type },
+  );
+}
+
+export function replayKeyRequired(id: string, type: string): HoldfastError {
+  return new HoldfastError(
+    "REPLAY_KEY_REQUIRED",
+    `An event of type ${excerpt(type)} of process ${excerpt(id)} needs a replay key, so that appending it twice is appending it once. Nothing was changed.`,
+    { id, type },
+  );
+}
+
+export function replayKeyConflict(id: string, key: string): HoldfastError {
+  return new HoldfastError(
+    "REPLAY_KEY_CONFLICT",
+    `Process ${excerpt(id)} has an event under the replay key ${excerpt(key)} with another type or payload; that event stays. ` +
+      "Repeat an append with exactly what it held, or use another key.",
+    { id, replayKey: key },
+  );
+}
+
+export function replayKeyReserved(id: string, key: string): HoldfastError {
+  return new HoldfastError(
+    "REPLAY_KEY_RESERVED",
+    `The replay key ${excerpt(key)} is one under which the registry records events of process ${excerpt(id)} itself. Nothing was changed. ` +
+      'Use a key that begins neither with "process:" nor with "signal:".',
+    { id, replayKey: key },
+  );
+}
+
+export function payloadInvalid(
+  id: string,
+  type: string,
+  violation: { readonly path: string; readonly rule: string },
+): HoldfastError {
+  const { path, rule } = violation;
+  return new HoldfastError(
+    "EVENT_PAYLOAD_INVALID",
+    `The payload of ${excerpt(type)} of process ${excerpt(id)} breaks the declared schema at ${path}: ${rule}. Nothing was changed.`,
+    { id, type, path, rule },
+  );
+}
+
+export function selectorUnmatched(pointer: string): HoldfastError {
+  return new HoldfastError(
+    "EVENT_SELECTOR_UNMATCHED",
+    `The payload has nothing at ${excerpt(pointer)}, where the declaration of its type looks for a value. Nothing was changed. ` +
+      "Require the property in the schema of the type, or select another one.",
+    { pointer },
+  );
+}
+
+export function externalRefConflict(id: string): HoldfastError {
+  return new HoldfastError(
+    "EXTERNAL_REF_CONFLICT",
+    `Process ${excerpt(id)} refers to other outside work already; that stays. Register another process for the other work.`,
+    { id },
+  );
+}
+
+export function handleNotGranted(
+  process: string,
+  session: string,
+): HoldfastError {
+  return new HoldfastError(
+    "HANDLE_NOT_GRANTED",
+    `Session ${excerpt(session)} has no handle of process ${excerpt(process)}. Nothing was changed. Grant it, or name the session and frame that have it.`,
+    { process, session },
+  );
+}
+
+export function processLeased(
+  id: string,
+  holder: { readonly owner: string; readonly expiresAt: number },
+): HoldfastError {
+  return new HoldfastError(
+    "PROCESS_LEASED",
+    `Process ${excerpt(id)} is in the hands of ${excerpt(holder.owner)} until ${holder.expiresAt}; only it may end the process, or say what it waits for and what outside work it stands for. Nothing was changed. ` +
+      "Request its cancellation, or wait until the lease is over.",
+    { id, owner: holder.owner, expiresAt: holder.expiresAt },
+  );
+}

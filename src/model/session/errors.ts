@@ -1,0 +1,113 @@
+import { HoldfastError } from "../errors.ts";
+import type { ErrorDetails } from "../errors.ts";
+import { excerpt } from "../values/excerpt.ts";
+
+/** What callers of sessions are told, in one place so that it is said one way. */
+
+export function turnInvalid(
+  why: string,
+  details: ErrorDetails = {},
+): HoldfastError {
+  return new HoldfastError(
+    "TURN_INVALID",
+    `This turn cannot be committed: ${why} Nothing was changed.`,
+    details,
+  );
+}
+
+export function turnConflict(
+  session: string,
+  turn: string,
+  part: string,
+): HoldfastError {
+  return new HoldfastError(
+    "TURN_CONFLICT",
+    `Turn ${excerpt(turn)} of session ${excerpt(session)} was committed before with other ${part}; nothing was changed. ` +
+      "Repeat a commit with exactly what it held, or use another turn id.",
+    { session, turn, part },
+  );
+}
+
+export function revisionConflict(
+  session: string,
+  expected: number,
+  actual: number,
+): HoldfastError {
+  return new HoldfastError(
+    "REVISION_CONFLICT",
+    `Session ${excerpt(session)} is at revision ${actual}, not ${expected}: somebody else committed. ` +
+      "Nothing was changed. Read the session again and decide anew.",
+    { session, expected, actual },
+  );
+}
+
+export function sessionMismatch(own: string, attempted: string): HoldfastError {
+  return new HoldfastError(
+    "SESSION_MISMATCH",
+    `A handle of session ${excerpt(own)} cannot commit to session ${excerpt(attempted)}; nothing was changed. ` +
+      "Open the other session and commit with its handle.",
+    { session: own, attempted },
+  );
+}
+
+export function sessionExists(id: string): HoldfastError {
+  return new HoldfastError(
+    "SESSION_EXISTS",
+    `There is a session ${excerpt(id)} already; it was left as it is. Use another id, or delete that session first.`,
+    { id },
+  );
+}
+
+export function nodeExists(session: string, id: string): HoldfastError {
+  return new HoldfastError(
+    "NODE_EXISTS",
+    `Session ${excerpt(session)} has a node ${excerpt(id)} already; nothing was changed. Nodes are never replaced: use another id, or none.`,
+    { session, id },
+  );
+}
+
+export function nodeParentUnknown(
+  session: string,
+  parent: string,
+  ordinal: number,
+): HoldfastError {
+  return new HoldfastError(
+    "NODE_PARENT_UNKNOWN",
+    `Node ${ordinal} of this turn has the parent ${excerpt(parent)}, which session ${excerpt(session)} does not show. ` +
+      "Nothing was changed. Name a node that exists, or one earlier in the same turn.",
+    { session, parent, ordinal },
+  );
+}
+
+export function nodeNotFound(session: string, id: string): HoldfastError {
+  return new HoldfastError(
+    "NODE_NOT_FOUND",
+    `Session ${excerpt(session)} shows no node ${excerpt(id)}. Check the id; it may have been removed.`,
+    { session, id },
+  );
+}
+
+export function usageOverflow(
+  source: string,
+  model: string,
+  kind: string,
+): HoldfastError {
+  return new HoldfastError(
+    "USAGE_OVERFLOW",
+    `The sum of ${kind} of ${excerpt(source)} for ${excerpt(model)} is beyond 2^53 − 1 and cannot be told exactly. ` +
+      "A turn was committed with a number that is no token count: look for it in holdfast_session_usage.",
+    { source, model, kind },
+  );
+}
+
+export function attachmentsGone(
+  session: string,
+  ids: readonly string[],
+): HoldfastError {
+  return new HoldfastError(
+    "ATTACHMENT_NOT_FOUND",
+    `This turn refers to attachments that session ${excerpt(session)} does not have, or whose bytes are gone: ${ids.slice(0, 3).join(", ")}${ids.length > 3 ? ` and ${ids.length - 3} more` : ""}. ` +
+      "Nothing was changed. Put them again and repeat the commit; a sweep removes what no commit refers to in time.",
+    { part: "attachments", session, ids },
+  );
+}

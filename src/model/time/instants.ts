@@ -1,0 +1,66 @@
+import { durationMs, type Duration } from "./durations.ts";
+import { HoldfastError } from "../errors.ts";
+import { draftOf, givenInvalid } from "../shape.ts";
+
+/** When an execution becomes due: at once, at an instant, or after a time. */
+export type StartAt =
+  "now" | { readonly at: Date | number } | { readonly in: Duration };
+
+// The last instant a Date can show; beyond it nothing could print the time.
+const instantMax = 8.64e15;
+
+/**
+ * The instant, in milliseconds since 1970, at which `startAt` lies when seen
+ * from `now`. An instant in the past is due at once.
+ *
+ * @throws HoldfastError `TIME_OUT_OF_RANGE`, `DURATION_INVALID` or `OPTION_INVALID`.
+ */
+export function resolveStartAt(startAt: StartAt, now: number): number {
+  if (startAt === "now") return now;
+  const { at, in: after } = draftOf<StartDraft>("startAt", startAt, [
+    "at",
+    "in",
+  ]);
+  if (at === undefined && after === undefined)
+    throw givenInvalid("startAt", '"now", { at } or { in }', startAt);
+  const instant =
+    at === undefined
+      ? now + durationMs(after as Duration, "the time until start")
+      : instantOfDate(at);
+  return inRange(instant, "A start time");
+}
+
+interface StartDraft {
+  readonly at?: Date | number;
+  readonly in?: Duration;
+}
+
+function instantOfDate(at: Date | number): number {
+  const isDate = Object.prototype.toString.call(at) === "[object Date]";
+  if (typeof at === "number" || isDate) return Number(at);
+  throw givenInvalid("startAt.at", "a Date or milliseconds since 1970", at);
+}
+
+/**
+ * The instant that lies a time after `now`: the end of a lease, a deadline.
+ *
+ * @throws HoldfastError `TIME_OUT_OF_RANGE` or `DURATION_INVALID`.
+ */
+export function instantAfter(
+  now: number,
+  duration: Duration,
+  what: string,
+): number {
+  return inRange(now + durationMs(duration, what), `The end of ${what}`);
+}
+
+function inRange(instant: number, what: string): number {
+  // The comparison is written so that NaN, an invalid Date, fails it. Fractions
+  // round up, as durations do; adding 0 turns -0 into 0.
+  if (instant >= 0 && instant <= instantMax) return Math.ceil(instant) + 0;
+  throw new HoldfastError(
+    "TIME_OUT_OF_RANGE",
+    `${what} lies between the years 1970 and 275760 (0 to 8.64e15 ms); got ${instant} ms.`,
+    { instant },
+  );
+}

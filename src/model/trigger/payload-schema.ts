@@ -1,0 +1,260 @@
+import { processInvalid } from "../process/errors.ts";
+import { canonicalText } from "../values/canonical.ts";
+import { isHoldfastError } from "../errors.ts";
+import { pathText } from "../values/value-path.ts";
+import type { PathStep } from "../values/value-path.ts";
+
+/** The part of JSON Schema that payloads of declared events are held to. */
+export interface PayloadSchema {
+  readonly anyOf?: readonly PayloadSchema[];
+  /** Like `anyOf`: one that fits is enough, several may. With both, one of each. */
+  readonly oneOf?: readonly PayloadSchema[];
+  readonly enum?: readonly unknown[];
+  readonly type?: SchemaType | readonly SchemaType[];
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  readonly items?: PayloadSchema;
+  readonly required?: readonly string[];
+  readonly properties?: Readonly<Record<string, PayloadSchema>>;
+  /** Without it, or with `false`, properties that are not listed are refused wherever `properties` is given. */
+  readonly additionalProperties?: boolean | PayloadSchema;
+}
+
+export type SchemaType =
+  "null" | "boolean" | "integer" | "number" | "string" | "array" | "object";
+
+const types: readonly string[] = [
+  "null",
+  "boolean",
+  "integer",
+  "number",
+  "string",
+  "array",
+  "object",
+] satisfies SchemaType[];
+
+/** Where a payload breaks a schema, and which rule. */
+interface SchemaViolation {
+  readonly path: string;
+  readonly rule: string;
+}
+
+type Violation = SchemaViolation | undefined;
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The first rule that a value breaks; undefined when it fits. */
+export function schemaViolation(
+  schema: PayloadSchema,
+  value: unknown,
+  path: readonly PathStep[] = [],
+): Violation {
+  const broken = (rule: string): SchemaViolation => ({
+    path: pathText(path),
+    rule,
+  });
+  for (const choices of [schema.anyOf, schema.oneOf])
+    if (choices?.every((choice) => schemaViolation(choice, value, path)))
+      return broken("it fits none of the alternatives");
+  if (schema.enum?.some((allowed) => isEqual(allowed, value)) === false)
+    return broken("it is none of the values in enum");
+  const { type } = schema;
+  const wanted = typeof type === "string" ? [type] : type;
+  if (wanted?.some((one) => isOfType(one, value)) === false)
+    return broken(`type is not ${wanted.join(" or ")}`);
+  const size = sizeRule(schema, value);
+  if (size !== undefined) return broken(size);
+  if (Array.isArray(value)) return itemsViolation(schema, value, path);
+  return isFields(value) ? fieldsViolation(schema, value, path) : undefined;
+}
+
+function sizeRule(schema: PayloadSchema, value: unknown): string | undefined {
+  const within = (
+    size: number,
+    low: "minimum" | "minLength" | "minItems",
+    high: "maximum" | "maxLength" | "maxItems",
+  ): string | undefined => {
+    const [min, max] = [schema[low], schema[high]];
+    if (min !== undefined && size < min) return `${low} is ${min}`;
+    return max !== undefined && size > max ? `${high} is ${max}` : undefined;
+  };
+  if (typeof value === "number") return within(value, "minimum", "maximum");
+  if (typeof value === "string")
+    return within(codePoints(value), "minLength", "maxLength");
+  if (Array.isArray(value)) return within(value.length, "minItems", "maxItems");
+  return undefined;
+}
+
+/** Code points, as JSON Schema counts, not halves of surrogate pairs. */
+function codePoints(text: string): number {
+  return Array.from(text).length;
+}
+
+function itemsViolation(
+  { items }: PayloadSchema,
+  value: readonly unknown[],
+  path: readonly PathStep[],
+): Violation {
+  if (items === undefined) return undefined;
+  for (const [index, item] of value.entries()) {
+    const violation = schemaViolation(items, item, [...path, index]);
+    if (violation !== undefined) return violation;
+  }
+  return undefined;
+}
+
+function fieldsViolation(
+  schema: PayloadSchema,
+  value: Fields,
+  path: readonly PathStep[],
+): Violation {
+  const missing = schema.required?.find((name) => !Object.hasOwn(value, name));
+  if (missing !== undefined)
+    return { path: pathText([...path, missing]), rule: "it is required" };
+  const { properties, additionalProperties } = schema;
+  for (const [name, field] of Object.entries(value)) {
+    const own =
+      properties !== undefined && Object.hasOwn(properties, name)
+        ? properties[name]
+        : undefined;
+    const others =
+      properties === undefined
+        ? (additionalProperties ?? true)
+        : (additionalProperties ?? false);
+    const at = [...path, name];
+    if (own === undefined && others === false)
+      return {
+        path: pathText(at),
+        rule: "no property of that name is declared",
+      };
+    const held = own ?? (typeof others === "object" ? others : {});
+    const violation = schemaViolation(held, field, at);
+    if (violation !== undefined) return violation;
+  }
+  return undefined;
+}
+
+function isOfType(type: SchemaType, value: unknown): boolean {
+  switch (type) {
+    case "null":
+      return value === null;
+    case "integer":
+      return Number.isInteger(value);
+    case "array":
+      return Array.isArray(value);
+    case "object":
+      return isFields(value);
+    default:
+      return typeof value === type;
+  }
+}
+
+/** Equal as stored values are, whatever the order of their properties. */
+function isEqual(a: unknown, b: unknown): boolean {
+  if (
+    typeof a !== "object" ||
+    typeof b !== "object" ||
+    a === null ||
+    b === null
+  )
+    return a === b;
+  try {
+    return canonicalText(a) === canonicalText(b);
+  } catch (error) {
+    if (isHoldfastError(error)) return false;
+    throw error;
+  }
+}
+
+/** A plain object; JSON has no other. */
+export function isFields(value: unknown): value is Fields {
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+const numbers: ReadonlySet<string> = new Set([
+  "minimum",
+  "maximum",
+  "minLength",
+  "maxLength",
+  "minItems",
+  "maxItems",
+]);
+const schemaDepthMax = 32;
+
+/**
+ * A schema as a caller gave it. A word that we do not know is refused: a rule
+ * that nobody checks would be worse than none.
+ *
+ * @throws HoldfastError `PROCESS_INVALID`
+ */
+export function checkedSchema(
+  given: unknown,
+  path: readonly PathStep[],
+): PayloadSchema {
+  const at = pathText(path);
+  if (!isFields(given)) throw processInvalid(at, "is no schema object.");
+  if (path.length > schemaDepthMax)
+    throw processInvalid(at, `is nested deeper than ${schemaDepthMax}.`);
+  for (const [word, value] of Object.entries(given))
+    checkWord(word, value, [...path, word]);
+  return given;
+}
+
+function checkWord(
+  word: string,
+  value: unknown,
+  path: readonly PathStep[],
+): void {
+  const wrong = (why: string): Error => processInvalid(pathText(path), why);
+  if (numbers.has(word)) {
+    if (typeof value !== "number" || !Number.isFinite(value))
+      throw wrong("is no number.");
+    return;
+  }
+  switch (word) {
+    case "anyOf":
+    case "oneOf":
+      if (!Array.isArray(value) || value.length === 0)
+        throw wrong("is no list of schemas.");
+      value.forEach((choice, index) => checkedSchema(choice, [...path, index]));
+      return;
+    case "enum":
+      if (!Array.isArray(value)) throw wrong("is no list of values.");
+      return;
+    case "type": {
+      const list: readonly unknown[] = Array.isArray(value) ? value : [value];
+      if (
+        list.length === 0 ||
+        !list.every((one) => types.includes(one as string))
+      )
+        throw wrong(`names a type that is none of ${types.join(", ")}.`);
+      return;
+    }
+    case "required":
+      if (
+        !Array.isArray(value) ||
+        !value.every((one) => typeof one === "string")
+      )
+        throw wrong("is no list of names.");
+      return;
+    case "properties":
+      if (!isFields(value)) throw wrong("is no object of schemas.");
+      for (const [name, held] of Object.entries(value))
+        checkedSchema(held, [...path, name]);
+      return;
+    case "items":
+      checkedSchema(value, path);
+      return;
+    case "additionalProperties":
+      if (typeof value !== "boolean") checkedSchema(value, path);
+      return;
+    default:
+      throw wrong("is a word that payload schemas do not have.");
+  }
+}

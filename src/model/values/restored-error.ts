@@ -1,0 +1,102 @@
+import { isOfTheStore } from "../errors.ts";
+import { errorCodes, HoldfastError } from "../errors.ts";
+import type { ErrorCode } from "../errors.ts";
+import { isRecord } from "./spoken-kind.ts";
+import type { StoredError } from "./stored-error.ts";
+
+const builtIns: Readonly<Record<string, ErrorConstructor>> = {
+  EvalError,
+  RangeError,
+  ReferenceError,
+  SyntaxError,
+  TypeError,
+  URIError,
+};
+
+/**
+ * An error to throw or inspect again. Built-in classes come back as
+ * themselves, so `instanceof TypeError` holds; others as Error with their name.
+ */
+export function restoredError(stored: StoredError): Error {
+  const options =
+    stored.cause === undefined ? {} : { cause: restoredError(stored.cause) };
+  const error = construct(stored, options);
+  if (error.name !== stored.name) hide(error, "name", stored.name);
+  if (stored.code !== undefined) Object.assign(error, { code: stored.code });
+  // The stack of this function would point at the wrong place.
+  hide(error, "stack", stored.stack ?? `${stored.name}: ${stored.message}`);
+  return error;
+}
+
+/**
+ * The same for how something ended: what Holdfast refused is a HoldfastError
+ * again, with the details that were recorded. What the store once said of
+ * itself stays an Error with that name, since it says nothing about now.
+ */
+export function restoredFailure(
+  stored: StoredError & { readonly details?: unknown },
+): Error {
+  const error = restoredError(stored);
+  const { name, code, message, details } = stored;
+  if (name !== "HoldfastError" || !isErrorCode(code)) return error;
+  const ours = new HoldfastError(
+    code,
+    message,
+    isRecord(details) ? details : {},
+    stored.cause === undefined ? {} : { cause: error.cause },
+  );
+  hide(ours, "stack", error.stack ?? message);
+  return isOfTheStore(ours) ? error : ours;
+}
+
+function isErrorCode(code: unknown): code is ErrorCode {
+  return errorCodes.some((each) => each === code);
+}
+
+function construct(stored: StoredError, options: ErrorOptions): Error {
+  if (stored.errors !== undefined) {
+    const errors = stored.errors.map(restoredError);
+    return new AggregateError(errors, stored.message, options);
+  }
+  const Class = Object.hasOwn(builtIns, stored.name)
+    ? builtIns[stored.name]
+    : undefined;
+  return new (Class ?? Error)(stored.message, options);
+}
+
+/** Sets a property the way Error itself does: not enumerable. */
+function hide(error: Error, key: "name" | "stack", value: string): void {
+  Object.defineProperty(error, key, {
+    value,
+    enumerable: false,
+    writable: true,
+    configurable: true,
+  });
+}
+
+// As deep as stored-error.ts writes, with room for errors inside errors.
+const depthMax = 32;
+
+/** True when data read back has the shape of a StoredError. */
+export function isStoredError(
+  value: unknown,
+  depth: number = 0,
+): value is StoredError {
+  if (typeof value !== "object" || value === null || depth > depthMax) {
+    return false;
+  }
+  const { name, message, code, stack, cause, errors } =
+    value as Partial<StoredError>;
+  return (
+    typeof name === "string" &&
+    typeof message === "string" &&
+    (code === undefined ||
+      typeof code === "string" ||
+      typeof code === "number") &&
+    (stack === undefined || typeof stack === "string") &&
+    (cause === undefined || isStoredError(cause, depth + 1)) &&
+    (errors === undefined ||
+      (Array.isArray(errors) &&
+        errors.every((error) => isStoredError(error, depth + 1))))
+  );
+}
