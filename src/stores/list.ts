@@ -72,7 +72,7 @@ export interface ListForms<
 }
 
 /** What a caller's arguments come to: a filter, and which page of what it lets through. */
-export interface FilterCall<F> {
+interface FilterCall<F> {
   readonly filter: F;
   readonly page: PageOptions;
 }

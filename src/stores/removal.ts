@@ -67,7 +67,7 @@ export async function sweep<R extends object>(
 }
 
 /** Both reports together: numbers are added up, lists joined. */
-export function added<R extends object>(one: R, other: R): R {
+function added<R extends object>(one: R, other: R): R {
   const sum = { ...one } as Record<string, unknown>;
   for (const [name, value] of Object.entries(other)) {
     const before = sum[name];
