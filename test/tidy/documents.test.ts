@@ -10,7 +10,7 @@ import { treeOf } from "./tree.ts";
 test("codes and sections that do not match are reported", () => {
   const tree = treeOf({
     "src/model/errors.ts":
-      "const errors = {\n  GOOD: refused,\n  SILENT: passing,\n  TWICE: refused,\n};",
+      'const errors = {\n  GOOD: "refused",\n  SILENT: "passing",\n  TWICE: "refused",\n};',
     "docs/errors.md": [
       "# Errors\n\n## How to read this page\n\nBy code.\n",
       "## GOOD\n\n**Cause.** The caller did this.\n\n**Remedy.** Do that instead, please.\n",

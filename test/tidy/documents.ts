@@ -16,7 +16,7 @@ export function errorDocumentation(tree: Tree): readonly string[] {
   const codes = new Set(
     [
       ...(tree.get(errorSource) ?? "").matchAll(
-        /^ {2}([A-Z][A-Z0-9_]*): (?:refused|failed|passing),/gm,
+        /^ {2}([A-Z][A-Z0-9_]*): "(?:refused|failed|passing)",/gm,
       ),
     ].map((match) => match[1] ?? ""),
   );

@@ -69,14 +69,14 @@ export interface SubscriptionTerms {
 }
 
 /** The names of all that terms may have. */
-export const termNames = [
+export const termNames: readonly (keyof SubscriptionTerms)[] = [
   "source",
   "target",
   "label",
   "payloadSchema",
   "arguments",
   "grant",
-] as const satisfies readonly (keyof SubscriptionTerms)[];
+];
 
 const targetNames = [
   "kind",

@@ -61,7 +61,7 @@ export interface ExecutionFilter {
 
 export type FilterName = keyof ExecutionFilter;
 
-export const filterNames = [
+export const filterNames: readonly FilterName[] = [
   "function",
   "functionPrefix",
   "status",
@@ -73,7 +73,7 @@ export const filterNames = [
   "idPrefix",
   "tag",
   "hideFinished",
-] as const satisfies readonly FilterName[];
+];
 
 /** @throws HoldfastError `OPTION_INVALID` */
 export function checkedFilter(given: ListExecutionsOptions): ExecutionFilter {
