@@ -139,7 +139,7 @@ export function* announce(topic: string, key: string): Tx<void> {
  * Has something done after the call has ended, wherever it is composed: whom to
  * tell once it is durable, what to write in a transaction of its own when it
  * was refused. Forgotten when the body is run again, and when the outcome is
- * unknown. What fails there fails silently: the call has its answer already.
+ * unknown. What fails there fails silently: it changes nothing about the answer.
  */
 export function* afterwards(actions: Afterwards): Tx<void> {
   yield new Request("afterwards", undefined, undefined, undefined, actions);
