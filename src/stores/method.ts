@@ -24,6 +24,9 @@ export interface Method<Args extends readonly unknown[], Out> {
    * The same as a part of a transaction of one's own: checked and encoded now,
    * run inside. `signal` and `timeout` belong to that transaction and are
    * refused here. Running it a second time is a repetition of the same call.
+   * Many parts decide by rows that they lock, and run only inside a write that
+   * is `{ isolation: "readCommitted" }`; others are refused with
+   * `ISOLATION_MISMATCH`, which says so.
    */
   prepare(...args: Args): () => Tx<Out>;
   /** Whether it may write. */

@@ -227,8 +227,12 @@ function* lossOf(
 ): Tx<HoldfastError> {
   if (reason === "expired") {
     const { database } = context;
+    const record = (): Promise<unknown> =>
+      database.write(endClaim(context), { claim, at });
     yield* afterwards({
-      refused: () => database.write(endClaim(context), { claim, at }),
+      refused: record,
+      // The body has caught the error and goes on: its caller has learned of the end all the same.
+      durable: () => void record().catch(() => undefined),
     });
   }
   return effectLeaseLost(namesOf(claim), reason);

@@ -57,8 +57,12 @@ export function* assertHeld<Ref, Root extends LeasedRoot, L>(
     return { lease: state.lease, at };
   if (loss === "expired") {
     const judged = { of: kind.refOf(root), fence, at };
+    const record = (): Promise<unknown> =>
+      database.write(endExpired(context), judged);
     yield* afterwards({
-      refused: () => database.write(endExpired(context), judged),
+      refused: record,
+      // The body has caught the error and goes on: its caller has learned of the end all the same.
+      durable: () => void record().catch(() => undefined),
     });
   }
   throw kind.lost(root.id, loss ?? "released");

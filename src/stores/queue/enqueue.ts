@@ -15,6 +15,7 @@ import {
 import { newToken } from "../../model/ids/token.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import {
+  announce,
   row,
   storeOperation,
   type StoreOperation,
@@ -32,12 +33,14 @@ import {
 } from "./batch-row.ts";
 import { readBatch, type QueueContext } from "./context.ts";
 import {
+  batchesById,
+  insertBatch,
   joinBatch,
-  queueBatch,
-  wasConsumed,
   type EnqueueBatch,
   type EnqueueOutcome,
+  wasConsumed,
 } from "./parts.ts";
+import { queueWork } from "./topics.ts";
 
 /** What goes into a queue together. */
 export interface BatchDraft {
@@ -139,9 +142,20 @@ export const enqueueBatch: StoreOperation<
       if (yield* wasConsumed(session.key, source, forgottenUntil))
         return { kind: "consumed" };
     }
-    return (
-      (yield* joinBatch(session, input)) ?? (yield* queueBatch(session, input))
+    const joined = yield* joinBatch(session, input);
+    if (joined !== undefined) return joined;
+    const queued = yield* insertBatch(session.key, input);
+    if (queued !== undefined) {
+      yield* announce(queueWork, session.id);
+      return { kind: "queued", batch: queued };
+    }
+    // Its id is drawn when the call is made, so this is the same call again.
+    const [batch] = yield* withItems(
+      yield* batchesById(session.key, [input.id]),
     );
+    return batch === undefined
+      ? { kind: "consumed" }
+      : { kind: "duplicate", batch };
   },
 });
 

@@ -1,4 +1,5 @@
 import type { Encoded } from "../../model/values/encoded.ts";
+import { corruptRow } from "../../model/corrupt-row.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import type { LeaseFence } from "../../model/lease.ts";
 import type { QueuePolicy } from "../../model/queue.ts";
@@ -43,7 +44,7 @@ export interface EnqueueBatch {
 
 export type EnqueueOutcome<P = Encoded> =
   | { readonly kind: "queued"; readonly batch: QueueBatch<P> }
-  /** Its source has a batch in the queue: that one stays as it is. */
+  /** Its source has a batch in the queue, or the same prepared call was run before: that one stays as it is. */
   | { readonly kind: "duplicate"; readonly batch: QueueBatch<P> }
   /** A batch of its dedupe key waits already: that one stands for both. */
   | { readonly kind: "coalesced"; readonly batch: QueueBatch<P> }
@@ -90,6 +91,12 @@ export function* queueBatch(
   input: EnqueueBatch,
 ): Tx<NewlyEnqueued> {
   const batch = yield* insertBatch(session.key, input);
+  if (batch === undefined)
+    throw corruptRow(
+      "holdfast_queue_batch",
+      input.id,
+      "is queued already under the id of a new one",
+    );
   yield* announce(queueWork, session.id);
   return { kind: "queued", batch };
 }
@@ -110,7 +117,11 @@ function* waitingUnder(
   return found === undefined ? [] : [found];
 }
 
-function* insertBatch(session: number, input: EnqueueBatch): Tx<QueueBatch> {
+/** Undefined when a batch of its id is queued already. */
+export function* insertBatch(
+  session: number,
+  input: EnqueueBatch,
+): Tx<QueueBatch | undefined> {
   const { id, source, policy, availableAt, items, at } = input;
   const wake = typeof source === "object" ? source : null;
   const inserted = yield* row<{ readonly key: number }>(sql`
@@ -119,8 +130,9 @@ function* insertBatch(session: number, input: EnqueueBatch): Tx<QueueBatch> {
     VALUES (${id}, ${session}, ${typeof source === "string" ? source : null},
       ${wake?.process ?? null}, ${wake?.sequence ?? null}, ${input.dedupeKey ?? null},
       ${policy.class}, ${policy.delivery}, ${policy.slot}, ${policy.mergeKey}, ${availableAt}, ${at})
-    RETURNING key`);
-  const order = inserted?.key ?? 0;
+    ON CONFLICT (session, id) DO NOTHING RETURNING key`);
+  if (inserted === undefined) return undefined;
+  const order = inserted.key;
   for (const [ordinal, { kind, payload }] of items.entries())
     yield* run(sql`
       INSERT INTO holdfast_queue_item (batch, ordinal, kind, payload)

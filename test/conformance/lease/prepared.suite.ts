@@ -24,6 +24,7 @@ export function preparedLeasesSuite(backend: Backend): void {
   describe("leases and claims in a transaction of the app", () => {
     composedTests(scene);
     expiredTests(scene);
+    caughtTests(scene);
     unreadableTests(scene);
   });
 }
@@ -110,6 +111,52 @@ function expiredTests(scene: InScene): void {
         });
         await endLease(at);
       }
+    }),
+  );
+}
+
+function caughtTests(scene: InScene): void {
+  test(
+    "[A27] a lease that a body found to have run out stays so when it caught the error and committed",
+    scene(async (at) => {
+      const { leases, clock, database } = at;
+      clock.set(1_000);
+      const lease = await acquired(at, ada, 100);
+      const renew = leases.renew.prepare(lease);
+      clock.set(1_100);
+      const body = function* (): Tx<string> {
+        try {
+          yield* renew();
+          return "renewed";
+        } catch {
+          return "went on without it";
+        }
+      };
+      expect(await database.write("app", body, { isolation })).toBe(
+        "went on without it",
+      );
+      clock.set(1_050);
+      expect(await rejection(leases.renew(lease))).toMatchObject({
+        code: "LEASE_LOST",
+        details: { reason: "expired" },
+      });
+    }),
+  );
+
+  test(
+    "a batch of no source that is enqueued twice by one prepared call is queued once",
+    scene(async (at) => {
+      const { queue, database } = at;
+      const items = [{ kind: "input", payload: "once" }];
+      const enqueue = queue.enqueue.prepare("s", { items });
+      expect(await database.write("app", enqueue)).toMatchObject({
+        kind: "queued",
+      });
+      expect(await database.write("app again", enqueue)).toMatchObject({
+        kind: "duplicate",
+        batch: { items: [{ payload: "once" }] },
+      });
+      expect((await queue.list("s")).items).toHaveLength(1);
     }),
   );
 }

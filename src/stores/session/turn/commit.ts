@@ -123,7 +123,8 @@ export function givenCommit(
     turn,
     at,
     identity: turnIdentity(context.hash, owner, draft, places, hashes),
-    fence: isFence(fence) ? fence : undefined,
+    // Copies: what was hashed is what is stored, whatever the caller does with its draft.
+    fence: isFence(fence) ? { ...fence } : undefined,
     release: givenFlag("release", draft.release) ?? false,
     expectedRevision,
     ...parts,
@@ -133,7 +134,7 @@ export function givenCommit(
       hash: hashes.get(part) ?? "",
       blob: blobs.get(part) ?? null,
     })),
-    leaf: draft.leaf,
+    leaf: draft.leaf && { ...draft.leaf },
     usage: (draft.usage ?? []).map(usageGiven),
     claims: (draft.claims ?? []).map(({ claim, batches }) => ({
       claim,
