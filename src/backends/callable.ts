@@ -1,4 +1,5 @@
 import { HoldfastError } from "../model/errors.ts";
+import type { OwnerId } from "../model/ids/prefixed-id.ts";
 import { isolationMismatch, mayRunInside } from "../sql/isolation.ts";
 import type { Isolation } from "../sql/isolation.ts";
 import {
@@ -20,6 +21,8 @@ export interface Callable {
   readonly isCovered: boolean;
   /** An operation of ours, whose locks come in a known order. */
   readonly isOurs: boolean;
+  /** Of the database that runs it, when it writes. */
+  readonly owner?: OwnerId | undefined;
 }
 
 /**
@@ -31,6 +34,7 @@ export function callable(
   what: Callee,
   how: unknown,
   asked?: Isolation,
+  owner?: OwnerId,
 ): Callable {
   if (typeof what === "string") {
     if (typeof how !== "function")
@@ -47,6 +51,7 @@ export function callable(
       isolation: asked ?? "serializable",
       isCovered: false,
       isOurs: false,
+      owner,
     };
   }
   if (typeof what !== "function" || typeof what.one !== "function")
@@ -67,5 +72,6 @@ export function callable(
     isolation,
     isCovered: what.snapshotSafe === true,
     isOurs: isStoreOperation(what),
+    owner,
   };
 }

@@ -1,4 +1,5 @@
 import type { HoldfastError } from "../model/errors.ts";
+import type { OwnerId } from "../model/ids/prefixed-id.ts";
 import { isolationMismatch, mayRunInside } from "./isolation.ts";
 import type { Cover, Isolation, IsolationMarks } from "./isolation.ts";
 import { Request, operationInvalid, unansweredCalls } from "./operation.ts";
@@ -20,6 +21,7 @@ export class Fate implements Cover {
   /** Operations entered that answer for what they compose in an old snapshot. */
   #covers = 0;
   #changes: Change[] | undefined;
+  readonly #owner: OwnerId | undefined;
   #afterwards: Afterwards[] | undefined;
   #rolledBack = false;
   #forgotten = 0;
@@ -30,8 +32,10 @@ export class Fate implements Cover {
     change: Change | undefined,
     isolation?: Isolation,
     isCovered = false,
+    owner?: OwnerId,
   ) {
     this.name = name;
+    this.#owner = owner;
     this.isolation = isolation;
     if (isCovered) this.#covers = 1;
     if (change !== undefined) this.#changes = [change];
@@ -58,6 +62,7 @@ export class Fate implements Cover {
         this.name,
         "yielded something that is no request. Write `yield*` before operations, row, rows and run.",
       );
+    if (request.owner !== undefined) this.#assertOwner(request.owner);
     if (request.want === "rollback") this.#rolledBack = true;
     if (request.afterwards !== undefined)
       (this.#afterwards ??= []).push(request.afterwards);
@@ -66,6 +71,14 @@ export class Fate implements Cover {
     return request.marks === undefined
       ? undefined
       : this.#entered(request.change?.operation ?? "", request.marks);
+  }
+
+  #assertOwner(owner: OwnerId): void {
+    if (this.#owner === undefined || this.#owner === owner) return;
+    throw operationInvalid(
+      this.name,
+      "runs a part that a store of another database has prepared, with the clock, codec and keys of that one. Prepare it with a store over the database that runs it.",
+    );
   }
 
   #entered(operation: string, marks: IsolationMarks): Cover | undefined {

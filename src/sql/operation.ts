@@ -1,5 +1,6 @@
 import { HoldfastError } from "../model/errors.ts";
 import type { ErrorDetails } from "../model/errors.ts";
+import type { OwnerId } from "../model/ids/prefixed-id.ts";
 import { excerpt } from "../model/values/excerpt.ts";
 import { isIsolation } from "./isolation.ts";
 import type { Cover, IsolationMarks } from "./isolation.ts";
@@ -13,6 +14,8 @@ export class Request {
   /** Of the operation that begins here, if one does. */
   readonly marks: IsolationMarks | undefined;
   readonly afterwards: Afterwards | undefined;
+  /** Of the database for which a part was prepared, where one begins. */
+  readonly owner: OwnerId | undefined;
 
   constructor(
     want: Request["want"],
@@ -20,12 +23,14 @@ export class Request {
     change: Change | undefined,
     marks?: IsolationMarks,
     later?: Afterwards,
+    owner?: OwnerId,
   ) {
     this.want = want;
     this.statement = statement;
     this.change = change;
     this.marks = marks;
     this.afterwards = later;
+    this.owner = owner;
   }
 }
 
@@ -143,6 +148,11 @@ export function* announce(topic: string, key: string): Tx<void> {
  */
 export function* afterwards(actions: Afterwards): Tx<void> {
   yield new Request("afterwards", undefined, undefined, undefined, actions);
+}
+
+/** Refuses to go on in a write of another database than the one whose store prepared this part. */
+export function* runsIn({ owner }: { readonly owner: OwnerId }): Tx<void> {
+  yield new Request("touch", undefined, undefined, undefined, undefined, owner);
 }
 
 /** A set form's answer for one input; undefined sends the input to `one`. */

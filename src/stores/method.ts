@@ -2,7 +2,12 @@ import { durationMs } from "../model/time/durations.ts";
 import { HoldfastError } from "../model/errors.ts";
 import { givenSignal, optionsOf } from "../model/shape.ts";
 import type { Database, WaitOptions } from "../sql/database.ts";
-import type { Operation, StoreOperation, Tx } from "../sql/operation.ts";
+import {
+  runsIn,
+  type Operation,
+  type StoreOperation,
+  type Tx,
+} from "../sql/operation.ts";
 
 /**
  * A method of a store: the only way from a caller to an operation. Called, it
@@ -146,6 +151,7 @@ function methodOf<C extends InDatabase, Args extends readonly unknown[], I>(
     return () => answered(operation(input), input);
   };
   function* answered(part: Tx<unknown>, input: I): Tx<unknown> {
+    yield* runsIn(database);
     return shown(context, yield* part, input);
   }
   return Object.assign(call, { prepare, kind, operation: operation.name });

@@ -247,7 +247,7 @@ export class PostgresDatabase implements Database {
       const isWrite = access === "write";
       if (!isWrite) refuseUnknownWait(options);
       const asked = isWrite ? checkedWrite(options) : undefined;
-      const body = callable(what, how, asked);
+      const body = callable(what, how, asked, this.owner);
       const many = isWrite ? manyFor(what, how, body) : undefined;
       const call = new Call(body, access, many, how, resolve, (error) =>
         resolve(tracedFailure(error)),

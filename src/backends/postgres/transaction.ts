@@ -1,4 +1,5 @@
 import type { HoldfastError } from "../../model/errors.ts";
+import type { OwnerId } from "../../model/ids/prefixed-id.ts";
 import { Fate } from "../../sql/fate.ts";
 import type { Isolation } from "../../sql/isolation.ts";
 import type { Afterwards, Change, Tx } from "../../sql/operation.ts";
@@ -41,6 +42,7 @@ export interface Body<T> {
   /** Read committed unless it is said. */
   readonly isolation?: Isolation;
   readonly isCovered?: boolean;
+  readonly owner?: OwnerId | undefined;
 }
 
 /** Said to the server as part of the transaction, right before COMMIT. */
@@ -61,8 +63,8 @@ export async function transact<T>(
   } catch (error) {
     return notBegun(connection, error);
   }
-  const { name, change, isolation = "readCommitted", isCovered } = body;
-  const fate = new Fate(name, change, isolation, isCovered);
+  const { name, change, isolation = "readCommitted", isCovered, owner } = body;
+  const fate = new Fate(name, change, isolation, isCovered, owner);
   let value: T;
   try {
     value = await drive(connection, body.start, fate);

@@ -249,7 +249,7 @@ export class OpenSqliteDatabase implements SqliteDatabase {
     return new Promise((resolve) => {
       const { writes } = this.#parts;
       if (writes === undefined) throw readOnlyDatabase();
-      const body = callable(what, how, checkedWrite(options));
+      const body = callable(what, how, checkedWrite(options), this.owner);
       const call = new Call(body, resolve, (error) =>
         resolve(tracedFailure(error)),
       );

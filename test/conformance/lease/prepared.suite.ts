@@ -3,7 +3,9 @@ import { rows, run } from "../../../src/sql/operation.ts";
 import type { Tx } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { Lease } from "../../../src/stores/lease/parts.ts";
-import { rejection } from "../backend.ts";
+import { queue as queueIn } from "../../../src/stores/queue/queue.ts";
+import { sessions } from "../../../src/stores/session/sessions.ts";
+import { rejection, withDatabase } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import {
   acquired,
@@ -25,6 +27,7 @@ export function preparedLeasesSuite(backend: Backend): void {
     composedTests(scene);
     expiredTests(scene);
     caughtTests(scene);
+    elsewhereTests(scene, backend);
     unreadableTests(scene);
   });
 }
@@ -112,6 +115,23 @@ function expiredTests(scene: InScene): void {
         await endLease(at);
       }
     }),
+  );
+}
+
+function elsewhereTests(scene: InScene, backend: Backend): void {
+  test(
+    "are refused in a write of another database, and nothing is written there",
+    scene(async ({ queue }) =>
+      withDatabase(backend, async (other) => {
+        await sessions(other).create("s");
+        const items = [{ kind: "input", payload: "astray" }];
+        const enqueue = queue.enqueue.prepare("s", { items });
+        expect(await rejection(other.write("app", enqueue))).toMatchObject({
+          code: "OPERATION_INVALID",
+        });
+        expect((await queueIn(other).list("s")).items).toEqual([]);
+      }),
+    ),
   );
 }
 

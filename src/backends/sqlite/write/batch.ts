@@ -117,8 +117,8 @@ function runInSavepoint(connection: Connection, call: Call): Outcome {
 }
 
 function runCall(connection: Connection, call: Call): Outcome {
-  const { name, change, start, isolation, isCovered } = call.body;
-  const fate = new Fate(name, change, isolation, isCovered);
+  const { name, change, start, isolation, isCovered, owner } = call.body;
+  const fate = new Fate(name, change, isolation, isCovered, owner);
   connection.traces = 0;
   try {
     const value = fate.during(() => drive(start(), connection, fate));
