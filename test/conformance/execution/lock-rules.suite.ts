@@ -40,6 +40,28 @@ export function executionLockRulesSuite(backend: Backend): void {
       })(),
     );
 
+    test(
+      "a lock that was prepared long ago is one of the instant at which it is run",
+      onExecutions(backend, async ({ store, clock, database }) => {
+        const isolation = "readCommitted";
+        for (const id of ["a", "b"]) await store.create({ id, function: "f" });
+        const lock = store.lock.prepare("a", 1, byAnn);
+        const lockDue = store.lockPending.prepare({
+          ...byAnn,
+          functions: ["f"],
+          limit: 10,
+        });
+        clock.advance(3_600_000);
+        expect(await database.write("lock", lock, { isolation })).toMatchObject(
+          { leaseUntil: T0 + 3_601_000 },
+        );
+        const { locked } = await database.write("lock due", lockDue, {
+          isolation,
+        });
+        expect(locked).toMatchObject([{ id: "b", leaseUntil: T0 + 3_601_000 }]);
+      }),
+    );
+
     test.each([
       ["executor", { executor: bob.executor, run: ann.run }],
       ["run", annLater],

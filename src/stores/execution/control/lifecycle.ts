@@ -83,8 +83,10 @@ export const pauseExecution: StoreOperation<
   Changed
 > = storeOperation("pauseExecution", {
   key: keyOf,
-  *one(_: ExecutionContext, { id, at }) {
+  *one({ clock }: ExecutionContext, { id, at: askedAt }) {
     const record = yield* lockedRecord(id);
+    // A lease may have run out while the call waited.
+    const at = Math.max(askedAt, clock.now());
     const { role, pending, lifecycle } = record.state;
     if (isSoAlready(record.state, "paused")) return unchanged(record.state);
     const isTaken =
@@ -173,7 +175,8 @@ export const requestCancellation: StoreOperation<
   CancellationOutcome
 > = storeOperation("requestCancellation", {
   key: keyOf,
-  one: (_: ExecutionContext, input: RequestCancellation) => cancelOrMark(input),
+  one: ({ clock }: ExecutionContext, input: RequestCancellation) =>
+    cancelOrMark({ ...input, at: Math.max(input.at, clock.now()) }),
 });
 
 /** The same as a part of other operations. */

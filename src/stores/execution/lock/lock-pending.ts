@@ -24,6 +24,7 @@ import {
   lockTerms,
   type LockOptions,
   type LockTerms,
+  termsNow,
 } from "./lock.ts";
 import {
   loadLocked,
@@ -57,8 +58,6 @@ export interface LockPendingOptions extends LockOptions {
 export interface LockPending extends LockTerms {
   /** Each once. */
   readonly functions: readonly ServedFunction[];
-  /** Locks what is due at this instant or before. */
-  readonly dueBy: number;
   readonly limit: number;
 }
 
@@ -71,11 +70,9 @@ export function givenLockPending(
     "functions",
     "limit",
   ]);
-  const at = context.clock.now();
   const input = {
-    ...lockTerms(context, given, at),
+    ...lockTerms(context, given, context.clock.now()),
     functions: servedFunctions(given.functions),
-    dueBy: at,
     limit: checkedCount("limit", given.limit, { min: 1, max: 100 }),
   };
   return { input, wait };
@@ -115,10 +112,11 @@ export const lockPending: StoreOperation<
   LockPendingOutcome
 > = storeOperation("lockPending", {
   key: (input: LockPending) => input.holder.executor,
-  *one(context: ExecutionContext, input) {
-    assertLeaseAhead(input);
-    const { functions } = input;
+  *one(context: ExecutionContext, asked) {
+    assertLeaseAhead(asked);
+    const { functions } = asked;
     yield* holdFunctions(functions);
+    const input = termsNow(context, asked);
     const { found, damaged, isLimited, walked } = yield* search(context, input);
     const records = found.map(({ record }) => record);
     for (const [body, alike] of byLock(records, functions, input))
@@ -189,7 +187,7 @@ function* search(context: ExecutionContext, input: LockPending): Tx<Search> {
       functions: input.functions,
       holdings,
       chosen: state.chosen,
-      dueBy: input.dueBy,
+      dueBy: input.at,
       count,
       except: [...state.tried],
       walkAfter: context.walks,
@@ -217,7 +215,7 @@ function* tryCandidates(
   state: Search,
 ): Tx<boolean> {
   const keys = candidates.map(({ key }) => key);
-  const locked = yield* lockRows(keys, input.dueBy, rowsMax);
+  const locked = yield* lockRows(keys, input.at, rowsMax);
   // As many rows as were asked for: those before the last were passed over; fewer: all were.
   const last = locked.length === rowsMax ? locked.at(-1)?.key : keys.at(-1);
   const tried = keys.slice(0, last === undefined ? 0 : keys.indexOf(last) + 1);

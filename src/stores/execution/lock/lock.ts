@@ -88,6 +88,20 @@ export function lockTerms(
   };
 }
 
+/**
+ * The terms at the instant at which the body runs, by which it judges and
+ * which it records: the call may have waited, or been prepared long ago.
+ */
+export function termsNow<T extends LockTerms>(
+  { clock }: ExecutionContext,
+  terms: T,
+): T {
+  const lateMs = clock.now() - terms.at;
+  if (lateMs <= 0) return terms;
+  const { at, leaseUntil } = terms;
+  return { ...terms, at: at + lateMs, leaseUntil: leaseUntil + lateMs };
+}
+
 type LockedEvent = Extract<ExecutionEvent, { readonly kind: "locked" }>;
 
 export interface LockOne extends LockTerms {
@@ -122,8 +136,9 @@ export const lockExecution: StoreOperation<
   LockedExecution
 > = storeOperation("lockExecution", {
   key: (input: LockOne) => input.id,
-  *one(context: ExecutionContext, input) {
-    const record = yield* lockedRecord(input.id);
+  *one(context: ExecutionContext, asked) {
+    const record = yield* lockedRecord(asked.id);
+    const input = termsNow(context, asked);
     const kind = canAppendLock(input.id, record.state, input);
     assertNext(record, input.version);
     return yield* lockAndLoad(
@@ -149,8 +164,9 @@ export interface Extended {
 export const extendLock: StoreOperation<ExecutionContext, LockOne, Extended> =
   storeOperation("extendLock", {
     key: (input: LockOne) => input.id,
-    *one(_: ExecutionContext, input) {
-      const record = yield* lockedRecord(input.id);
+    *one(context: ExecutionContext, asked) {
+      const record = yield* lockedRecord(asked.id);
+      const input = termsNow(context, asked);
       canAppendLock(input.id, record.state, input);
       if (!isSameRun(lastHolder(record.state.pending), input.holder))
         throw lockLost(input.id);
@@ -208,10 +224,11 @@ export const createAndLock: StoreOperation<
   CreateLockedOutcome
 > = storeOperation("createAndLock", {
   key: (input: CreateAndLock) => input.execution.id,
-  *one(context: ExecutionContext, { execution, lock }) {
+  *one(context: ExecutionContext, { execution, lock: asked }) {
     const { id } = execution;
     const outcome = { ...(yield* createOrFind(execution)), id };
     const record = yield* lockedRecord(id);
+    const lock = termsNow(context, asked);
     const { pending, version } = record.state;
     if (!outcome.existed) {
       canAppendLock(id, record.state, lock);
