@@ -57,8 +57,6 @@ export function sift<R, T>(
   found: readonly R[],
   keyOf: (row: R) => string,
   decode: (row: R) => T,
-  /** Tables with parts of such a row: when an error names one of those, so does the list. */
-  parts: readonly string[] = [],
 ): Sifted<T> {
   const items: T[] = [];
   const damaged: Damaged[] = [];
@@ -67,17 +65,7 @@ export function sift<R, T>(
       items.push(decode(row));
     } catch (error) {
       if (!isDamage(error)) throw error;
-      damaged.push(partOf(error, parts) ?? { table, key: keyOf(row) });
+      damaged.push({ table, key: keyOf(row) });
     }
   return { items, damaged };
-}
-
-/** The part that an error names, if it is one. */
-function partOf(error: unknown, parts: readonly string[]): Damaged | undefined {
-  const { table, key } = isHoldfastError(error) ? error.details : {};
-  return typeof table === "string" &&
-    typeof key === "string" &&
-    parts.includes(table)
-    ? { table, key }
-    : undefined;
 }

@@ -61,8 +61,6 @@ export interface ListForms<
 > {
   /** Where damaged rows are. */
   readonly table: string;
-  /** Where damaged parts of rows are, when it is those that are to be named. */
-  readonly parts?: readonly string[];
   /** Checks what a caller gave. The filter is data: a cursor of another filter is refused. */
   readonly given: (context: C, ...args: Args) => FilterCall<F>;
   readonly slice: (context: C, filter: F, bounds: SliceBounds) => Tx<Slice<R>>;
@@ -125,7 +123,6 @@ export function list<
           slice.rows,
           (row) => forms.keyOf(row, filter as F),
           (row) => forms.itemOf(context, row),
-          forms.parts,
         );
         const next =
           slice.next && cursorText(ownerOf(context, name, filter), slice.next);

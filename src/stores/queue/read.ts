@@ -3,6 +3,7 @@ import { keysOf } from "../../sql/dialect.ts";
 import { rows } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
+import { undamaged, type Damaged } from "../damage.ts";
 import { liveFence } from "../lease/parts.ts";
 import { list, pageOf, slicedByBytes } from "../list.ts";
 import type { List, PageOptions, Place, Slice, SliceBounds } from "../list.ts";
@@ -12,7 +13,12 @@ import { livingSession } from "../session-row.ts";
 import type { SessionRef } from "../session-row.ts";
 import { batchColumns, isClaimed, policyOf, withItems } from "./batch-row.ts";
 import type { BatchRow, QueueBatch } from "./batch-row.ts";
-import { checkedState, readBatch, type QueueContext } from "./context.ts";
+import {
+  checkedState,
+  readBatch,
+  readItem,
+  type QueueContext,
+} from "./context.ts";
 
 export interface ListQueueOptions extends PageOptions {
   /** `pending` leaves out what is claimed; defaults to `all`. */
@@ -30,7 +36,7 @@ interface QueueFilter {
 
 interface FoundBatch {
   readonly row: BatchRow;
-  readonly batch: QueueBatch;
+  readonly batch: QueueBatch<unknown>;
   readonly isClaimed: boolean;
 }
 
@@ -41,7 +47,6 @@ export const queueList: List<
   ListedBatch
 > = list("listQueue", {
   table: "holdfast_queue_batch",
-  parts: ["holdfast_queue_item"],
   given(_: QueueContext, session: SessionName, options?: ListQueueOptions) {
     const { filter, page } = pageOf(options, ["state"]);
     const state = checkedState(filter.state);
@@ -49,19 +54,19 @@ export const queueList: List<
   },
   slice: queueSlice,
   keyOf: ({ row }: FoundBatch) => row.id,
-  itemOf(context, { row, batch, isClaimed: claimed }) {
+  itemOf(_, { row, batch, isClaimed: claimed }) {
     policyOf(row);
-    return { ...readBatch(context, batch), isClaimed: claimed };
+    return { ...batch, isClaimed: claimed };
   },
 });
 
 function* queueSlice(
-  { clock }: QueueContext,
+  context: QueueContext,
   { session: ref, state }: QueueFilter,
   bounds: SliceBounds,
 ): Tx<Slice<FoundBatch>> {
   const session = yield* livingSession(ref);
-  const fence = yield* liveFence(session, clock.now());
+  const fence = yield* liveFence(session, context.clock.now());
   const hidden = state === "pending" ? fence : -1;
   const next = (after: Place | undefined) => sql`
     FROM holdfast_queue_batch b
@@ -82,13 +87,28 @@ function* queueSlice(
       );
     },
   );
-  const batches = yield* withItems(slice.rows);
-  return {
-    next: slice.next,
-    rows: slice.rows.map((row, index) => ({
-      row,
-      batch: batches[index] as QueueBatch,
-      isClaimed: isPolicy(row) && isClaimed(row, fence),
-    })),
-  };
+  const found: FoundBatch[] = [];
+  const damaged: Damaged[] = [];
+  for (const [index, stored] of (yield* withItems(slice.rows)).entries()) {
+    const row = slice.rows[index] as BatchRow;
+    const batch = undamaged(() => readBatch(context, stored));
+    if (batch === undefined) damaged.push(...unreadable(context, stored));
+    else
+      found.push({
+        row,
+        batch,
+        isClaimed: isPolicy(row) && isClaimed(row, fence),
+      });
+  }
+  return { next: slice.next, rows: found, damaged };
+}
+
+/** Each of its items that cannot be read. */
+function unreadable(
+  context: QueueContext,
+  { items }: QueueBatch,
+): readonly Damaged[] {
+  return items
+    .filter((item) => undamaged(() => readItem(context, item)) === undefined)
+    .map(({ id }) => ({ table: "holdfast_queue_item", key: id }));
 }

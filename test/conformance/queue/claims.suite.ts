@@ -105,6 +105,31 @@ function fenceTests(scene: InScene): void {
   );
 
   test(
+    "of several items that cannot be read names each of them in a list",
+    scene(async ({ queue, database, place }) => {
+      if (database.durability === "memory") return;
+      const items = ["a", "b", "c"].map((payload) => ({
+        kind: "input",
+        payload,
+      }));
+      const outcome = await queue.enqueue("s", { items });
+      if (outcome.kind === "consumed") throw new Error("It has no source.");
+      await place.shell(
+        "UPDATE holdfast_queue_item SET payload = '{' WHERE ordinal <> 1",
+      );
+      const { id } = outcome.batch;
+      expect(await queue.list("s")).toEqual({
+        items: [],
+        next: undefined,
+        damaged: [
+          { table: "holdfast_queue_item", key: `${id}.0` },
+          { table: "holdfast_queue_item", key: `${id}.2` },
+        ],
+      });
+    }),
+  );
+
+  test(
     "of a batch with an unknown policy names the row; lists pass it over and it can be cancelled",
     scene(async (at) => {
       const { queue, database } = at;
