@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { blobs, maintenance } from "../../src/blobs.ts";
+import { artifacts, blobs, maintenance } from "../../src/blobs.ts";
 import { awaitEvents, effects } from "../../src/effects.ts";
 import { sessions } from "../../src/sessions.ts";
 import { addNote, createNoteTable, noteHalves } from "../conformance/notes.ts";
@@ -102,6 +102,70 @@ describe("a blob kept with an old snapshot", () => {
           () => keep(),
         ),
       ).toMatchObject({ runs: again, value: false });
+    }),
+  );
+});
+
+describe("bytes put with an old snapshot", () => {
+  const bytes = new Uint8Array([1, 2, 3]);
+
+  test(
+    "are stored once when equal ones were put since",
+    withStale(async ({ database, after }) => {
+      const store = blobs(database);
+      const put = store.put.prepare(bytes);
+      const outcome = await after(
+        () => store.put(bytes),
+        () => put(),
+      );
+      expect(outcome).toMatchObject({ runs: again });
+      const found = await maintenance(database).collect();
+      expect(found).toMatchObject({ examined: 1, deleted: 0 });
+    }),
+  );
+
+  test(
+    "are stored again when equal ones were collected since",
+    withStale(async ({ database, clock, after }) => {
+      const store = blobs(database);
+      const { hash } = await store.put(bytes);
+      const put = store.put.prepare(bytes);
+      const rival = async (): Promise<void> => {
+        clock.advance(86_400_000);
+        await maintenance(database).collect();
+      };
+      await after(rival, () => put());
+      expect((await store.get(hash))?.content).toEqual(bytes);
+    }),
+  );
+
+  test(
+    "under a name replace what was named so since",
+    withStale(async ({ database, after }) => {
+      const names = artifacts(database);
+      const put = names.put.prepare("modules", "main", bytes);
+      const outcome = await after(
+        () => names.put("modules", "main", new Uint8Array([9])),
+        () => put(),
+      );
+      expect(outcome).toMatchObject({ runs: again });
+      const { content } = await names.load("modules", "main");
+      expect(content).toEqual(bytes);
+    }),
+  );
+
+  test(
+    "lose a name that was given other bytes since, and those stay whole",
+    withStale(async ({ database, after }) => {
+      const names = artifacts(database);
+      await names.put("modules", "main", bytes);
+      const remove = names.remove.prepare("modules", "main");
+      const outcome = await after(
+        () => names.put("modules", "main", new Uint8Array([9])),
+        () => remove(),
+      );
+      expect(outcome).toMatchObject({ runs: again, value: true });
+      expect(await names.get("modules", "main")).toBeUndefined();
     }),
   );
 });

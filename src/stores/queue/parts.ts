@@ -86,7 +86,7 @@ export function* joinBatch(
   return batch && { kind: "coalesced", batch };
 }
 
-export function* queueBatch(
+function* queueBatch(
   session: SessionRoot,
   input: EnqueueBatch,
 ): Tx<NewlyEnqueued> {
