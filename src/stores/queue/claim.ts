@@ -203,13 +203,28 @@ function* claimAgain(
   } catch (error) {
     const { session, claim } = input;
     const ref = { claim, batches: taken.map(({ id }) => id) };
-    const { database } = context;
     yield* afterwards({
-      refused: () =>
-        database.write(abandonClaim(context), { session, claim: ref }),
+      refused: () => releaseUnread(context, { session, claim: ref }),
     });
     throw error;
   }
+}
+
+const attemptsMax = 3;
+
+/** Tries more than once. What stays claimed even so is free with the end of the lease. */
+async function releaseUnread(
+  context: QueueContext,
+  input: AbandonClaim,
+): Promise<void> {
+  const { database } = context;
+  for (let attempt = 1; attempt <= attemptsMax; attempt += 1)
+    try {
+      await database.write(abandonClaim(context), input);
+      return;
+    } catch {
+      await database.pause();
+    }
 }
 
 /** @throws HoldfastError `CORRUPT_ROW` when a payload cannot be read. */
