@@ -1,5 +1,6 @@
 import { canonicalText } from "../model/values/canonical.ts";
 import { checkedCount, optionsOf } from "../model/shape.ts";
+import { isRecord } from "../model/values/spoken-kind.ts";
 import type { WaitOptions } from "../sql/database.ts";
 import { storeOperation } from "../sql/operation.ts";
 import type { StoreOperation, Tx } from "../sql/operation.ts";
@@ -7,6 +8,7 @@ import type { StoreContext } from "./context.ts";
 import { cursorPlace, cursorText } from "./cursor.ts";
 import { sift } from "./damage.ts";
 import type { Damaged } from "./damage.ts";
+import type { SessionRef } from "./session-row.ts";
 import { onlyWait, reads } from "./method.ts";
 import type { Call, Method } from "./method.ts";
 
@@ -162,11 +164,20 @@ function ownerOf(
   name: string,
   filter: object,
 ): string {
-  const known = Object.entries(filter).filter(
-    ([, value]) => value !== undefined,
-  );
+  const known = Object.entries(filter)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => [name, isSessionRef(value) ? value.id : value]);
   const hash = database.sha256Hex(canonicalText(Object.fromEntries(known)));
   return `${name}:${hash.slice(0, 16)}`;
+}
+
+/** A session is the same list whether a caller gives its id or its handle. */
+function isSessionRef(value: unknown): value is SessionRef {
+  return (
+    isRecord(value) &&
+    "id" in value &&
+    Object.keys(value).every((name) => name === "id" || name === "generation")
+  );
 }
 
 /** The options of a list, told apart: which page, and which filter. Others are refused. @throws HoldfastError `OPTION_INVALID` */

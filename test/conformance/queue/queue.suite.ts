@@ -376,6 +376,9 @@ function listTests(scene: InScene): void {
           code: "OPTION_INVALID",
         });
       const { next = "" } = await queue.list("s", { limit: 2 });
+      // The same session, by its handle.
+      const behind = await queue.list(lease.session, { after: next });
+      expect(named(behind.items)).toBe("c d e");
       for (const options of [
         { after: "-1" },
         { after: next, state: "pending" },
