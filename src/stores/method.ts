@@ -59,76 +59,39 @@ export type Given<C, Args extends readonly unknown[], I> = (
 /** What a caller is shown of an operation's answer. What it throws refuses the call. */
 export type Shown<C, I, O, Out> = (context: C, output: O, input: I) => Out;
 
-/** A method that writes. */
-export function writes<
-  C extends InDatabase,
-  Args extends readonly unknown[],
-  I,
-  O,
->(
-  context: C,
-  operation: StoreOperation<C, I, O>,
-  given: Given<C, Args, I>,
-): Method<Args, O>;
-export function writes<
-  C extends InDatabase,
-  Args extends readonly unknown[],
-  I,
-  O,
-  Out,
->(
-  context: C,
-  operation: StoreOperation<C, I, O>,
-  given: Given<C, Args, I>,
-  shown: Shown<C, I, O, Out>,
-): Method<Args, Out>;
-export function writes<
-  C extends InDatabase,
-  Args extends readonly unknown[],
-  I,
->(
-  context: C,
-  operation: StoreOperation<C, I, unknown>,
-  given: Given<C, Args, I>,
-  shown?: Shown<C, I, unknown, unknown>,
-): Method<Args, unknown> {
-  return methodOf(context, "write", operation(context), given, shown);
+/** Makes a method of an operation; without `shown` its answer is what the caller sees. */
+interface MakeMethod {
+  <C extends InDatabase, Args extends readonly unknown[], I, O>(
+    context: C,
+    operation: StoreOperation<C, I, O>,
+    given: Given<C, Args, I>,
+  ): Method<Args, O>;
+  <C extends InDatabase, Args extends readonly unknown[], I, O, Out>(
+    context: C,
+    operation: StoreOperation<C, I, O>,
+    given: Given<C, Args, I>,
+    shown: Shown<C, I, O, Out>,
+  ): Method<Args, Out>;
 }
 
+/** A method that writes. */
+export const writes: MakeMethod = makerOf("write");
+
 /** A method that only reads. */
-export function reads<
-  C extends InDatabase,
-  Args extends readonly unknown[],
-  I,
-  O,
->(
-  context: C,
-  operation: StoreOperation<C, I, O>,
-  given: Given<C, Args, I>,
-): Method<Args, O>;
-export function reads<
-  C extends InDatabase,
-  Args extends readonly unknown[],
-  I,
-  O,
-  Out,
->(
-  context: C,
-  operation: StoreOperation<C, I, O>,
-  given: Given<C, Args, I>,
-  shown: Shown<C, I, O, Out>,
-): Method<Args, Out>;
-export function reads<C extends InDatabase, Args extends readonly unknown[], I>(
-  context: C,
-  operation: StoreOperation<C, I, unknown>,
-  given: Given<C, Args, I>,
-  shown?: Shown<C, I, unknown, unknown>,
-): Method<Args, unknown> {
-  return methodOf(context, "read", operation(context), given, shown);
-}
+export const reads: MakeMethod = makerOf("read");
 
 interface InDatabase {
   readonly database: Database;
+}
+
+function makerOf(kind: "read" | "write"): MakeMethod {
+  return <C extends InDatabase, Args extends readonly unknown[], I>(
+    context: C,
+    operation: StoreOperation<C, I, unknown>,
+    given: Given<C, Args, I>,
+    shown?: Shown<C, I, unknown, unknown>,
+  ): Method<Args, unknown> =>
+    methodOf(context, kind, operation(context), given, shown);
 }
 
 function methodOf<C extends InDatabase, Args extends readonly unknown[], I>(
