@@ -202,6 +202,8 @@ export function executionRaces(arena: () => Arena): void {
         store.create({
           id: `limited-${index}`,
           function: "race/limited",
+          // Due in this order, so that each round finds one of the key in front.
+          startAt: { at: 1_000 + index },
           ...(index % 3 === 0 && { concurrencyKey: "one at a time" }),
         }),
       ),
