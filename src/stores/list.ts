@@ -164,9 +164,12 @@ function ownerOf(
   name: string,
   filter: object,
 ): string {
-  const known = Object.entries(filter)
+  const known = Object.entries(filter as Readonly<Record<string, unknown>>)
     .filter(([, value]) => value !== undefined)
-    .map(([name, value]) => [name, isSessionRef(value) ? value.id : value]);
+    .map(([option, value]): [string, unknown] => [
+      option,
+      isSessionRef(value) ? value.id : value,
+    ]);
   const hash = database.sha256Hex(canonicalText(Object.fromEntries(known)));
   return `${name}:${hash.slice(0, 16)}`;
 }

@@ -51,13 +51,13 @@ export interface Call<I> {
  * its operation. Instants that are recorded are read here, those that are
  * judged in the body.
  */
-export type Given<C, Args extends readonly unknown[], I> = (
+type Given<C, Args extends readonly unknown[], I> = (
   context: C,
   ...args: Args
 ) => Call<I>;
 
 /** What a caller is shown of an operation's answer. What it throws refuses the call. */
-export type Shown<C, I, O, Out> = (context: C, output: O, input: I) => Out;
+type Shown<C, I, O, Out> = (context: C, output: O, input: I) => Out;
 
 /** Makes a method of an operation; without `shown` its answer is what the caller sees. */
 interface MakeMethod {
