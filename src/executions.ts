@@ -54,6 +54,7 @@ export type {
   SendSignalOutcome,
   SignalOptions,
 } from "./stores/execution/control/signals.ts";
+export type { ExecutionReads } from "./stores/execution/execution-reads.ts";
 export { executions } from "./stores/execution/executions.ts";
 export type { Executions } from "./stores/execution/executions.ts";
 export type { ForkOptions, ForkOutcome } from "./stores/execution/fork/fork.ts";

@@ -1,23 +1,13 @@
-import type {
-  Created,
-  LoggedEvent,
-  LoggedResponse,
-} from "../../model/execution/event.ts";
+import type { LoggedResponse } from "../../model/execution/event.ts";
 import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import type { GivenEvent } from "../../model/execution/given-event.ts";
 import type { OwnerId } from "../../model/ids/prefixed-id.ts";
 import type { ExecutionResult } from "../../model/execution/result.ts";
 import type { Database, WaitOptions } from "../../sql/database.ts";
 import type { StoreOptions } from "../context.ts";
-import { lists, type Page, type PageOptions } from "../list.ts";
 import { reads, writes, type Method } from "../method.ts";
 import type { SweepOptions } from "../removal.ts";
 import { executionContext } from "./context.ts";
-import {
-  cancellingList,
-  type CancellingExecution,
-  type CancellingOptions,
-} from "./control/cancelling.ts";
 import {
   cancelActivity,
   givenCancellation,
@@ -92,52 +82,6 @@ import {
   type ExecutionDraft,
 } from "./log/create.ts";
 import {
-  appendBacktraces,
-  givenBacktrace,
-  givenBacktraces,
-  readBacktrace,
-  type BacktraceDraft,
-  type BacktraceView,
-  type WhichBacktrace,
-} from "./read/backtraces.ts";
-import {
-  countExecutions,
-  type CountOptions,
-  type ExecutionCounts,
-} from "./read/counts.ts";
-import {
-  eventList,
-  type ListedEvent,
-  type ListEventsOptions,
-} from "./read/events.ts";
-import type { ListExecutionsOptions } from "./read/list-filter.ts";
-import { executionList } from "./read/list.ts";
-import {
-  appendLogs,
-  givenLog,
-  logList,
-  type ListLogsOptions,
-  type LogEntry,
-  type LogLine,
-} from "./read/logs.ts";
-import {
-  givenEvent,
-  givenRead,
-  readCreated,
-  readEvent,
-  readExecution,
-  readLastEvent,
-  readResult,
-  shownCreated,
-  shownEvent,
-  shownExecution,
-  shownResult,
-  type ExecutionView,
-} from "./read/read.ts";
-import { responseList, type ListResponsesOptions } from "./read/responses.ts";
-import type { ExecutionSummary } from "./read/summary.ts";
-import { executionTree } from "./read/tree.ts";
-import {
   removeFinished,
   type RetentionPolicy,
   type RetentionReport,
@@ -159,13 +103,14 @@ import {
   type TimerWaitOptions,
 } from "./timers/expire.ts";
 import { releaseDead, type ReleaseReport } from "./timers/release.ts";
+import { executionReads, type ExecutionReads } from "./execution-reads.ts";
 
 /** Methods that are told an execution, or a delay, and nothing else. */
 type OfOne<Out> = Method<[id: string, wait?: WaitOptions], Out>;
 type OfDelay<Out> = Method<[delay: string, wait?: WaitOptions], Out>;
 
 /** The execution log of a database: what workflows and activities did, and who runs them. */
-export interface Executions {
+export interface Executions extends ExecutionReads {
   /**
    * Creates an execution, or finds the one with the same id, function and
    * input. Repeat it under an id of your own.
@@ -411,108 +356,6 @@ export interface Executions {
    * const result = await log.waitForResult("order-42", { timeout: "30 seconds" });
    */
   waitForResult(id: string, wait?: WaitOptions): Promise<ExecutionResult>;
-  /** Where an execution stands. @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW` */
-  readonly get: OfOne<ExecutionView>;
-  /** What it was created with. @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW` */
-  readonly created: OfOne<Created<unknown>>;
-  /** How it ended; undefined while it has not. @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW` */
-  readonly result: OfOne<ExecutionResult | undefined>;
-  /**
-   * The event of a version.
-   * @throws HoldfastError `EXECUTION_NOT_FOUND`, with `details.missing` "event" when only that is missing; `CORRUPT_ROW`
-   */
-  readonly event: Method<
-    [id: string, version: number, wait?: WaitOptions],
-    LoggedEvent<unknown>
-  >;
-  /** The newest event. @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW` */
-  readonly lastEvent: OfOne<LoggedEvent<unknown>>;
-  /**
-   * Events by version; of an unknown execution there are none. To follow a
-   * log, ask again from the version after the last one known.
-   * @throws HoldfastError `OPTION_INVALID`, `CURSOR_INVALID`
-   * @example
-   * const { items, next } = await log.events("order-42", { kinds: ["stepFinished"] });
-   */
-  readonly events: Method<
-    [id: string, options?: ListEventsOptions],
-    Page<ListedEvent>
-  >;
-  /**
-   * Responses by number; of an unknown execution there are none.
-   * @throws HoldfastError `OPTION_INVALID`, `CURSOR_INVALID`
-   * @example
-   * const newest = await log.responses("order-42", { backward: true, limit: 10 });
-   */
-  readonly responses: Method<
-    [id: string, options?: ListResponsesOptions],
-    Page<LoggedResponse<unknown>>
-  >;
-  /**
-   * Executions, newest first. A page may be short and have a next one: it
-   * looks at 2,000 rows and no more.
-   * @throws HoldfastError `OPTION_INVALID`, `CURSOR_INVALID`
-   * @example
-   * const failed = await log.list({ status: "failed", functionPrefix: "orders/" });
-   * const later = await log.list({ newerThan: failed.items[0], status: "failed", functionPrefix: "orders/" });
-   */
-  readonly list: Method<
-    [options?: ListExecutionsOptions],
-    Page<ExecutionSummary>
-  >;
-  /**
-   * What is being cancelled and has not ended, of one function, by id: for the
-   * worker that ends it, its children first. Each marking announces
-   * `execution.cancelling` with the function as its key.
-   * @throws HoldfastError `NAME_INVALID`, `OPTION_INVALID`, `CURSOR_INVALID`
-   */
-  readonly cancelling: Method<
-    [options: CancellingOptions],
-    Page<CancellingExecution>
-  >;
-  /** An execution and all below it, each after its parent. @throws HoldfastError `EXECUTION_NOT_FOUND`, `CURSOR_INVALID` */
-  readonly tree: Method<
-    [id: string, options?: PageOptions],
-    Page<ExecutionSummary>
-  >;
-  /** How many there are of each function and status, counted in slices. @throws HoldfastError `ABORTED`, `OPTION_INVALID` */
-  count(options?: CountOptions): Promise<ExecutionCounts>;
-  /**
-   * Adds lines to the log for people, all or none: 1 to 200. Repeated, it adds
-   * them twice: when the outcome is unknown, look at the last lines first.
-   * @throws HoldfastError `EXECUTION_NOT_FOUND`, `TEXT_INVALID`, `VALUE_TOO_LARGE`, `NOT_SERIALIZABLE`, `OPTION_INVALID`
-   * @example
-   * await log.log("order-42", [{ level: "info", message: "packed", data: { boxes: 2 } }]);
-   */
-  readonly log: Method<
-    [id: string, entries: readonly LogEntry[], wait?: WaitOptions],
-    void
-  >;
-  /**
-   * Lines in the order of writing; of an unknown execution there are none. To
-   * follow them, ask again from the key after the last one known.
-   * @throws HoldfastError `OPTION_INVALID`, `CURSOR_INVALID`
-   */
-  readonly logs: Method<[id: string, options?: ListLogsOptions], Page<LogLine>>;
-  /**
-   * Tells where in the code the events of some ranges came from: 1 to 200. May
-   * be repeated.
-   * @throws HoldfastError `EXECUTION_NOT_FOUND`, `BACKTRACE_EXISTS`, `TEXT_INVALID`, `VALUE_TOO_LARGE`, `OPTION_INVALID`
-   */
-  readonly addBacktraces: Method<
-    [id: string, ranges: readonly BacktraceDraft[], wait?: WaitOptions],
-    void
-  >;
-  /**
-   * The first or the last backtrace, or the innermost one that holds a version.
-   * @throws HoldfastError `EXECUTION_NOT_FOUND`, `BACKTRACE_NOT_FOUND`, `OPTION_INVALID`
-   * @example
-   * const { stack } = await log.backtrace("order-42", { version: 7 });
-   */
-  readonly backtrace: Method<
-    [id: string, which: WhichBacktrace, wait?: WaitOptions],
-    BacktraceView
-  >;
   /**
    * Removes finished runs with their children, logs and results, in small
    * transactions. A run whose removal has begun is gone for everybody, and its
@@ -576,21 +419,7 @@ export function executions(
     waitForResponses: (id, afterSeq, wait) =>
       waitForResponses(context, id, afterSeq, wait),
     waitForResult: (id, wait) => waitForResult(context, id, wait),
-    get: reads(context, readExecution, givenRead, shownExecution),
-    created: reads(context, readCreated, givenRead, shownCreated),
-    result: reads(context, readResult, givenRead, shownResult),
-    event: reads(context, readEvent, givenEvent, shownEvent),
-    lastEvent: reads(context, readLastEvent, givenRead, shownEvent),
-    events: lists(context, eventList),
-    responses: lists(context, responseList),
-    list: lists(context, executionList),
-    cancelling: lists(context, cancellingList),
-    tree: lists(context, executionTree),
-    count: (given) => countExecutions(context, given),
-    log: writes(context, appendLogs, givenLog),
-    logs: lists(context, logList),
-    addBacktraces: writes(context, appendBacktraces, givenBacktraces),
-    backtrace: reads(context, readBacktrace, givenBacktrace),
+    ...executionReads(context),
     removeFinished: (policy, given) => removeFinished(context, policy, given),
   };
 }
