@@ -25,6 +25,7 @@ import { executionNotesSuite } from "./execution/notes.suite.ts";
 import { executionOverviewsSuite } from "./execution/overviews.suite.ts";
 import { executionPauseSuite } from "./execution/pause.suite.ts";
 import { executionReadsSuite } from "./execution/reads.suite.ts";
+import { executionRecordedSuite } from "./execution/recorded.suite.ts";
 import { executionRemovalSuite } from "./execution/removal.suite.ts";
 import { executionRepeatSuite } from "./execution/repeat.suite.ts";
 import { executionResponsesSuite } from "./execution/responses.suite.ts";
@@ -47,6 +48,7 @@ export function executionConformance(each: Backend): void {
     executionAppendSuite(backend);
     executionEventsSuite(backend);
     executionRepeatSuite(backend);
+    executionRecordedSuite(backend);
     executionLockingSuite(backend);
     executionLockRulesSuite(backend);
     executionUnlockSuite(backend);

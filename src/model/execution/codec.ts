@@ -120,7 +120,8 @@ function encodedEvent(
       const inputHash = inputHashes?.get(id) ?? codec.hash(input);
       return recorded(event, { input: undefined, inputHash });
     }
-    case "stepFinished": {
+    case "stepFinished":
+    case "transactionFinished": {
       const { input } = event;
       const inputHash = input === undefined ? null : codec.hash(input);
       const encoded = codec.value(event.value);

@@ -11,6 +11,7 @@ const at = { call: 1, seen: 0 };
 const joinSet = "n:x" as JoinSetId;
 const value = "1" as Encoded;
 const step = { ...at, kind: "stepFinished", name: "s", inputHash: null, value };
+const transaction = { ...step, kind: "transactionFinished" };
 
 const kept: readonly [boolean, object][] = [
   [true, { ...at, kind: "joinSetCreated", joinSet }],
@@ -58,7 +59,12 @@ const kept: readonly [boolean, object][] = [
     },
   ],
   [true, { ...at, kind: "signalReceived", signal: "go", seq: 1 }],
-  [true, { ...at, kind: "transactionFinished", name: "t", value }],
+  [true, { ...at, kind: "receiveRequested", signal: "go", expiresAt: null }],
+  [true, { ...at, kind: "receiveTimedOut", signal: "go" }],
+  [true, { ...transaction, outcome: "completed" }],
+  [false, { ...transaction, outcome: "failed" }],
+  // A copy that kept it would be told to clean up.
+  [false, { ...at, kind: "cancellationDelivered" }],
   [true, { ...at, kind: "patched", patch: "p" }],
   [true, { ...step, outcome: "completed" }],
   [false, { ...step, outcome: "failed" }],
@@ -100,6 +106,8 @@ describe("a run that is tried again", () => {
   test.each([
     [{ ...step, outcome: "failed" }, true],
     [{ ...step, outcome: "completed" }, false],
+    [{ ...transaction, outcome: "failed" }, true],
+    [{ ...transaction, outcome: "completed" }, false],
     [{ kind: "stepAttemptFailed" }, true],
     [{ kind: "waiting" }, false],
   ])("may come out otherwise before %j: %s", (event, isFailure) => {

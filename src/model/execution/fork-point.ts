@@ -3,7 +3,7 @@ import { isHistoryKind } from "./history-event.ts";
 /** As much of an event as tells whether a run that is tried again keeps it. */
 export interface Tried {
   readonly kind: string;
-  /** Of a step. */
+  /** Of a step, or of one in a transaction. */
   readonly outcome?: unknown;
 }
 
@@ -19,8 +19,11 @@ export function isKeptOnRetry({ kind, outcome }: Tried): boolean {
     case "joinNextTried":
     case "waiting":
     case "stepAttemptFailed":
+    // A run that is tried again is not being cancelled.
+    case "cancellationDelivered":
       return false;
     case "stepFinished":
+    case "transactionFinished":
       return outcome === "completed";
     default:
       return isHistoryKind(kind);
@@ -31,6 +34,11 @@ export function isKeptOnRetry({ kind, outcome }: Tried): boolean {
 export function isFailureOfStep({ kind, outcome }: Tried): boolean {
   return (
     kind === "stepAttemptFailed" ||
-    (kind === "stepFinished" && outcome !== "completed")
+    (isOutcomeOfStep(kind) && outcome !== "completed")
   );
+}
+
+/** True when events of this kind say in `outcome` how a step ended. */
+export function isOutcomeOfStep(kind: string): boolean {
+  return kind === "stepFinished" || kind === "transactionFinished";
 }

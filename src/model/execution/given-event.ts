@@ -25,7 +25,7 @@ type GivenFact<E extends { readonly kind: string }> = E extends {
 }
   ? /** The input is taken from `children` when what is asked for is created with it. */
     Omit<E, "call" | "seen" | "inputHash"> & { readonly input?: unknown }
-  : E extends { readonly kind: "stepFinished" }
+  : E extends { readonly kind: "stepFinished" | "transactionFinished" }
     ? /** Without an input nothing is compared when it is replayed. */
       Omit<E, "call" | "seen" | "inputHash"> & { readonly input?: unknown }
     : E extends { readonly kind: "externalResolved" }

@@ -76,6 +76,17 @@ export type HistoryFact<V = Encoded> =
       readonly signal: string;
       readonly seq: number;
     }
+  /** Asked for the next signal of a name, which had not come. By itself it waits for nothing. */
+  | {
+      readonly kind: "receiveRequested";
+      readonly signal: string;
+      /** When the code is told that none came; null when it waits for ever. */
+      readonly expiresAt: number | null;
+    }
+  /** Told the code that the time for the signal it asked for is over. */
+  | { readonly kind: "receiveTimedOut"; readonly signal: string }
+  /** Told the code, by its holder, that the run is being cancelled: what it records from here on is its cleanup. */
+  | { readonly kind: "cancellationDelivered" }
   | {
       readonly kind: "stepFinished";
       readonly name: string;
@@ -90,10 +101,12 @@ export type HistoryFact<V = Encoded> =
       readonly retryAt: number;
       readonly error: V;
     }
-  /** A step that wrote to this database, in the transaction that appended this. */
+  /** A step that wrote to this database, in the transaction that appended this; one that failed wrote nothing else. */
   | {
       readonly kind: "transactionFinished";
       readonly name: string;
+      readonly inputHash: string | null;
+      readonly outcome: "completed" | "failed";
       readonly value: V;
     }
   | { readonly kind: "patched"; readonly patch: string };
@@ -112,6 +125,9 @@ const historyKinds: Readonly<Record<HistoryKind, true>> = {
   scheduled: true,
   externalResolved: true,
   signalReceived: true,
+  receiveRequested: true,
+  receiveTimedOut: true,
+  cancellationDelivered: true,
   stepFinished: true,
   stepAttemptFailed: true,
   transactionFinished: true,

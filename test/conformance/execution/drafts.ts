@@ -137,6 +137,17 @@ type Fact = History extends infer H
     : never
   : never;
 
+type Placed =
+  | "joinSetCreated"
+  | "childRequested"
+  | "delayRequested"
+  | "joinNext"
+  | "joinNextTooMany"
+  | "joinNextTried"
+  | "waiting"
+  | "scheduled"
+  | "externalResolved";
+
 function historyOf(
   { id, now }: DraftPlace,
   draft: EventDraft,
@@ -185,8 +196,28 @@ function historyOf(
         result: { kind: "timedOut" },
         outcome: "resolved",
       };
+    default:
+      return ownRecord(draft, kind, dueAt);
+  }
+}
+
+/** What concerns neither sets nor other executions. */
+function ownRecord(
+  { set, index, flag }: EventDraft,
+  kind: Exclude<History["kind"], Placed>,
+  dueAt: number,
+): Fact {
+  switch (kind) {
     case "signalReceived":
       return { kind, signal: signals[set] ?? "", seq: index };
+    case "receiveRequested": {
+      const signal = signals[set] ?? "";
+      return { kind, signal, expiresAt: flag ? dueAt : null };
+    }
+    case "receiveTimedOut":
+      return { kind, signal: signals[set] ?? "" };
+    case "cancellationDelivered":
+      return { kind };
     case "stepFinished": {
       const outcome = flag ? "completed" : "failed";
       return { kind, name: "step", outcome, value: index };
@@ -196,7 +227,13 @@ function historyOf(
       return { kind, name: "step", attempt: index, retryAt: dueAt, error };
     }
     case "transactionFinished":
-      return { kind, name: "transfer", value: new Map([[index, 1n]]) };
+      return {
+        kind,
+        name: "transfer",
+        outcome: flag ? "completed" : "failed",
+        value: new Map([[index, 1n]]),
+        ...(index === 2 && { input: { index } }),
+      };
     case "patched":
       return { kind, patch: `p${index}` };
     default:

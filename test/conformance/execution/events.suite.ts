@@ -70,6 +70,11 @@ const faulty: readonly (readonly [string, object])[] = [
   ["patch", { kind: "patched", patch: long }],
   ["attempt", { kind: "stepAttemptFailed", name: "s", attempt: 0.5 }],
   ["signal", { kind: "signalReceived", signal: "go!", seq: 1 }],
+  ["signal", { kind: "receiveRequested", signal: "go!", expiresAt: null }],
+  ["expiresAt", { kind: "receiveRequested", signal: "go" }],
+  ["signal", { kind: "receiveTimedOut" }],
+  ["reason", { kind: "cancellationDelivered", reason: "r" }],
+  ["outcome", { kind: "transactionFinished", name: "t", value: 1 }],
 ];
 
 export function executionEventsSuite(backend: Backend): void {

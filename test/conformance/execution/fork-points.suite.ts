@@ -110,6 +110,43 @@ export function executionForkPointsSuite(backend: Backend): void {
     );
   });
 
+  describe("a run tried again after it was cancelled", () => {
+    test.each(["cancelled", "failed"] as const)(
+      "goes back to before it was told so, when its cleanup %s",
+      (kind) =>
+        onExecutions(backend, async ({ store }) => {
+          await store.create({ id: "a", function: "f" });
+          await store.append("a", 1, [
+            step("work"),
+            { kind: "cancellationDelivered" },
+            step("undo"),
+          ]);
+          await store.finish("a", 4, kind === "failed" ? no : { kind });
+          await store.retry("a", { id: "b" });
+          expect(await store.created("b")).toMatchObject({
+            forkedFrom: { version: 1 },
+          });
+        })(),
+    );
+
+    test(
+      "stays before a transaction that failed, and keeps one that did not",
+      onExecutions(backend, async ({ store }) => {
+        const transaction = { kind: "transactionFinished", name: "t" } as const;
+        await store.create({ id: "a", function: "f" });
+        await store.append("a", 1, [
+          { ...transaction, outcome: "completed", value: 1 },
+          { ...transaction, outcome: "failed", value: no.error },
+        ]);
+        await store.finish("a", 3, no);
+        await store.retry("a", { id: "b" });
+        expect(await store.created("b")).toMatchObject({
+          forkedFrom: { version: 1 },
+        });
+      }),
+    );
+  });
+
   describe("a run tried again after it had seen a child fail", () => {
     /** The child has failed, and the run recorded something knowing it. */
     async function seenFailing(setting: Setting): Promise<void> {

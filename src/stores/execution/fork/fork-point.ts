@@ -3,6 +3,7 @@ import type { ResultKind } from "../../../model/execution/event.ts";
 import {
   isFailureOfStep,
   isKeptOnRetry,
+  isOutcomeOfStep,
 } from "../../../model/execution/fork-point.ts";
 import { row, rows } from "../../../sql/operation.ts";
 import type { Tx } from "../../../sql/operation.ts";
@@ -54,8 +55,10 @@ function* retryPoint(
   resultKind: ResultKind,
 ): Tx<number> {
   const { historyFrom, responsesFrom } = state;
-  const point = yield* lastKept(key, historyFrom, last);
-  if (resultKind !== "failed" || point.isBeforeFailure) return point.version;
+  const cleanup = yield* firstOfCleanup(key, historyFrom);
+  const point = yield* lastKept(key, historyFrom, (cleanup ?? last + 1) - 1);
+  if (cleanup !== undefined || resultKind !== "failed" || point.isBeforeFailure)
+    return point.version;
   const newest = yield* row<{
     readonly seq: number;
     readonly inbox: string;
@@ -74,6 +77,17 @@ function* retryPoint(
       AND (seen >= ${newest.seq} OR (inbox = ${newest.inbox} AND ordinal = ${newest.ordinal}))`);
   const before = (known?.version ?? point.version) - 1;
   return (yield* lastKept(key, historyFrom, before)).version;
+}
+
+/** From here on a run that was told of its cancellation only cleaned up; one that is tried again is not being cancelled. */
+function* firstOfCleanup(
+  execution: number,
+  start: number,
+): Tx<number | undefined> {
+  const found = yield* row<{ readonly version: number | null }>(sql`
+    SELECT MIN(version) AS version FROM holdfast_execution_event
+    WHERE execution = ${execution} AND version > ${start} AND kind = 'cancellationDelivered'`);
+  return found?.version ?? undefined;
 }
 
 const eventsPerPage = 200;
@@ -97,7 +111,7 @@ function* lastKept(execution: number, start: number, last: number): Tx<Kept> {
       WHERE execution = ${execution} AND version > ${start} AND version <= ${upTo}
       ORDER BY version DESC LIMIT ${eventsPerPage}`);
     for (const { version, kind, body } of page) {
-      const tried = { kind, ...(kind === "stepFinished" && outcomeIn(body)) };
+      const tried = { kind, ...(isOutcomeOfStep(kind) && outcomeIn(body)) };
       if (isKeptOnRetry(tried)) return { version, isBeforeFailure };
       isBeforeFailure ||= isFailureOfStep(tried);
     }

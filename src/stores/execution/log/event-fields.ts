@@ -131,6 +131,13 @@ const retry = record("a retry policy of whole numbers from 0 on", {
   backoffMaxMs: count,
 });
 
+const stepOutcome: Readonly<Record<string, Field>> = {
+  name,
+  inputHash: orNull(hash),
+  outcome: oneOf("completed", "failed"),
+  value: payload,
+};
+
 /** The fields of each kind. There are no others, so a body is as large as these allow. */
 const fieldsOfKind: Readonly<
   Record<AppendedKind, Readonly<Record<string, Field>>>
@@ -190,19 +197,17 @@ const fieldsOfKind: Readonly<
     outcome: oneOf("resolved", "conflict"),
   },
   signalReceived: { signal: functionName, seq: count },
-  stepFinished: {
-    name,
-    inputHash: orNull(hash),
-    outcome: oneOf("completed", "failed"),
-    value: payload,
-  },
+  receiveRequested: { signal: functionName, expiresAt: orNull(instant) },
+  receiveTimedOut: { signal: functionName },
+  cancellationDelivered: {},
+  stepFinished: stepOutcome,
   stepAttemptFailed: {
     name,
     attempt: count,
     retryAt: instant,
     error: payload,
   },
-  transactionFinished: { name, value: payload },
+  transactionFinished: stepOutcome,
   patched: { patch: name },
 };
 
