@@ -22,6 +22,7 @@ export type {
   ChangeHint,
   Database,
   Durability,
+  Interest,
   Latency,
   Liveness,
   SetUpReport,

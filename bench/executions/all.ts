@@ -5,11 +5,13 @@ import { lock } from "./lock.ts";
 import { postgres } from "./postgres.ts";
 import { retention } from "./retention.ts";
 import { timers } from "./timers.ts";
+import { waiters } from "./waiters.ts";
 
 export const executionBenchmarks: Readonly<
   Record<string, () => Promise<object>>
 > = {
   "executions.append": append,
+  "executions.waiters": waiters,
   "executions.lock": lock,
   "executions.timers": timers,
   "executions.retention": retention,

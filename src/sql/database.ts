@@ -56,6 +56,15 @@ export type ChangeHint =
   /** The database takes no more calls, so nobody needs to wait for a change any longer. */
   | { readonly kind: "closing" };
 
+/**
+ * Which changes a subscriber wants to hear of: those of an operation or a
+ * topic, of one key, or of all when none is named.
+ */
+export interface Interest {
+  readonly operation: string;
+  readonly key?: string | undefined;
+}
+
 /** Whether another process lives: `dead` is proven, `unknown` is no proof of anything. */
 export type Liveness = "alive" | "dead" | "unknown";
 
@@ -269,8 +278,22 @@ export interface Database {
    */
   keepAlive(): () => void;
 
-  /** Calls the listener after each durable change; returns the way to stop. Does not keep the process alive. */
-  subscribe(listener: (hint: ChangeHint) => void): () => void;
+  /**
+   * Calls the listener after each durable change; returns the way to stop.
+   * Does not keep the process alive. With `interests` it is told only changes
+   * that one of them names, and still every hint that is not a change. Others'
+   * interests cost a write nothing, however many there are: a listener per
+   * aggregate is better than one that looks at everything.
+   * @throws HoldfastError `DATABASE_CLOSED`, or `OPTION_INVALID` for what is no listener or no list of interests.
+   * @example
+   * const stop = database.subscribe((hint) => refresh(hint), [
+   *   { operation: "deposit", key: "ada" },
+   * ]);
+   */
+  subscribe(
+    listener: (hint: ChangeHint) => void,
+    interests?: readonly Interest[],
+  ): () => void;
 
   /** Whether the process behind an owner lives. On one machine a death is known at once. */
   liveness(owner: OwnerId): Promise<Liveness>;

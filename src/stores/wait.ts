@@ -3,20 +3,27 @@ import { durationMs } from "../model/time/durations.ts";
 import { HoldfastError } from "../model/errors.ts";
 import { tracedFailure } from "../model/traced-failure.ts";
 import { givenSignal } from "../model/shape.ts";
-import type { Change } from "../sql/operation.ts";
-import type { Database, WaitOptions } from "../sql/database.ts";
+import type { Database, Interest, WaitOptions } from "../sql/database.ts";
 
 /** What a look at the database found. */
 type Look<T> =
   | { readonly isThere: true; readonly value: T }
-  /** Not yet. `again` is when to look even if nobody says that something has changed. */
-  | { readonly isThere: false; readonly again?: number | undefined };
+  /**
+   * Not yet. `again` is when to look even if nobody says that something has
+   * changed; `interests` are fewer than before, since the look has found out
+   * what exactly is waited for.
+   */
+  | {
+      readonly isThere: false;
+      readonly again?: number | undefined;
+      readonly interests?: readonly Interest[] | undefined;
+    };
 
 export interface Awaited<T> {
   /** Named in errors, such as "the result of execution order-42". */
   readonly what: string;
-  /** Whether a look could find something new after this change. */
-  readonly isRelevant: (change: Change) => boolean;
+  /** The changes after which a look could find something new. */
+  readonly interests: readonly Interest[];
   readonly look: () => Promise<Look<T>>;
   /** On which instants and the timeout are counted; defaults to the database's. */
   readonly clock?: Clock;
@@ -42,17 +49,13 @@ export async function waitUntil<T>(
   awaited: Awaited<T>,
   options: WaitOptions = {},
 ): Promise<T> {
-  const { what, isRelevant, clock = database.clock } = awaited;
+  const { what, clock = database.clock } = awaited;
   const { signal } = options;
   givenSignal(signal);
   const deadline = deadlineOf(clock, options);
   if (signal?.aborted === true) throw aborted(what, signal);
   const wakeUp = new WakeUp(clock);
-  // A closing database rings too: the look that follows is refused with the
-  // reason, so closing needs no case of its own here.
-  const unsubscribe = database.subscribe((hint) => {
-    if (hint.kind !== "change" || isRelevant(hint)) wakeUp.ring();
-  });
+  const listening = new Listening(database, wakeUp, awaited.interests);
   const release = database.keepAlive();
   let stopListening = (): void => undefined;
   try {
@@ -66,13 +69,13 @@ export async function waitUntil<T>(
         signal.addEventListener("abort", onAbort, { once: true });
         stopListening = () => signal.removeEventListener("abort", onAbort);
       }
-      lookUntilThere(awaited, wakeUp, deadline, signal).then(
+      lookUntilThere(awaited, wakeUp, listening, deadline, signal).then(
         resolve,
         (error: unknown) => resolve(tracedFailure(error)),
       );
     });
   } finally {
-    unsubscribe();
+    listening.end();
     stopListening();
     release();
   }
@@ -102,6 +105,7 @@ export function sleepUntil(
 async function lookUntilThere<T>(
   { what, look }: Awaited<T>,
   wakeUp: WakeUp,
+  listening: Listening,
   deadline: Deadline,
   signal: AbortSignal | undefined,
 ): Promise<T> {
@@ -109,6 +113,7 @@ async function lookUntilThere<T>(
     wakeUp.hush();
     const found = await look();
     if (found.isThere) return found.value;
+    if (found.interests !== undefined) listening.narrow(found.interests);
     if (signal?.aborted === true) throw aborted(what, signal);
     if (deadline.isOver()) throw deadlineExceeded(what, deadline.timeoutMs);
     await wakeUp.rung(Math.min(found.again ?? never, deadline.instant));
@@ -163,6 +168,40 @@ class WakeUp {
       if (instant !== never)
         cancelTimer = this.#clock.wakeAt(instant, this.#wake);
     });
+  }
+}
+
+/** Rings at whatever a look may have to do with. */
+class Listening {
+  readonly #database: Database;
+  // A closing database rings too: the look that follows is refused with the
+  // reason, so closing needs no case of its own here.
+  readonly #ring: () => void;
+  #stop: () => void;
+  #hasEnded = false;
+
+  constructor(
+    database: Database,
+    wakeUp: WakeUp,
+    interests: readonly Interest[],
+  ) {
+    this.#database = database;
+    this.#ring = () => wakeUp.ring();
+    this.#stop = database.subscribe(this.#ring, interests);
+  }
+
+  /** From now on rings at these alone; nothing is missed in between. */
+  narrow(interests: readonly Interest[]): void {
+    // The wait may have been given up during the look.
+    if (this.#hasEnded) return;
+    const stop = this.#database.subscribe(this.#ring, interests);
+    this.#stop();
+    this.#stop = stop;
+  }
+
+  end(): void {
+    this.#hasEnded = true;
+    this.#stop();
   }
 }
 

@@ -13,6 +13,7 @@ import { executionExternalSuite } from "./execution/external.suite.ts";
 import { executionFoldSuite } from "./execution/fold.suite.ts";
 import { executionForkPointsSuite } from "./execution/fork-points.suite.ts";
 import { executionForkSuite } from "./execution/fork.suite.ts";
+import { executionHintsSuite } from "./execution/hints.suite.ts";
 import { executionHotWaitsSuite } from "./execution/hot-waits.suite.ts";
 import { executionJoinSetsSuite } from "./execution/join-sets.suite.ts";
 import { executionLimitWaitsSuite } from "./execution/limit-waits.suite.ts";
@@ -57,6 +58,7 @@ export function executionConformance(each: Backend): void {
     executionLimitWaitsSuite(backend);
     executionJoinSetsSuite(backend);
     executionHotWaitsSuite(backend);
+    executionHintsSuite(backend);
     executionDelaysSuite(backend);
     executionSignalsSuite(backend);
     executionPauseSuite(backend);

@@ -17,7 +17,7 @@ export type InScene = (
   body: (scene: Scene) => Promise<void>,
 ) => () => Promise<void>;
 
-/** Wraps test bodies. After each nobody listens or sleeps any more, and no poll had to help. */
+/** Wraps test bodies. After each nobody listens or sleeps any more, nobody had to hear of everything, and no poll had to help. */
 export function waitScene(backend: Backend): InScene {
   return (body) => () =>
     withPlace(backend, async (place) => {
@@ -25,11 +25,12 @@ export function waitScene(backend: Backend): InScene {
       const opened = await place.open({ clock, isWithoutPoll: true });
       const watched = new Watched(opened);
       await body({ place, database: watched.database, watched, clock });
-      const { listeners } = watched;
+      const { listeners, unfiltered } = watched;
       const { sleepers } = clock;
       const { polls } = opened.stats();
-      expect({ listeners, sleepers, polls }).toEqual({
+      expect({ listeners, unfiltered, sleepers, polls }).toEqual({
         listeners: 0,
+        unfiltered: 0,
         sleepers: 0,
         polls: 0,
       });
@@ -68,14 +69,17 @@ export function countingClock(start: number): CountingClock {
 class Watched {
   readonly database: Database;
   listeners = 0;
+  /** Subscriptions that asked for all changes: each costs every write something. */
+  unfiltered = 0;
   reads = 0;
   #reading = 0;
 
   constructor(database: Database) {
     const own: Readonly<Record<string | symbol, unknown>> = {
-      subscribe: (listener: Parameters<Database["subscribe"]>[0]) => {
-        const stop = database.subscribe(listener);
+      subscribe: (...given: Parameters<Database["subscribe"]>) => {
+        const stop = database.subscribe(...given);
         this.listeners += 1;
+        if (given[1] === undefined) this.unfiltered += 1;
         return () => {
           this.listeners -= 1;
           stop();

@@ -21,6 +21,7 @@ import type {
   ChangeHint,
   Database,
   Durability,
+  Interest,
   Liveness,
   SetUpReport,
   Stats,
@@ -189,9 +190,12 @@ export class PostgresDatabase implements Database {
     return this.#keepAlives.hold();
   }
 
-  subscribe(listener: (hint: ChangeHint) => void): () => void {
+  subscribe(
+    listener: (hint: ChangeHint) => void,
+    interests?: readonly Interest[],
+  ): () => void {
     if (this.#closing !== undefined) throw databaseClosed();
-    const stop = this.#subscribers.add(listener);
+    const stop = this.#subscribers.add(listener, interests);
     this.#listener.start();
     return () => {
       stop();

@@ -16,6 +16,7 @@ import type {
   ChangeHint,
   Database,
   Durability,
+  Interest,
   Liveness,
   SetUpReport,
   Stats,
@@ -167,11 +168,15 @@ export class OpenSqliteDatabase implements SqliteDatabase {
     return this.#keepAlives.hold();
   }
 
-  subscribe(listener: (hint: ChangeHint) => void): () => void {
+  subscribe(
+    listener: (hint: ChangeHint) => void,
+    interests?: readonly Interest[],
+  ): () => void {
     if (this.#closing !== undefined) throw databaseClosed();
     const { subscribers } = this.#parts;
-    const stop = subscribers.add(listener);
-    this.#neighbours?.listen(true);
+    const isFirst = subscribers.isEmpty;
+    const stop = subscribers.add(listener, interests);
+    if (isFirst) this.#neighbours?.listen(true);
     return () => {
       stop();
       if (subscribers.isEmpty) this.#neighbours?.listen(false);

@@ -46,7 +46,7 @@ import {
   type EffectFunction,
   type RunTerms,
 } from "./run.ts";
-import type { EffectScope } from "./scope.ts";
+import { deletionOf, type EffectScope } from "./scope.ts";
 
 /** How often a transient failure is tried again. */
 export interface EffectRetry {
@@ -370,9 +370,10 @@ function waitForStep(
     {
       what: `the ${effectTitle(namesOf(request))}`,
       clock,
-      isRelevant: (change) =>
-        (change.operation === effectChanged && change.key === String(key)) ||
-        (change.operation === "deleteSession" && change.key === session?.id),
+      interests: [
+        { operation: effectChanged, key: String(key) },
+        ...deletionOf(session),
+      ],
       async look() {
         const step = await nextStep(context, request, attempt, signal);
         if (step.kind === "later") return { isThere: false, again: step.again };

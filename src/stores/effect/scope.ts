@@ -4,6 +4,7 @@ import {
 } from "../../model/effect/errors.ts";
 import { draftOf, isStorable } from "../../model/shape.ts";
 import { isRecord } from "../../model/values/spoken-kind.ts";
+import type { Interest } from "../../sql/database.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { sessionNamed, type SessionName } from "../session-name.ts";
 import { keptSession, livingSession, type SessionRef } from "../session-row.ts";
@@ -133,6 +134,15 @@ export function aggregateOf({
   readonly scope: EffectScopeRef;
 }): string {
   return scope.session?.id ?? scope.id;
+}
+
+/** The end of the session that a scope belongs to, and with it of whatever is waited for there. */
+export function deletionOf(
+  session: SessionRef | undefined,
+): readonly Interest[] {
+  return session === undefined
+    ? []
+    : [{ operation: "deleteSession", key: session.id }];
 }
 
 /** What the column holds for scopes that belong to no session: below every key. */

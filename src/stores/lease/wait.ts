@@ -60,8 +60,7 @@ export function waitToTake<Ref, Root extends LeasedRoot, L extends HolderLease>(
     {
       what: `the lease of ${kind.named(id)}`,
       clock,
-      isRelevant: ({ operation, key }) =>
-        operation === kind.topic && key === id,
+      interests: [{ operation: kind.topic, key: id }],
       async look() {
         const outcome = await takeLease(leases, context, request, { signal });
         if (outcome.kind === "busy")

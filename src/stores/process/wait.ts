@@ -94,8 +94,7 @@ function waitFor<I extends { readonly process: string }, T>(
     {
       what,
       clock,
-      isRelevant: ({ operation, key }) =>
-        operation === topic && key === input.process,
+      interests: [{ operation: topic, key: input.process }],
       async look() {
         const value = await database.read(read(context), input, { signal });
         return value === undefined

@@ -111,8 +111,10 @@ export async function waitForWork(
     {
       what: `work for session "${session.id}"`,
       clock,
-      isRelevant: ({ operation: topic, key }) =>
-        key === session.id && (topic === queueWork || topic === leaseChanged),
+      interests: [
+        { operation: queueWork, key: session.id },
+        { operation: leaseChanged, key: session.id },
+      ],
       async look() {
         const input = { session, boundary };
         const ahead = await database.read(workAhead(context), input);

@@ -120,8 +120,7 @@ export class RunningScheduler implements Scheduler {
       {
         what: "a schedule to be due",
         clock: this.#clock,
-        isRelevant: ({ operation, key }) =>
-          operation === scheduleChanged && this.#fire.has(key),
+        interests: kinds.map((key) => ({ operation: scheduleChanged, key })),
         look: async () => {
           const now = this.#clock.now();
           const asked = { kinds, now, limit: schedulesPerRound };

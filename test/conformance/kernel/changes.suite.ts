@@ -6,8 +6,12 @@ import {
   run,
 } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
-import type { ChangeHint, Database } from "../../../src/sql/database.ts";
-import { rejection, withDatabase } from "../backend.ts";
+import type {
+  ChangeHint,
+  Database,
+  Interest,
+} from "../../../src/sql/database.ts";
+import { rejection, withDatabase, withPlace } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import {
   addNote,
@@ -135,6 +139,130 @@ export function changesSuite(backend: Backend): void {
         await database.write(addNote, { id: "b" });
         expect(known(others)).toEqual(["addNote a"]);
         expect(known(heard)).toEqual(["addNote a", "addNote b"]);
+      }),
+    );
+
+    test(
+      "[R16] hear only of what they are interested in: keys, whole operations, both or nothing",
+      onNotes(async (database) => {
+        const heard: Record<string, string[]> = {};
+        const hear = (name: string, ...interests: readonly Interest[]) => {
+          heard[name] = [];
+          return database.subscribe(
+            (hint) => heard[name]?.push(spoken(hint)),
+            interests,
+          );
+        };
+        hear("a", { operation: "addNote", key: "a" });
+        hear(
+          "a and b",
+          { operation: "addNote", key: "a" },
+          { operation: "addNote", key: "b" },
+        );
+        hear("all notes", { operation: "addNote" });
+        hear("another operation", { operation: "addNotes", key: "a" });
+        hear("nothing");
+        const stop = hear("a, for a while", { operation: "addNote", key: "a" });
+        await database.write("both", function* () {
+          yield* addNote({ id: "a" });
+          yield* addNote({ id: "c" });
+        });
+        stop();
+        stop();
+        await database.write(addNote, { id: "b" });
+        await database.write("again", function* () {
+          yield* run(sql`DELETE FROM app_note WHERE id = 'a'`);
+          yield* addNote({ id: "a" });
+        });
+        const named = Object.entries(heard).map(([name, hints]) => [
+          name,
+          known(hints),
+        ]);
+        expect(Object.fromEntries(named)).toEqual({
+          a: ["addNote a", "addNote a"],
+          "a and b": ["addNote a", "addNote b", "addNote a"],
+          "all notes": ["addNote a", "addNote c", "addNote b", "addNote a"],
+          "another operation": [],
+          nothing: [],
+          "a, for a while": ["addNote a"],
+        });
+      }),
+    );
+
+    test(
+      "[R16] hear whatever is not a change, whatever they are interested in",
+      onNotes(async (database) => {
+        const kinds: string[] = [];
+        database.subscribe(
+          ({ kind }) => kinds.push(kind),
+          [{ operation: "addNote", key: "never" }],
+        );
+        await database.write("unnamed", function* () {
+          yield* run(
+            sql`INSERT INTO app_note (id, half, body) VALUES ('a', 1, NULL)`,
+          );
+        });
+        expect(kinds.length).toBeGreaterThanOrEqual(1);
+        expect(new Set(kinds)).toEqual(new Set(["unknown"]));
+        await database.close();
+        expect(kinds.at(-1)).toBe("closing");
+      }),
+    );
+
+    if (backend.survives)
+      test("[R16] hear by key of what others on the same database change", () =>
+        withPlace(backend, async (place) => {
+          const writer = await place.open();
+          await writer.write("tables", createNoteTable);
+          const reader = await place.open({ isWithoutPoll: true });
+          const heard: string[] = [];
+          let isHeard = (): void => undefined;
+          const untilHeard = (hint: string): Promise<void> =>
+            new Promise((resolve) => {
+              isHeard = () => heard.includes(hint) && resolve();
+              isHeard();
+            });
+          reader.subscribe(
+            (hint) => {
+              heard.push(spoken(hint));
+              isHeard();
+            },
+            [
+              { operation: "addNote", key: "b" },
+              { operation: "addNote", key: "end" },
+            ],
+          );
+          // Said by each side once it knows that the other is there.
+          await untilHeard("unknown");
+          for (const id of ["a", "b", "c", "end"])
+            await writer.write(addNote, { id });
+          await untilHeard("addNote end");
+          expect(known(heard)).toEqual(["addNote b", "addNote end"]);
+        }));
+
+    test.each<[string, unknown[]]>([
+      ["no listener", []],
+      ["an object for a listener", [{ operation: "addNote" }]],
+      ["an interest that is no list", [() => undefined, { operation: "a" }]],
+      ["no interests but null", [() => undefined, null]],
+      ["an operation for an interest", [() => undefined, ["addNote"]]],
+      ["an interest without operation", [() => undefined, [{ key: "a" }]]],
+      [
+        "a key that is no text",
+        [() => undefined, [{ operation: "addNote", key: 7 }]],
+      ],
+      [
+        "a misspelt property",
+        [() => undefined, [{ operation: "addNote", keys: ["a"] }]],
+      ],
+    ])("refuse %s", (_, given) =>
+      withDatabase(backend, async (database) => {
+        const subscribe = database.subscribe.bind(database) as (
+          ...any: unknown[]
+        ) => unknown;
+        expect(() => subscribe(...given)).toThrow(
+          expect.objectContaining({ code: "OPTION_INVALID" }),
+        );
       }),
     );
   });

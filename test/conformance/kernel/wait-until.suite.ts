@@ -99,7 +99,7 @@ export function waitUntilSuite(backend: Backend): void {
         })();
         await waitUntil(database, {
           what: "the second look",
-          isRelevant: () => true,
+          interests: [{ operation: "createExecution" }],
           async look() {
             looks += 1;
             atOnce += 1;
@@ -123,7 +123,7 @@ export function waitUntilSuite(backend: Backend): void {
         const waiting = rejection(
           waitUntil(database, {
             what: "a look that fails",
-            isRelevant: () => true,
+            interests: [{ operation: "createExecution" }],
             async look() {
               looks += 1;
               if (looks === 2) throw new Error("a look failed");

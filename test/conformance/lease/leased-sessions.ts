@@ -176,9 +176,10 @@ export class Fates {
     const own: Readonly<Record<string | symbol, unknown>> = {
       liveness: async (owner: OwnerId) =>
         this.#dead.has(owner) ? "dead" : database.liveness(owner),
-      subscribe: (listener: (hint: ChangeHint) => void) => {
+      subscribe: (...given: Parameters<Database["subscribe"]>) => {
+        const [listener] = given;
         this.#listeners.add(listener);
-        const stop = database.subscribe(listener);
+        const stop = database.subscribe(...given);
         return () => {
           this.#listeners.delete(listener);
           stop();

@@ -5,7 +5,7 @@ import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { PeerSocket } from "./peer-socket.ts";
+import { PeerSocket, rungText } from "./peer-socket.ts";
 
 /** Both ends of a local socket, as two processes would have them. */
 async function withEnds(
@@ -37,12 +37,12 @@ test("a peer that does not read costs little memory, and is told so when it read
       onClose: () => undefined,
     });
     peer.isListening = true;
-    const changes = [{ operation: "addNote", key: "k".repeat(500) }];
+    const rung = rungText([{ operation: "addNote", key: "k".repeat(500) }]);
     let keptBytes = 0;
     for (let round = 0; round < 20_000; round += 1) {
       peer.say({ waiting: true });
       peer.say({ hold: round % 2 === 0 });
-      peer.ring(changes);
+      peer.ring(rung);
       keptBytes = Math.max(keptBytes, near.writableLength);
     }
     // Some 12 MB were said; a little more than 64 KiB is kept for it.
@@ -69,3 +69,17 @@ test("nobody is told that something was missed when nothing was", () =>
     await heard;
     expect(missed).toBe(0);
   }));
+
+test("a batch of 256 calls is rung by name, each change once, and far more as something", () => {
+  const change = (key: number) => [
+    { operation: "appendEvents", key: `run-${key}` },
+    { operation: "execution.pending", key: "orders/fulfil" },
+  ];
+  const batch = Array.from({ length: 256 }, (_, key) => change(key)).flat();
+  const { changes } = JSON.parse(rungText(batch)) as { changes: string[][] };
+  expect(changes).toHaveLength(257);
+  expect(changes[2]).toEqual(["appendEvents", "run-1"]);
+  expect(rungText([])).toBe('{"changes":null}');
+  const many = Array.from({ length: 4_000 }, (_, key) => change(key)).flat();
+  expect(rungText(many)).toBe('{"changes":null}');
+});

@@ -22,7 +22,11 @@ export type PeerMessage =
 const unreadBytesMax = 65_536;
 /** More than this in one line is somebody else's protocol. */
 const lineCharactersMax = 1_048_576;
-const changesMax = 64;
+/**
+ * A batch says its changes by name up to this length. Longer ones make all
+ * who wait in other processes look, so there is room for some hundred calls.
+ */
+const changesCharactersMax = 65_536;
 
 export interface PeerSocketEvents {
   readonly onMessage: (message: PeerMessage) => void;
@@ -73,20 +77,18 @@ export class PeerSocket {
 
   /** What a peer that does not read, stopped perhaps, would miss is not kept for it. */
   say(message: PeerMessage): void {
-    if (!this.#socket.writable) return;
-    if (this.#socket.writableLength > unreadBytesMax) this.#missed = true;
-    else this.#socket.write(`${JSON.stringify(message)}\n`);
+    this.#write(JSON.stringify(message));
   }
 
-  /** Rings: tells what changed, or that something did. */
-  ring(changes: readonly Change[]): void {
-    if (!this.isListening) return;
-    if (changes.length === 0 || changes.length > changesMax)
-      this.say({ changes: null });
-    else
-      this.say({
-        changes: changes.map(({ operation, key }) => [operation, key]),
-      });
+  /** Tells what changed, in the words of `rungText`. */
+  ring(rung: string): void {
+    this.#write(rung);
+  }
+
+  #write(line: string): void {
+    if (!this.#socket.writable) return;
+    if (this.#socket.writableLength > unreadBytesMax) this.#missed = true;
+    else this.#socket.write(`${line}\n`);
   }
 
   close(): void {
@@ -97,6 +99,17 @@ export class PeerSocket {
   end(): void {
     this.#socket.destroySoon();
   }
+}
+
+/** The message that tells what changed, each change once, or that something did. */
+export function rungText(changes: readonly Change[]): string {
+  const named = new Set<string>();
+  for (const { operation, key } of changes)
+    named.add(JSON.stringify([operation, key]));
+  const list = [...named].join(",");
+  return named.size === 0 || list.length > changesCharactersMax
+    ? '{"changes":null}'
+    : `{"changes":[${list}]}`;
 }
 
 function parsed(line: string): PeerMessage | undefined {

@@ -15,7 +15,7 @@ import { sleep } from "../../../host/timers.ts";
 import { parseOwnerId } from "../../../model/ids/prefixed-id.ts";
 import type { OwnerId } from "../../../model/ids/prefixed-id.ts";
 import type { Change } from "../../../sql/operation.ts";
-import { PeerSocket } from "./peer-socket.ts";
+import { PeerSocket, rungText } from "./peer-socket.ts";
 import type { PeerMessage } from "./peer-socket.ts";
 
 export interface PeerEvents {
@@ -109,8 +109,11 @@ export class Peers {
     for (const socket of this.#sockets) socket.say({ listening: isListening });
   }
 
+  /** Tells those who listen what changed; nothing named means that something did. */
   ring(changes: readonly Change[]): void {
-    for (const socket of this.#sockets) socket.ring(changes);
+    let rung: string | undefined;
+    for (const socket of this.#sockets)
+      if (socket.isListening) socket.ring((rung ??= rungText(changes)));
   }
 
   /** Asks the others to start no batch, or tells them to go on. */
@@ -246,7 +249,7 @@ export class Peers {
       onMissed: () => {
         socket.knowsThatWeWait = false;
         socket.say({ listening: this.#isListening });
-        socket.ring([]);
+        if (socket.isListening) socket.say({ changes: null });
       },
       onClose: () => this.#closed(socket),
     });

@@ -5,7 +5,7 @@ import {
 import type { WaitOptions } from "../../../sql/database.ts";
 import { onlyWait } from "../../method.ts";
 import { waitUntil } from "../../wait.ts";
-import { checkedPlace, type EffectScope } from "../scope.ts";
+import { checkedPlace, deletionOf, type EffectScope } from "../scope.ts";
 import { readOutcome, type AwaitContext } from "./context.ts";
 import {
   awaitEventEnded,
@@ -76,7 +76,7 @@ async function waitForEvent(
   place: AwaitPlace,
   wait: WaitOptions,
 ): Promise<AwaitRecord> {
-  const session = place.scope.session?.id;
+  const deleted = deletionOf(place.scope.session);
   // Found by the first look. Should the session be created again, its own is another one.
   let id: string | undefined;
   return waitUntil<AwaitRecord>(
@@ -84,18 +84,19 @@ async function waitForEvent(
     {
       what: awaitTitle(place),
       clock: context.clock,
-      isRelevant: ({ operation, key }) =>
-        (operation === awaitEventEnded && (id ?? key) === key) ||
-        (operation === "deleteSession" && key === session),
+      interests: [{ operation: awaitEventEnded }, ...deleted],
       async look() {
         const event = await currentEvent(context, place);
         if (event === undefined || (id ?? event.id) !== event.id)
           throw awaitEventNotFound(place);
         id = event.id;
         if (event.state === "revoked") throw awaitEventRevoked(place);
-        return event.state === "open"
-          ? { isThere: false, again: event.dueAt ?? undefined }
-          : { isThere: true, value: event };
+        if (event.state !== "open") return { isThere: true, value: event };
+        return {
+          isThere: false,
+          again: event.dueAt ?? undefined,
+          interests: [{ operation: awaitEventEnded, key: id }, ...deleted],
+        };
       },
     },
     wait,

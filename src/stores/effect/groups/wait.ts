@@ -1,11 +1,10 @@
 import { isOverdue } from "../../../model/effect/await-event.ts";
-import type { WaitOptions } from "../../../sql/database.ts";
-import type { Change } from "../../../sql/operation.ts";
+import type { Interest, WaitOptions } from "../../../sql/database.ts";
 import { waitUntil } from "../../wait.ts";
 import type { AwaitContext } from "../await/context.ts";
 import { awaitEventEnded } from "../await/event-row.ts";
 import { endAwaitEvent } from "../await/settle.ts";
-import { aggregateOf } from "../scope.ts";
+import { aggregateOf, deletionOf } from "../scope.ts";
 import {
   assertSameGroup,
   groupChanged,
@@ -47,7 +46,7 @@ export async function waitForGroup<T extends object>(
     {
       what: groupTitle(place),
       clock: context.clock,
-      isRelevant: (change) => isAbout(place, seen, change),
+      interests: interestsIn(place, undefined),
       async look() {
         const found = await openedGroup(context, place, awaited.terms);
         // Should the session be created again, its group is another one.
@@ -60,7 +59,11 @@ export async function waitForGroup<T extends object>(
           const after = awaited.answer(seen);
           if (after !== undefined) return { isThere: true, value: after };
         }
-        return { isThere: false, again: earliestDue(seen) };
+        return {
+          isThere: false,
+          again: earliestDue(seen),
+          interests: interestsIn(place, seen),
+        };
       },
     },
     wait,
@@ -68,27 +71,29 @@ export async function waitForGroup<T extends object>(
 }
 
 /** The operations that end an effect. One that was not asked for before is not known by its row yet, only by its scope. */
-const effectEnds: ReadonlySet<string> = new Set([
-  "finishEffect",
-  "recordEffect",
-]);
+const effectEnds = ["finishEffect", "recordEffect"];
 
-/** Whether a change may be the end of a member. */
-function isAbout(
+/** The changes that may be the end of a member; until a look has found the group, those of any group. */
+function interestsIn(
   place: GroupPlace,
   seen: GroupStanding | undefined,
-  { operation, key }: Change,
-): boolean {
-  if (operation === "deleteSession") return key === place.scope.session?.id;
-  if (operation === groupChanged)
-    return seen === undefined || key === String(seen.rowKey);
-  if (effectEnds.has(operation)) return key === aggregateOf(place);
-  if (operation !== awaitEventEnded) return false;
-  return (
-    seen === undefined ||
-    seen.standings.some(
-      (member) => member.kind === "open" && member.event === key,
-    )
+): readonly Interest[] {
+  const aggregate = aggregateOf(place);
+  return [
+    { operation: groupChanged, key: seen && String(seen.rowKey) },
+    ...effectEnds.map((operation) => ({ operation, key: aggregate })),
+    ...eventEnds(seen),
+    ...deletionOf(place.scope.session),
+  ];
+}
+
+function eventEnds(seen: GroupStanding | undefined): readonly Interest[] {
+  const operation = awaitEventEnded;
+  if (seen === undefined) return [{ operation }];
+  return seen.standings.flatMap((member) =>
+    member.kind === "open" && member.event !== undefined
+      ? { operation, key: member.event }
+      : [],
   );
 }
 

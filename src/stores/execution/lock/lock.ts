@@ -226,7 +226,8 @@ export const createAndLock: StoreOperation<
   key: (input: CreateAndLock) => input.execution.id,
   *one(context: ExecutionContext, { execution, lock: asked }) {
     const { id } = execution;
-    const outcome = { ...(yield* createOrFind(execution)), id };
+    const found = yield* createOrFind(execution, { isLocked: true });
+    const outcome = { ...found, id };
     const record = yield* lockedRecord(id);
     const lock = termsNow(context, asked);
     const { pending, version } = record.state;

@@ -40,19 +40,18 @@ export async function waitForPending(
   const { database, clock } = context;
   const functions = servedFunctions(given);
   checkedCount("functions.length", functions.length, { min: 1 });
-  const names: ReadonlySet<string> = new Set(functions.map(({ name }) => name));
-  const limited: ReadonlySet<string> = new Set(
-    functions.filter(hasLimit).map(({ name }) => name),
-  );
   let walkAfter: KeyWalks = new Map();
   return waitUntil<void>(
     database,
     {
       what: `work for ${spoken(functions)}`,
       clock,
-      isRelevant: ({ operation, key }) =>
-        (operation === pendingWork && names.has(key)) ||
-        (operation === placeFreed && limited.has(key)),
+      interests: [
+        ...functions.map(({ name }) => ({ operation: pendingWork, key: name })),
+        ...functions
+          .filter(hasLimit)
+          .map(({ name }) => ({ operation: placeFreed, key: name })),
+      ],
       async look() {
         const { isThere, again, walked } = await database.read(
           findLockable(context),
@@ -126,8 +125,7 @@ export async function waitForResponses(
     {
       clock,
       what: `responses of execution ${id} after number ${after}`,
-      isRelevant: ({ operation, key }) =>
-        operation === newResponse && key === id,
+      interests: [{ operation: newResponse, key: id }],
       async look() {
         const { items } = await database.read(responsesAfter(context), {
           id,
@@ -161,8 +159,7 @@ export async function waitForResult(
     {
       clock,
       what: `the result of execution ${id}`,
-      isRelevant: ({ operation, key }) =>
-        operation === executionEnded && key === id,
+      interests: [{ operation: executionEnded, key: id }],
       async look() {
         const ended = await database.read(readResult(context), id);
         return ended === undefined

@@ -160,13 +160,22 @@ export const createExecution: StoreOperation<
   manyTakes: ({ tags }) => tags === undefined || tags.length === 0,
 });
 
+/** What is locked in the same transaction is due to nobody. */
+interface Creating {
+  readonly isLocked?: boolean;
+}
+
 /** The same as a part of other operations. */
-export function* createOrFind(input: NewExecution): Tx<CreateOutcome> {
+export function* createOrFind(
+  input: NewExecution,
+  creating?: Creating,
+): Tx<CreateOutcome> {
   const parts = splitToParts(input.id);
-  if (parts === undefined) return yield* createUnder(null, input);
+  if (parts === undefined) return yield* createUnder(null, input, creating);
   const parent = yield* lockedParentOf(parts.parent, input.id);
   const refusal = refusalBy(parts.parent, parent);
-  if (refusal === undefined) return yield* createUnder(parent.key, input);
+  if (refusal === undefined)
+    return yield* createUnder(parent.key, input, creating);
   // Creating twice is creating once, also when the parent has gone on.
   const found = yield* existing(input);
   if (found === undefined) throw refusal;
@@ -215,10 +224,11 @@ const roundsMax = 5;
 export function* createUnder(
   parent: number | null,
   input: NewExecution,
+  { isLocked = false }: Creating = {},
 ): Tx<CreateOutcome> {
   for (let round = 0; round < roundsMax; round += 1) {
     const key = yield* insertState(parent, input);
-    if (key !== undefined) return yield* begin(key, input);
+    if (key !== undefined) return yield* begin(key, input, isLocked);
     const found = yield* existing(input);
     if (found !== undefined) return found;
     // It was in our way a moment ago; retention has taken it since.
@@ -246,12 +256,13 @@ function* insertState(
 function* begin(
   key: number,
   { id, at, created, tags }: NewExecution,
+  isLocked: boolean,
 ): Tx<CreateOutcome> {
   yield* insertEvent({ execution: key, version: 0, at, responses: 0 }, created);
   for (const tag of tags ?? [])
     yield* run(sql`
       INSERT INTO holdfast_execution_tag (tag, execution) VALUES (${tag}, ${key})`);
-  if (created.role !== "external" && !created.isPaused)
+  if (created.role !== "external" && !created.isPaused && !isLocked)
     yield* announce(pendingWork, created.function);
   if (created.deadlineAt !== null) yield* announce(timerSet, id);
   return { key, nextVersion: 1, existed: false };

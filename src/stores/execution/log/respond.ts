@@ -19,6 +19,7 @@ import {
   newResponse,
   pendingWork,
   placeFreed,
+  runInterrupted,
   timerSet,
 } from "../topics.ts";
 
@@ -164,7 +165,8 @@ export function* respondToParent(
 
 /**
  * Tells workers that something can be locked or that a place under a limit is
- * free, sleepers that a time was set, and those who end what is cancelled.
+ * free, sleepers that a time was set, those who end what is cancelled, and
+ * whoever runs it that it is to stop or may go on.
  * `state` is the one before; a new execution has none.
  */
 export function* announceState(
@@ -182,6 +184,10 @@ export function* announceState(
   else if (before !== undefined && isLetGo(before.pending, pending))
     yield* announce(placeFreed, name);
   if (lifecycle === "cancelling") yield* announce(cancellationMarked, name);
+  const isInterrupted = before !== undefined && before.lifecycle !== lifecycle;
+  // An end is announced as such.
+  if (isInterrupted && pending.kind !== "finished")
+    yield* announce(runInterrupted, id);
   if (pending.kind === "locked") yield* announce(timerSet, id);
 }
 

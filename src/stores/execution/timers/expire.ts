@@ -126,7 +126,7 @@ export async function waitForTimer(
     {
       what: "a delay, lock or deadline",
       clock,
-      isRelevant: ({ operation }) => operation === timerSet,
+      interests: [{ operation: timerSet }],
       async look() {
         const earliest = await database.read(earliestTimer(context), undefined);
         if (earliest === undefined) return { isThere: false };
