@@ -93,7 +93,11 @@ export type {
   SessionPath,
   SessionPathOptions,
 } from "./stores/session/graph/graph.ts";
-export type { VacuumReport } from "./stores/session/graph/tombstones.ts";
+export type {
+  TombstoneOptions,
+  TombstoneOutcome,
+  VacuumReport,
+} from "./stores/session/graph/tombstones.ts";
 export type { RemovalReport } from "./stores/session/parts.ts";
 export type {
   LoadedSession,

@@ -127,7 +127,12 @@ function sessionCalls({ database, s, named }: Around): readonly Call[] {
     call("delete", own.delete, [named, more], slices),
     call("erase", own.erase, [named, more], [...slices, "attachments"]),
     call("reclaim", own.reclaim, [more], slices),
-    call("tombstone", own.tombstone, [named, ["list", ["n"]], more], wait),
+    call(
+      "tombstone",
+      own.tombstone,
+      [named, ["list", ["n"]], more],
+      [...wait, "fence", "expectedRevision"],
+    ),
     call("vacuum", own.vacuum, [named, more], ["signal", "rowsPerSlice"]),
     call("sizes", own.sizes, [named, more], wait),
   ];

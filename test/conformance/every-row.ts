@@ -176,7 +176,7 @@ async function writeSession(
     usage: [{ source: "chat", model: "m", inputTokens: 4, outputTokens: 2 }],
     attachments: [id],
   });
-  await store.tombstone(chat, ["n2"]);
+  await store.tombstone(chat, ["n2"], { fence });
   await store.fork(chat, "fork");
   const wake = await take({ process: "elsewhere", sequence: 3 });
   await inbox.completeWithoutCommit(fence, [wake]);

@@ -1,11 +1,7 @@
 import { expect, test } from "vitest";
 import { rows } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import {
-  longReaches,
-  lookedAt,
-  seedLongSession,
-} from "../fixtures/long-session.ts";
+import { lookedAt, seedLongSession } from "../fixtures/long-session.ts";
 import { withNewPlace } from "./place.ts";
 
 interface PlanNode {
@@ -30,7 +26,7 @@ const visitsMax = 5_000;
 test("what reaches far back in a session of 10,000 nodes visits few of them", () =>
   withNewPlace(async (place) => {
     const database = await place.open();
-    await seedLongSession(database, 10);
+    const longReaches = await seedLongSession(database, 10);
     await place.shell().unsafe("ANALYZE");
     const counts = new Map<string, number>();
     for (const [what, body] of longReaches)

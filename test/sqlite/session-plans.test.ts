@@ -1,17 +1,13 @@
 import { expect, test } from "vitest";
 import { rows } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import {
-  longReaches,
-  lookedAt,
-  seedLongSession,
-} from "../fixtures/long-session.ts";
+import { lookedAt, seedLongSession } from "../fixtures/long-session.ts";
 import { withFolder } from "./place.ts";
 
 test("what reaches far back in a session climbs by keys, and neither scans nodes nor builds an index", () =>
   withFolder(async (folder) => {
     const database = await folder.open();
-    await seedLongSession(database, 1);
+    const longReaches = await seedLongSession(database, 1);
     const faults: string[] = [];
     for (const [what, body] of longReaches)
       await database.write(what, () =>

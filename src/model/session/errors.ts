@@ -35,7 +35,7 @@ export function revisionConflict(
 ): HoldfastError {
   return new HoldfastError(
     "REVISION_CONFLICT",
-    `Session ${excerpt(session)} is at revision ${actual}, not ${expected}: somebody else committed. ` +
+    `Session ${excerpt(session)} is at revision ${actual}, not ${expected}: it was changed in between. ` +
       "Nothing was changed. Read the session again and decide anew.",
     { session, expected, actual },
   );

@@ -41,6 +41,8 @@ import {
   givenTombstone,
   tombstoneNodes,
   vacuumSession,
+  type TombstoneOptions,
+  type TombstoneOutcome,
   type VacuumReport,
 } from "./graph/tombstones.ts";
 import type { RemovalReport } from "./parts.ts";
@@ -219,13 +221,18 @@ export interface Sessions {
   sizes(session: SessionName, wait?: WaitOptions): Promise<SessionSizes>;
 
   /**
-   * Hides nodes at once; unknown ids are ignored. Tells how many it hid. Where
-   * the leaf is among them the conversation goes on above it.
-   * @throws HoldfastError `NAME_INVALID`, `OPTION_INVALID`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
+   * Hides nodes at once; unknown ids are ignored. Where the leaf is among them
+   * the conversation goes on above it. As with a turn, only the holder of the
+   * lease may, and the session gets a new revision. What is hidden already
+   * needs neither: repeating it changes nothing.
+   * @throws HoldfastError `LEASE_LOST`, `REVISION_CONFLICT`, `NAME_INVALID`, `OPTION_INVALID`, `SESSION_NOT_FOUND`,
+   *   `SESSION_DELETED`
+   * @example
+   * const { revision, leaf } = await sessions.tombstone("chat-7", ["n12"], { fence: lease });
    */
   readonly tombstone: Method<
-    [session: SessionName, ids: readonly string[], wait?: WaitOptions],
-    number
+    [session: SessionName, ids: readonly string[], options: TombstoneOptions],
+    TombstoneOutcome
   >;
   /**
    * Removes hidden nodes that no fork shows, in small transactions.

@@ -144,12 +144,14 @@ function callTests(backend: Backend): void {
             payload: node,
           })),
         });
+        return () => store.tombstone(id, ["a", "b", "c"], { fence });
       };
       await store.create("s");
-      await commit("s", "a", "b", "c");
+      const hideInSource = await commit("s", "a", "b", "c");
       await store.fork("s", "f");
-      await commit("f", "d", "e");
-      for (const id of ["f", "s"]) await store.tombstone(id, ["a", "b", "c"]);
+      const hideInFork = await commit("f", "d", "e");
+      await hideInFork();
+      await hideInSource();
       await store.vacuum("s");
       expect(found(await maintenance(database).check())).toEqual([]);
     }));

@@ -170,7 +170,7 @@ function sessionCalls({ handle, lease, attachment }: Rows): Calls {
     delete: { args: ["gone", {}], isKept: true },
     erase: { args: ["gone", {}], isKept: true },
     reclaim: { args: [{}], isKept: true },
-    tombstone: ["s", ["n"], {}],
+    tombstone: { args: ["s", ["n"], { fence: lease }], free: ["2.fence"] },
     vacuum: ["s", {}],
     sizes: ["s", {}],
   });

@@ -4,7 +4,7 @@ import { sql } from "../../../src/sql/statement.ts";
 import { exportSession } from "../../../src/sqlite.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import { inScene, pathIds, said, twoBranches } from "./fixture.ts";
+import { hide, inScene, pathIds, said, twoBranches } from "./fixture.ts";
 import type { InScene } from "./fixture.ts";
 
 /** What a damaged row does to its session: it is named, and never read as absent. */
@@ -74,12 +74,15 @@ function lostLeafTests(scene: InScene): void {
   test(
     "is not moved along a way that leads nowhere",
     scene(async ({ database, store, held, dump }) => {
-      await twoBranches(await held("s"));
+      const { fence, ...session } = await held("s");
+      await twoBranches({ fence, ...session });
       await database.write("damage", () =>
         run(sql`DELETE FROM holdfast_session_node WHERE id = 'root'`),
       );
       const before = await dump();
-      expect(await rejection(store.tombstone("s", ["c", "d"]))).toMatchObject({
+      expect(
+        await rejection(store.tombstone("s", ["c", "d"], { fence })),
+      ).toMatchObject({
         code: "CORRUPT_ROW",
         details: { table: "holdfast_session_node" },
       });
@@ -148,7 +151,7 @@ function messageTests(scene: InScene): void {
             sql`UPDATE holdfast_session_node SET payload = ${payload} WHERE id = 'b'`,
           ),
         );
-        await all.store.tombstone("s", ["a"]);
+        await hide(all, "s", "a");
         const fork = `f${String(payload)}`;
         expect(await all.store.fork("s", fork)).toMatchObject({
           existed: false,

@@ -2,7 +2,14 @@ import { describe, expect, test } from "vitest";
 import type { LeaseFence } from "../../../src/model/lease.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import { holding, inScene, said, spent } from "./fixture.ts";
+import {
+  holding,
+  inScene,
+  pathIds,
+  said,
+  spent,
+  twoBranches,
+} from "./fixture.ts";
 import type { HeldSession, InScene, SessionScene } from "./fixture.ts";
 
 /** Which proofs of a lease a turn commit takes: for a new turn the live one only, for one that is there any or none. */
@@ -11,6 +18,9 @@ export function sessionFencesSuite(backend: Backend): void {
   describe("the fence of a turn", () => {
     refusalTests(scene);
     repeatTests(scene);
+  });
+  describe("the fence of a tombstone", () => {
+    tombstoneTests(scene);
   });
 }
 
@@ -27,30 +37,31 @@ async function overtake(
   return next.fence;
 }
 
+const refusedFences = {
+  "without a fence": () => Promise.resolve(undefined),
+  "with a token that is not its own": (
+    _: SessionScene,
+    { fence }: HeldSession,
+  ) => Promise.resolve({ ...fence, token: "another" }),
+  "with a released one": async (all: SessionScene, own: HeldSession) => {
+    await all.leases.release(own.fence);
+    return own.fence;
+  },
+  "with one that was overtaken": async (
+    all: SessionScene,
+    own: HeldSession,
+  ) => {
+    await overtake(all, own);
+    return own.fence;
+  },
+  "with one that has run out": (all: SessionScene, own: HeldSession) => {
+    all.clock.advance(86_400_000);
+    return Promise.resolve(own.fence);
+  },
+};
+
 function refusalTests(scene: InScene): void {
-  const fences = {
-    "without a fence": () => Promise.resolve(undefined),
-    "with a token that is not its own": (
-      _: SessionScene,
-      { fence }: HeldSession,
-    ) => Promise.resolve({ ...fence, token: "another" }),
-    "with a released one": async (all: SessionScene, own: HeldSession) => {
-      await all.leases.release(own.fence);
-      return own.fence;
-    },
-    "with one that was overtaken": async (
-      all: SessionScene,
-      own: HeldSession,
-    ) => {
-      await overtake(all, own);
-      return own.fence;
-    },
-    "with one that has run out": (all: SessionScene, own: HeldSession) => {
-      all.clock.advance(86_400_000);
-      return Promise.resolve(own.fence);
-    },
-  };
-  for (const [how, fenceOf] of Object.entries(fences))
+  for (const [how, fenceOf] of Object.entries(refusedFences))
     test(
       `[A12] ${how} refuses the turn, also at the right revision`,
       scene(async (all) => {
@@ -144,6 +155,104 @@ function repeatTests(scene: InScene): void {
       await repeated(next.fence, { expectedRevision: 0 });
       await repeated(undefined);
       await repeated({ ...own.fence, token: "another" });
+    }),
+  );
+}
+
+function tombstoneTests(scene: InScene): void {
+  for (const [how, fenceOf] of Object.entries(refusedFences))
+    test(
+      `[R7] ${how} refuses it, also at the right revision`,
+      scene(async (all) => {
+        const own = await all.held("s");
+        await twoBranches(own);
+        const fence = (await fenceOf(all, own)) as LeaseFence;
+        const { leases: _, ...before } = await all.dump();
+        for (const expectation of [{}, { expectedRevision: 2 }])
+          expect(
+            await rejection(
+              all.store.tombstone("s", ["d"], { fence, ...expectation }),
+            ),
+          ).toMatchObject({ code: "LEASE_LOST", retryable: true });
+        const { leases: __, ...after } = await all.dump();
+        expect(after).toEqual(before);
+      }),
+    );
+
+  test(
+    "[R7] hiding the leaf makes a revision, so that a turn prepared before is not committed under another parent",
+    scene(async (all) => {
+      const { fence, commit, ...own } = await all.held("s");
+      await twoBranches({ fence, commit, ...own });
+      const { revision } = await all.store.head("s");
+      expect(revision).toBe(2);
+      expect(await all.store.tombstone("s", ["d"], { fence })).toEqual({
+        hidden: 1,
+        revision: 3,
+        leaf: "c",
+      });
+      const before = await all.dump();
+      const turn = { turn: "t3", nodes: [said("below d", { id: "e" })] };
+      expect(
+        await rejection(commit({ ...turn, expectedRevision: revision })),
+      ).toMatchObject({
+        code: "REVISION_CONFLICT",
+        details: { expected: 2, actual: 3 },
+      });
+      expect(await all.dump()).toEqual(before);
+      expect(await commit({ ...turn, expectedRevision: 3 })).toMatchObject({
+        revision: 4,
+      });
+      expect(await pathIds(all, "s")).toBe("root c e");
+    }),
+  );
+
+  test(
+    "[R7] hides only on top of the revision that is expected, and every hidden node makes one",
+    scene(async (all) => {
+      const { fence, ...own } = await all.held("s");
+      await twoBranches({ fence, ...own });
+      const before = await all.dump();
+      expect(
+        await rejection(
+          all.store.tombstone("s", ["a"], { fence, expectedRevision: 1 }),
+        ),
+      ).toMatchObject({
+        code: "REVISION_CONFLICT",
+        details: { expected: 1, actual: 2 },
+      });
+      expect(await all.dump()).toEqual(before);
+      // Not on the active path: a session shows it in its graph all the same.
+      expect(
+        await all.store.tombstone("s", ["a"], { fence, expectedRevision: 2 }),
+      ).toEqual({ hidden: 1, revision: 3, leaf: "d" });
+      expect((await all.store.head("s")).revision).toBe(3);
+    }),
+  );
+
+  test(
+    "[R7] does not matter where all is hidden already: repeating it changes nothing, also without the lease",
+    scene(async (all) => {
+      const { fence, ...own } = await all.held("s");
+      await twoBranches({ fence, ...own });
+      const given = { fence, expectedRevision: 2 };
+      await all.store.tombstone("s", ["d"], given);
+      const repeated = async (
+        options: Parameters<typeof all.store.tombstone>[2],
+      ): Promise<void> => {
+        const before = await all.dump();
+        expect(await all.store.tombstone("s", ["d"], options)).toEqual({
+          hidden: 0,
+          revision: 3,
+          leaf: "c",
+        });
+        expect(await all.dump()).toEqual(before);
+      };
+      await repeated(given);
+      await all.leases.release(fence);
+      await repeated(given);
+      await holding(all.store, all.leases, own.handle, bob);
+      await repeated(given);
     }),
   );
 }

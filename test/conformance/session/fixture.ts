@@ -92,6 +92,18 @@ export async function holding(
   };
 }
 
+/** Hides nodes, as the one that holds every lease. */
+export async function hide(
+  { store, leases: own }: Pick<SessionScene, "store" | "leases">,
+  id: string,
+  ...nodes: readonly string[]
+): ReturnType<Sessions["tombstone"]> {
+  const handle = await store.open(id);
+  if (handle === undefined) throw new Error(`There is no session "${id}".`);
+  const { fence } = await holding(store, own, handle);
+  return store.tombstone(handle, nodes, { fence });
+}
+
 export async function dumpOf(database: Database): Promise<Dump> {
   return database.read("dump", function* () {
     return {
@@ -242,5 +254,5 @@ export async function fullSession(
     attachments: [file.id],
   });
   await commit({ turn: "t2", nodes: [said("more", { id: "hidden" })] });
-  await scene.store.tombstone(handle, ["hidden"]);
+  await hide(scene, id, "hidden");
 }

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import {
+  hide,
   graphIds,
   holding,
   inScene,
@@ -50,7 +51,7 @@ function forkTests(scene: InScene): void {
     scene(async (all) => {
       await twoBranches(await all.held("s"));
       await all.store.fork("s", "f", { node: "b" });
-      await all.store.tombstone("s", ["root", "a", "b", "c", "d"]);
+      await hide(all, "s", "root", "a", "b", "c", "d");
       await all.store.fork("f", "g", { node: "a" });
       expect(await all.store.vacuum("s")).toEqual({ removed: 2, shared: 3 });
       expect(await graphIds(all, "s")).toBe("");
@@ -72,7 +73,7 @@ function forkTests(scene: InScene): void {
       await all.store.fork("s", "f");
       await all.store.fork("s", "g", { node: "d" });
       await session.commit({ turn: "t3", nodes: [said("e", { id: "e" })] });
-      await all.store.tombstone("s", ["d"]);
+      await hide(all, "s", "d");
       const again = { generation: 1, existed: true };
       expect(await all.store.fork("s", "f")).toEqual({ id: "f", ...again });
       expect(await all.store.fork("s", "g", { node: "d" })).toEqual({
@@ -92,16 +93,16 @@ function forkTests(scene: InScene): void {
       const session = await all.held("s");
       await twoBranches(session);
       await session.commit({ turn: "t3", nodes: [said("e", { id: "e" })] });
-      await all.store.tombstone("s", ["root", "c"]);
+      await hide(all, "s", "root", "c");
       await all.store.fork("s", "f");
       await all.store.fork("f", "g");
-      await all.store.tombstone("s", ["d", "e"]);
+      await hide(all, "s", "d", "e");
       expect(await all.store.vacuum("s")).toEqual({ removed: 2, shared: 2 });
       for (const fork of ["f", "g"]) {
         expect(await pathIds(all, fork)).toBe("d e");
         expect(await graphIds(all, fork)).toBe("d e");
       }
-      await all.store.tombstone("f", ["e"]);
+      await hide(all, "f", "e");
       await all.store.delete("g");
       expect(await all.store.vacuum("s")).toEqual({ removed: 0, shared: 2 });
       expect(await graphIds(all, "f")).toBe("d");
@@ -133,7 +134,9 @@ function forkTests(scene: InScene): void {
         }),
       ).toMatchObject({ leaf: "c" });
       expect(await pathIds(all, "g")).toBe("root a c");
-      expect(await all.store.tombstone("g", ["root", "c", "d", "x"])).toBe(3);
+      expect(await hide(all, "g", "root", "c", "d", "x")).toMatchObject({
+        hidden: 3,
+      });
       expect(await graphIds(all, "g")).toBe("a b");
     }),
   );
@@ -142,7 +145,7 @@ function forkTests(scene: InScene): void {
     "[A18] does not show what its source had removed before",
     scene(async (all) => {
       await twoBranches(await all.held("s"));
-      await all.store.tombstone("s", ["root"]);
+      await hide(all, "s", "root");
       await all.store.fork("s", "f");
       expect(await pathIds(all, "f")).toBe("c d");
       expect(await graphIds(all, "f")).toBe("c d");
@@ -189,7 +192,7 @@ function forkOwnTests(scene: InScene): void {
     "[A18] made after its source was vacuumed begins where the source does",
     scene(async (all) => {
       await twoBranches(await all.held("s"));
-      await all.store.tombstone("s", ["root"]);
+      await hide(all, "s", "root");
       await all.store.vacuum("s");
       await all.store.fork("s", "f", { node: "d" });
       expect(await pathIds(all, "f")).toBe("c d");

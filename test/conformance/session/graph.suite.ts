@@ -5,7 +5,14 @@ import { sql } from "../../../src/sql/statement.ts";
 import type { Page } from "../../../src/stores/list.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import { graphIds, inScene, pathIds, said, twoBranches } from "./fixture.ts";
+import {
+  hide,
+  graphIds,
+  inScene,
+  pathIds,
+  said,
+  twoBranches,
+} from "./fixture.ts";
 import type { InScene } from "./fixture.ts";
 
 export function sessionGraphSuite(backend: Backend): void {
@@ -316,9 +323,11 @@ function tombstoneTests(scene: InScene): void {
     scene(async (all) => {
       const session = await all.held("s");
       await twoBranches(session);
-      expect(await all.store.tombstone("s", ["b", "nowhere", "b"])).toBe(1);
-      expect(await all.store.tombstone("s", ["b"])).toBe(0);
-      expect(await all.store.tombstone("s", [])).toBe(0);
+      expect(await hide(all, "s", "b", "nowhere", "b")).toMatchObject({
+        hidden: 1,
+      });
+      expect(await hide(all, "s", "b")).toMatchObject({ hidden: 0 });
+      expect(await hide(all, "s")).toMatchObject({ hidden: 0 });
       expect(await all.store.node("s", "b")).toBeUndefined();
       expect(await graphIds(all, "s")).toBe("root a c d");
       expect((await all.store.head("s")).nodeCount).toBe(4);
@@ -342,12 +351,12 @@ function tombstoneTests(scene: InScene): void {
     scene(async (all) => {
       const session = await all.held("s");
       await twoBranches(session);
-      await all.store.tombstone("s", ["root"]);
+      await hide(all, "s", "root");
       expect(await pathIds(all, "s")).toBe("c d");
       expect(await all.store.vacuum("s")).toEqual({ removed: 1, shared: 0 });
       expect(await pathIds(all, "s")).toBe("c d");
       expect(await graphIds(all, "s")).toBe("a b c d");
-      await all.store.tombstone("s", ["a", "b", "c", "d"]);
+      await hide(all, "s", "a", "b", "c", "d");
       expect(await all.store.path("s")).toEqual({
         leaf: null,
         hasMore: false,
@@ -372,9 +381,9 @@ function tombstoneTests(scene: InScene): void {
       const session = await all.held("s");
       await twoBranches(session);
       await session.commit({ turn: "t3", nodes: [said("e", { id: "e" })] });
-      await all.store.tombstone("s", ["d"]);
+      await hide(all, "s", "d");
       expect(await pathIds(all, "s")).toBe("e");
-      await all.store.tombstone("s", ["e"]);
+      await hide(all, "s", "e");
       expect(await all.store.path("s")).toMatchObject({
         leaf: "c",
         nodes: [{ id: "root" }, { id: "c" }],
@@ -401,9 +410,9 @@ function tombstoneTests(scene: InScene): void {
           count: session.userMessageCount,
         }));
       expect(await shown()).toEqual([{ first: "root", count: 3 }]);
-      await all.store.tombstone("s", ["root"]);
+      await hide(all, "s", "root");
       expect(await shown()).toEqual([{ first: "b", count: 2 }]);
-      await all.store.tombstone("s", ["b", "d"]);
+      await hide(all, "s", "b", "d");
       expect(await shown()).toEqual([{ first: "", count: 0 }]);
     }),
   );

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import type { NewNode } from "../../../src/model/session/turn.ts";
 import { isDeep, seed } from "../../depth.ts";
 import type { Backend } from "../backend.ts";
-import { holding, inScene } from "./fixture.ts";
+import { hide, holding, inScene } from "./fixture.ts";
 import type { HeldSession, SessionScene } from "./fixture.ts";
 import { expectSound } from "../sound.ts";
 
@@ -121,7 +121,12 @@ class World {
         return;
       case "hide":
         if (chosen === undefined) return;
-        this.#compare(id, await store.tombstone(id, [chosen.id]), 1);
+        session.revision += 1;
+        this.#compare(id, await hide(this.#scene, id, chosen.id), {
+          hidden: 1,
+          revision: session.revision,
+          leaf: (await store.head(id)).leaf,
+        });
         session.hidden.add(chosen);
         if (session.leaf === chosen)
           session.leaf = await this.#leafAbove(id, session, chosen);

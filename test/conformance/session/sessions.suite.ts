@@ -340,7 +340,7 @@ function reopenTests(scene: InScene): void {
       expect(await dumpOf(database)).toEqual(before);
       const { store, leases } = sceneOf(all.place, all.clock, database);
       expect(await store.load("s")).toMatchObject({
-        head: { revision: 2, config: { secret: true } },
+        head: { revision: 3, config: { secret: true } },
         components: { own: { version: 1, value: "of s" } },
       });
       const waiting = await queue(database).list("s");

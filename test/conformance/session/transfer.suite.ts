@@ -12,7 +12,7 @@ import { sessions } from "../../../src/stores/session/sessions.ts";
 import { driverName } from "../../sqlite/place.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import { answered, holding, inScene, said } from "./fixture.ts";
+import { hide, answered, holding, inScene, said } from "./fixture.ts";
 import type { HeldSession, SessionScene } from "./fixture.ts";
 
 const sqlite = { driver: driverName } as const;
@@ -220,7 +220,7 @@ function exportTests(scene: InScene): void {
       const fork = await all.store.fork("s", "f", { node: "b" });
       const own = await holding(all.store, all.leases, fork);
       await own.commit({ turn: "t2", nodes: [said("x", { id: "x" })] });
-      await all.store.tombstone(fork, ["a"]);
+      await hide(all, "f", "a");
       const { path } = await exportSession(all.database, "f", folder, {
         sqlite,
       });
@@ -301,7 +301,7 @@ function exportTests(scene: InScene): void {
         exportSession(all.database, "s", folder, {
           sqlite,
           onProgress() {
-            removed ??= all.store.tombstone("s", ["d999"]);
+            removed ??= hide(all, "s", "d999");
           },
         }),
       );

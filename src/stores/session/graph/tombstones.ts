@@ -1,6 +1,8 @@
 import type { Encoded } from "../../../model/values/encoded.ts";
+import { isFence, type LeaseFence } from "../../../model/lease.ts";
 import { isUserMessage } from "../../../model/session/ancestry.ts";
-import { givenList } from "../../../model/shape.ts";
+import { revisionConflict } from "../../../model/session/errors.ts";
+import { checkedCount, givenInvalid, givenList } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import { integersOf } from "../../../sql/dialect.ts";
 import {
@@ -12,7 +14,8 @@ import {
   type Tx,
 } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
-import { onlyWait, type Call } from "../../method.ts";
+import { assertFence } from "../../lease/parts.ts";
+import { optionsAndWait, type Call } from "../../method.ts";
 import { sweep, sweepOptions, type SweepOptions } from "../../removal.ts";
 import type { SessionContext } from "../context.ts";
 import { lockedHead, type SessionHeadRow } from "../head-row.ts";
@@ -26,9 +29,26 @@ import type { SessionRef } from "../../session-row.ts";
 import { messageOnTheWay, onTheWayTo, topmostFrom } from "./ancestors.ts";
 import { assertBeginning, type PathBeginning } from "./graph.ts";
 
+export interface TombstoneOptions extends WaitOptions {
+  /** Proof that the session's lease is held. */
+  readonly fence: LeaseFence;
+  /** Hide only on top of this revision. */
+  readonly expectedRevision?: number;
+}
+
+/** Where a session stands once nodes are hidden. */
+export interface TombstoneOutcome {
+  /** How many were hidden now. */
+  readonly hidden: number;
+  readonly revision: number;
+  readonly leaf: string | null;
+}
+
 interface TombstoneNodes {
   readonly session: SessionRef;
   readonly ids: readonly string[];
+  readonly fence: LeaseFence | undefined;
+  readonly expectedRevision: number | undefined;
 }
 
 const tombstonesMax = 1_000;
@@ -37,31 +57,56 @@ export function givenTombstone(
   _: SessionContext,
   session: SessionName,
   ids: readonly string[],
-  wait?: WaitOptions,
+  options: TombstoneOptions,
 ): Call<TombstoneNodes> {
+  const { options: known, wait } = optionsAndWait(options, [
+    "fence",
+    "expectedRevision",
+  ]);
+  const { fence, expectedRevision } = known;
+  if (expectedRevision !== undefined)
+    checkedCount("expectedRevision", expectedRevision);
   const input = {
     session: sessionNamed(session),
     ids: givenList("ids", ids, tombstonesMax).map((id) =>
       checkedId("The id of a node", id),
     ),
+    fence: fence === undefined ? undefined : shownFence(fence),
+    expectedRevision,
   };
-  return { input, wait: onlyWait(wait) };
+  return { input, wait };
+}
+
+/** A copy of it. Whether it counts is for the database to say. @throws HoldfastError `OPTION_INVALID` */
+function shownFence(given: LeaseFence): LeaseFence {
+  if (isFence(given)) return { ...given };
+  throw givenInvalid("fence", "a lease as acquire returns it", given);
 }
 
 /**
- * Hides nodes from the session at once. Unknown ids are ignored; tells how many
- * it hid. Where the leaf is among them the conversation goes on above it.
+ * Hides nodes from the session at once, which makes a new revision of it: a
+ * turn that was prepared on top of the one before is refused. Unknown ids are
+ * ignored. Where the leaf is among the hidden ones the conversation goes on
+ * above it. When there is nothing to hide, as for a repetition, nothing is
+ * changed, and neither lease nor revision matters.
+ *
+ * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`, `LEASE_LOST`, `REVISION_CONFLICT`
  */
 export const tombstoneNodes: StoreOperation<
   SessionContext,
   TombstoneNodes,
-  number
+  TombstoneOutcome
 > = storeOperation("tombstoneNodes", {
   key: (input: TombstoneNodes) => input.session.id,
   *one(context: SessionContext, input) {
     const head = yield* lockedHead(input.session);
     const found = yield* shownNodes(head, [...new Set(input.ids)]);
-    if (found.length === 0) return 0;
+    if (found.length === 0)
+      return { hidden: 0, revision: head.revision, leaf: head.leaf_id };
+    yield* assertFence(context, head, input.fence);
+    const { expectedRevision = head.revision } = input;
+    if (expectedRevision !== head.revision)
+      throw revisionConflict(head.id, expectedRevision, head.revision);
     for (const { key } of found)
       yield* run(sql`
         INSERT INTO holdfast_session_tombstone (session, node) VALUES (${head.key}, ${key})`);
@@ -70,14 +115,17 @@ export const tombstoneNodes: StoreOperation<
     const first = (yield* hidesFirst(context, head, messages))
       ? yield* firstUserMessage(context, owner)
       : head.first_user_message;
+    const shown = { key: head.leaf, id: head.leaf_id };
     const leaf = found.some(({ key }) => key === head.leaf)
       ? yield* nearestShown(head, head.leaf ?? 0)
-      : head.leaf;
+      : shown;
+    const revision = head.revision + 1;
     yield* run(sql`
-      UPDATE holdfast_session SET leaf = ${leaf}, node_count = node_count - ${found.length}, fork_top = ${owner.fork_top},
+      UPDATE holdfast_session SET revision = ${revision}, leaf = ${leaf.key},
+        node_count = node_count - ${found.length}, fork_top = ${owner.fork_top},
         user_message_count = user_message_count - ${messages.length}, first_user_message = ${first}
       WHERE key = ${head.key}`);
-    return found.length;
+    return { hidden: found.length, revision, leaf: leaf.id };
   },
 });
 
@@ -87,7 +135,10 @@ export const tombstoneNodes: StoreOperation<
  *
  * @throws HoldfastError `CORRUPT_ROW` when it leads nowhere.
  */
-function* nearestShown(owner: GraphOwner, hidden: number): Tx<number | null> {
+function* nearestShown(
+  owner: GraphOwner,
+  hidden: number,
+): Tx<{ readonly key: number | null; readonly id: string | null }> {
   const way = yield* row<PathBeginning & { readonly hidden: number }>(sql`
     SELECT w.key, w.id, w.parent, w.depth, w.hidden FROM (
       WITH RECURSIVE way (key, id, parent, depth, hidden) AS (
@@ -99,9 +150,9 @@ function* nearestShown(owner: GraphOwner, hidden: number): Tx<number | null> {
       )
       SELECT key, id, parent, depth, hidden FROM way) AS w
     ORDER BY w.depth LIMIT 1`);
-  if (way?.hidden === 0) return way.key;
+  if (way?.hidden === 0) return { key: way.key, id: way.id };
   if (way !== undefined) yield* assertBeginning(owner, way);
-  return null;
+  return { key: null, id: null };
 }
 
 /** The first shared node that a fork still shows, or past the last one: what is before it is not kept for its sake. */
