@@ -1,6 +1,6 @@
 import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import { integersOf } from "../../sql/dialect.ts";
-import { rows, run, type Tx } from "../../sql/operation.ts";
+import { row, rows, run, type Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { undamaged } from "../damage.ts";
 import { eventOf, type EventRow } from "./event-row.ts";
@@ -37,6 +37,13 @@ export function* unlinkProcess(execution: number): Tx<void> {
     UPDATE holdfast_execution SET process = NULL WHERE key = ${execution} AND process IS NOT NULL`);
 }
 
+/** Whether an execution goes on: it is there, and has no end. */
+export function* isUnfinished(execution: number): Tx<boolean> {
+  const found = yield* row(sql`
+    SELECT key FROM holdfast_execution WHERE key = ${execution} AND state <> 'finished'`);
+  return found !== undefined;
+}
+
 /** An execution that was there before its process, locked; and how it ended, if it has. */
 export function* standingForProcess(id: ExecutionId): Tx<{
   readonly record: ExecutionRecord;
@@ -62,10 +69,10 @@ export function* resultHashesAt(
     SELECT e.execution, e.version, e.at, e.responses, e.kind, e.call, e.seen, e.body, NULL AS payload
     FROM holdfast_execution x JOIN holdfast_execution_event e ON e.execution = x.key AND e.version = x.version
     WHERE x.key IN ${integersOf(places.map(({ execution }) => execution))}`);
-  for (const row of found) {
-    const event = undamaged(() => eventOf(row).event);
+  for (const logged of found) {
+    const event = undamaged(() => eventOf(logged).event);
     if (event?.kind === "finished")
-      hashes.set(`${row.execution}#${row.version}`, event.resultHash);
+      hashes.set(`${logged.execution}#${logged.version}`, event.resultHash);
   }
   return hashes;
 }

@@ -3,7 +3,6 @@ import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
 import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import type { LeaseFence, ProvenDeath } from "../../model/lease.ts";
 import { isFields } from "../../model/trigger/payload-schema.ts";
-import { processSpawned } from "../../model/process/errors.ts";
 import { coreTypes, endTypes } from "../../model/process/event-type.ts";
 import { parseProcessId } from "../../model/ids/process-id.ts";
 import { isOutput, type ProcessOutput } from "../../model/process/output.ts";
@@ -199,7 +198,7 @@ export function checkedSignal(name: string): string {
  * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`,
  *   `REPLAY_KEY_CONFLICT`, `REPLAY_KEY_RESERVED`, `PROCESS_LEASE_LOST`, `EVENT_TYPE_UNDECLARED`,
  *   `EVENT_TYPE_RESERVED`, `REPLAY_KEY_REQUIRED`, `EVENT_PAYLOAD_INVALID`,
- *   `EVENT_SELECTOR_UNMATCHED`, `PROCESS_TERMINAL`, `PROCESS_LEASED`
+ *   `EVENT_SELECTOR_UNMATCHED`, `PROCESS_TERMINAL`, `PROCESS_SPAWNED`, `PROCESS_LEASED`
  */
 export const appendProcessEvent: StoreOperation<
   ProcessContext,
@@ -314,13 +313,7 @@ const abandonProcess: StoreOperation<
 > = storeOperation("abandonProcess", {
   key: (input: AbandonProcess) => input.event.process,
   *one(context: ProcessContext, { event, death }) {
-    const { execution_id: execution } = (yield* foundProcess(event.process))
-      .row;
-    // Executions are locked before processes.
-    const isAlive = execution !== null && (yield* lockedIfThere(execution));
     const root = yield* lockedProcess(event.process);
-    if (isAlive && root.state.status === "running")
-      throw processSpawned(root.id, execution);
     return yield* appendDeclared(context, root, event, { death });
   },
 });

@@ -7,6 +7,7 @@ import {
   eventTypeUndeclared,
   payloadInvalid,
   processPruned,
+  processSpawned,
   processTerminal,
   replayKeyConflict,
   replayKeyRequired,
@@ -29,6 +30,7 @@ import {
   type PayloadSelector,
 } from "../../model/trigger/selector.ts";
 import type { Tx } from "../../sql/operation.ts";
+import { isUnfinished } from "../execution/parts.ts";
 import type { AppendedProcessEvent, ProcessContext } from "./context.ts";
 import {
   appendToProcess,
@@ -101,6 +103,7 @@ export function* appendDeclared(
   const value = payloadOf(context, input);
   const declared = checkedAppend(root, input, value, registry);
   const end = declared.terminal?.state ?? null;
+  if (end !== null) yield* refuseEndOfSpawned(root);
   const judgedAt =
     end !== null && fence === undefined
       ? yield* assertUnattended(context, root, registry?.death)
@@ -122,6 +125,19 @@ export function* appendDeclared(
     isReplay: false,
     status: state.status,
   };
+}
+
+/**
+ * A process that runs as an execution ends with it and in no other way: what
+ * the execution came to would be told to nobody. The execution needs no lock,
+ * since its end would have to lock the process.
+ *
+ * @throws HoldfastError `PROCESS_SPAWNED`
+ */
+function* refuseEndOfSpawned({ id, row }: ProcessRoot): Tx<void> {
+  const { execution, execution_id: name } = row;
+  if (execution === null || name === null) return;
+  if (yield* isUnfinished(execution)) throw processSpawned(id, name);
 }
 
 /** Lets only the worker on a process pass, or anybody while there is none. Answers the instant by which that was judged. */

@@ -291,7 +291,7 @@ export function* endProcessOf(
   { at, version, resultKind, resultHash }: EndedExecution,
 ): Tx<void> {
   const root = yield* lockedProcessByKey(process);
-  // Somebody may have ended it by hand before; that stays.
+  // What is not running has ended before, and stays so.
   if (root === undefined || root.state.status !== "running") return;
   const end = endOf(resultKind);
   const type = endTypes[end];

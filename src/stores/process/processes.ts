@@ -152,7 +152,8 @@ export interface Processes {
    * process ends, its session is woken.
    * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_TERMINAL`, `EVENT_TYPE_UNDECLARED`,
    *   `EVENT_TYPE_RESERVED`, `EVENT_PAYLOAD_INVALID`, `EVENT_SELECTOR_UNMATCHED`, `REPLAY_KEY_REQUIRED`,
-   *   `REPLAY_KEY_CONFLICT`, `REPLAY_KEY_RESERVED`, `PROCESS_LEASED`, `PROCESS_LEASE_LOST`
+   *   `REPLAY_KEY_CONFLICT`, `REPLAY_KEY_RESERVED`, `PROCESS_LEASED`, `PROCESS_LEASE_LOST`, and `PROCESS_SPAWNED`
+   *   for an event that would end it while it runs as an execution
    * @example
    * await processes.append("build-7", { type: "progress", payload: { percent: 50 } });
    * @example
@@ -167,8 +168,10 @@ export interface Processes {
     AppendedProcessEvent
   >;
   /**
-   * Ends a process. The same output again is fine.
-   * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_TERMINAL`, `REPLAY_KEY_CONFLICT`, `PROCESS_LEASED`, `PROCESS_LEASE_LOST`
+   * Ends a process. The same output again is fine. One that runs as an
+   * execution ends with it: finish or cancel that.
+   * @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED`, `PROCESS_TERMINAL`, `PROCESS_SPAWNED` while it runs
+   *   as an execution, `REPLAY_KEY_CONFLICT`, `PROCESS_LEASED`, `PROCESS_LEASE_LOST`
    * @example
    * await processes.complete("build-7", { kind: "completed", value: { url } }, { fence: lease });
    */

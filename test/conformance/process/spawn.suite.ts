@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
+import { sql } from "../../../src/sql/statement.ts";
 import type { SpawnDraft } from "../../../src/stores/process/register.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { byAnn } from "../execution/fixture.ts";
-import { onProcesses, stored } from "./fixture.ts";
+import { altered, onProcesses, stored } from "./fixture.ts";
 import type { ProcessSetting } from "./fixture.ts";
 import { build } from "./spawned-build.ts";
 
@@ -145,6 +146,14 @@ const external: SpawnDraft = {
   ...build,
   execution: { ...build.execution, role: "external" },
 };
+
+const givenUp = {
+  name: "given up",
+  terminal: {
+    state: "cancelled",
+    output: { kind: "payload" },
+  },
+} as const;
 
 function endTests(on: On): void {
   test(
@@ -293,23 +302,58 @@ function endTests(on: On): void {
   );
 
   test(
-    "one that was ended by hand before stays as it was",
-    on(async ({ store, executions, queue }) => {
-      await store.spawn(external);
-      await store.complete("build", {
-        kind: "failed",
-        code: "c",
-        message: "m",
-      });
-      await executions.resolve("build", {
+    "[R8] cannot be ended by hand while its execution runs, so that the result of that is told",
+    on(async ({ store, executions, database, queue }) => {
+      await store.spawn({ ...external, eventTypes: [givenUp] });
+      const held = await store.claim("build", { owner: "w", incarnation: "1" });
+      if (held.kind !== "acquired") throw new Error("The lease is free.");
+      const before = await stored(database);
+      const output = { kind: "failed", code: "c", message: "m" } as const;
+      const event = { type: "given up", replayKey: "k", payload: "m" };
+      for (const attempt of [
+        () => store.complete("build", output),
+        () => store.complete("build", output, { fence: held.lease }),
+        () => store.append("build", event),
+        () => store.append("build", { ...event, fence: held.lease }),
+        () => store.abandon("build", "m"),
+      ])
+        expect(await rejection(attempt())).toMatchObject({
+          code: "PROCESS_SPAWNED",
+          details: { id: "build", execution: "build" },
+        });
+      expect(await stored(database)).toEqual(before);
+      await executions.resolve("build", { kind: "completed", value: 1 });
+      expect(await store.output("build")).toEqual({
         kind: "completed",
         value: 1,
       });
-      expect(await store.get("build")).toMatchObject({
-        status: "failed",
-        sequence: 1,
-      });
       expect((await queue.list("s")).items).toHaveLength(1);
+    }),
+  );
+
+  test(
+    "[R8] can be ended by hand once its execution was removed by hand",
+    on(async ({ store, database }) => {
+      await store.spawn(external);
+      await altered(database, sql`DELETE FROM holdfast_execution`);
+      const output = { kind: "completed", value: 2 } as const;
+      expect(await store.complete("build", output)).toMatchObject({
+        status: "completed",
+      });
+      expect(await store.output("build")).toEqual(output);
+    }),
+  );
+
+  test(
+    "[R8] that has ended answers as any other that has",
+    on(async ({ store, executions }) => {
+      await store.spawn(external);
+      await executions.resolve("build", { kind: "timedOut" });
+      expect(
+        await rejection(
+          store.complete("build", { kind: "completed", value: 1 }),
+        ),
+      ).toMatchObject({ code: "PROCESS_TERMINAL" });
     }),
   );
 }
