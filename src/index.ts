@@ -1,2 +1,2 @@
 export { HoldfastError, isHoldfastError } from "./model/errors.ts";
-export type { ErrorCode, ErrorDetails } from "./model/errors.ts";
+export type { ErrorCode } from "./model/errors.ts";

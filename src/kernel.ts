@@ -1,7 +1,5 @@
-export type { ByteTools, ByteHash } from "./model/values/byte-tools.ts";
-export type { Clock, Now } from "./model/time/clock.ts";
+export type { Clock } from "./model/time/clock.ts";
 export type { Duration } from "./model/time/durations.ts";
-export type { Encoded } from "./model/values/encoded.ts";
 export type { Entropy } from "./model/entropy.ts";
 export { idSource } from "./model/ids/id-source.ts";
 export type { IdSource } from "./model/ids/id-source.ts";
@@ -13,19 +11,11 @@ export type {
   RunId,
 } from "./model/ids/prefixed-id.ts";
 export type { StoredError } from "./model/values/stored-error.ts";
-export type { ValueLimits } from "./model/values/value-limits.ts";
 export type {
   AppMigration,
-  CallInput,
-  CallOutput,
-  Callee,
   ChangeHint,
   Database,
   Durability,
-  Interest,
-  Latency,
-  Liveness,
-  SetUpReport,
   Stats,
   WaitOptions,
   Warning,
@@ -44,8 +34,6 @@ export {
   text,
   textsOf,
 } from "./sql/dialect.ts";
-export type { Dialect } from "./sql/dialect.ts";
-export type { Isolation, IsolationMarks } from "./sql/isolation.ts";
 export {
   done,
   operation,
@@ -54,18 +42,11 @@ export {
   rows,
   run,
 } from "./sql/operation.ts";
-export type {
-  Change,
-  Done,
-  Operation,
-  OperationForms,
-  Tx,
-} from "./sql/operation.ts";
+export type { Operation, Request as TxRequest, Tx } from "./sql/operation.ts";
 export { sql } from "./sql/statement.ts";
-export type { Parameter, SqlValue, Statement } from "./sql/statement.ts";
+export type { SqlValue, Statement } from "./sql/statement.ts";
 export type { StoreOptions } from "./stores/context.ts";
-export type { Damaged, Sifted } from "./stores/damage.ts";
+export type { Damaged } from "./stores/damage.ts";
 export type { Page, PageOptions } from "./stores/list.ts";
 export type { Method } from "./stores/method.ts";
 export type { SweepOptions } from "./stores/removal.ts";
-export type { DamagedRow } from "./stores/table-check.ts";

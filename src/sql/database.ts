@@ -3,7 +3,6 @@ import type { Clock } from "../model/time/clock.ts";
 import type { Duration } from "../model/time/durations.ts";
 import type { Entropy } from "../model/entropy.ts";
 import type { OwnerId } from "../model/ids/prefixed-id.ts";
-import type { Dialect } from "./dialect.ts";
 import type { Isolation } from "./isolation.ts";
 import type { Change, Operation, Tx } from "./operation.ts";
 
@@ -164,7 +163,7 @@ export type Durability = "full" | "normal" | "memory";
  * stores and runtime never ask which one they have.
  */
 export interface Database {
-  readonly dialect: Dialect;
+  readonly dialect: "sqlite" | "postgres";
   /** What an acknowledgement promises: `full` survives power loss, `normal` a crash of the process, `memory` nothing. */
   readonly durability: Durability;
   /** This process among those that have the database open. */
@@ -258,7 +257,7 @@ export interface Database {
     app: string,
     migrations: readonly AppMigration[],
     options?: WaitOptions,
-  ): Promise<SetUpReport>;
+  ): Promise<{ readonly applied: readonly string[] }>;
 
   /** Resolves when the queue has room: await it between writes you do not await. */
   writable(options?: WaitOptions): Promise<void>;
@@ -296,7 +295,7 @@ export interface Database {
   ): () => void;
 
   /** Whether the process behind an owner lives. On one machine a death is known at once. */
-  liveness(owner: OwnerId): Promise<Liveness>;
+  liveness(owner: OwnerId): Promise<"alive" | "dead" | "unknown">;
 
   stats(): Stats;
 

@@ -160,7 +160,7 @@ export interface Done<O> {
   readonly value: O;
 }
 
-export function done<O>(value: O): Done<O> {
+export function done<O>(value: O): { readonly value: O } {
   return { value };
 }
 

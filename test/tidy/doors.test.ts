@@ -1,39 +1,19 @@
 import { expect, test } from "vitest";
-import { unexportedTypes } from "./doors.ts";
+import { crowdedDoors } from "./doors.ts";
 import { treeOf } from "./tree.ts";
 
-const store = `
-  import type { Clock } from "../model/clock.ts";
-  interface Hidden { readonly clock: Clock }
-  export interface Options extends Hidden { readonly n: number }
-  export interface Answer { readonly at: number }
-  export function open(options: Options): Promise<Answer> {
-    const inside: Secret = options;
-    return ask(inside);
-  }
-  export interface Secret {}
-`;
-
-test("a type in a signature that no door hands out is reported, also behind a helper", () => {
-  const tree = treeOf({
-    "src/stores.ts":
-      'export { open } from "./stores/open.ts"; export type { Options } from "./stores/open.ts";',
-    "src/stores/open.ts": store,
-    "src/model/clock.ts": "export interface Clock { now(): number }",
-  });
-  expect(unexportedTypes(tree)).toEqual([
-    "src/stores.ts: open shows the type Answer of src/stores/open.ts: export that too.",
-    "src/stores.ts: Options shows the type Clock of src/model/clock.ts: export that too.",
-  ]);
+const tree = treeOf({
+  "src/index.ts": 'export { HoldfastError } from "./model/errors.ts";',
+  "src/kernel.ts":
+    'export type {} from "./index.ts"; export { sql } from "./sql/statement.ts"; export type { Clock, Entropy as Dice } from "./model/clock.ts";',
+  "src/model/clock.ts": "export interface Clock {} export interface Dice {}",
 });
 
-test("any door will do, and bodies are not looked into", () => {
-  const tree = treeOf({
-    "src/stores.ts":
-      'export { open } from "./stores/open.ts"; export type { Options, Answer } from "./stores/open.ts";',
-    "src/index.ts": 'export type { Clock } from "./model/clock.ts";',
-    "src/stores/open.ts": store,
-    "src/model/clock.ts": "export interface Clock { now(): number }",
-  });
-  expect(unexportedTypes(tree)).toEqual([]);
+test("doors with more names than there may be are reported, with what each has", () => {
+  expect(crowdedDoors(tree, 4)).toEqual([]);
+  expect(crowdedDoors(tree, 3)).toEqual([
+    expect.stringContaining(
+      "The doors hand out 4 names (index 1, kernel 3), 3 at most: ",
+    ),
+  ]);
 });

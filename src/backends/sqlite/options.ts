@@ -15,7 +15,7 @@ import type { FileSystemProbe } from "./file.ts";
 import type { FlushTuning } from "./write/flusher.ts";
 import type { FolderWatch } from "./neighbours/foreign-commits.ts";
 
-export interface SqliteLimits {
+interface SqliteLimits {
   /** A transaction ends after this many calls, parameter bytes or milliseconds. */
   readonly batchCalls: number;
   readonly batchBytes: number;

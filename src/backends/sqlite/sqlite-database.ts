@@ -1,5 +1,4 @@
 import type { Database } from "../../sql/database.ts";
-import type { BackupResult } from "./heavy/backup.ts";
 import type { CheckReport } from "./heavy/check.ts";
 import type { RowPage } from "./heavy/export-rows.ts";
 import type { HeavyOptions } from "./heavy/heavy-call.ts";
@@ -34,7 +33,7 @@ export interface SqliteDatabase extends Database {
    * @throws HoldfastError `TARGET_EXISTS`, `TARGET_INVALID`, `TARGET_BUSY`, `DISK_FULL`, `BACKUP_FAILED`.
    * @example const { bytes } = await database.backup("/mnt/backups/monday.db");
    */
-  backup(to: string, options?: HeavyOptions): Promise<BackupResult>;
+  backup(to: string, options?: HeavyOptions): Promise<{ readonly bytes: number }>;
 
   /**
    * Streams a table in the order of its key, a page when it is asked for. Each

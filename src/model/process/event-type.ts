@@ -18,7 +18,7 @@ export interface ProcessEventType {
 }
 
 /** The event ends the process. */
-export interface TerminalSpec {
+interface TerminalSpec {
   /** `abandoned` is only for the registry. */
   readonly state: ProcessEnd;
   /** What those get who wait for the end. May be left out for `completed`, where it is the payload. */
@@ -26,7 +26,7 @@ export interface TerminalSpec {
 }
 
 /** The event wakes the session that the process was registered for. */
-export interface WakeSpec {
+interface WakeSpec {
   /** Only if this selects something true. */
   readonly when?: PayloadSelector;
   /** What the session is told. */

@@ -81,7 +81,7 @@ export interface ProcessState {
 }
 
 /** What was said when a process was registered. Never changes, until pruning forgets most of it. */
-export interface ProcessRegistration<Value> {
+interface ProcessRegistration<Value> {
   readonly id: ProcessId;
   readonly hash: string;
   readonly identity: ProcessIdentity;

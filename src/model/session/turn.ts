@@ -31,7 +31,7 @@ export interface NewFrame {
 }
 
 /** The new form of a part of the checkpoint. */
-export interface NewComponent {
+interface NewComponent {
   readonly version: number;
   readonly value: unknown;
 }

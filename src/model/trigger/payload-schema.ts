@@ -24,7 +24,7 @@ export interface PayloadSchema {
   readonly additionalProperties?: boolean | PayloadSchema;
 }
 
-export type SchemaType =
+type SchemaType =
   "null" | "boolean" | "integer" | "number" | "string" | "array" | "object";
 
 const types: readonly string[] = [

@@ -12,7 +12,7 @@ export interface ByteTools {
   inflate(bytes: Uint8Array, sizeMax: number): Uint8Array | undefined;
 }
 
-export interface ByteHash {
+interface ByteHash {
   add(bytes: Uint8Array): void;
   /** In lower-case hexadecimal; nothing is added afterwards. */
   hex(): string;

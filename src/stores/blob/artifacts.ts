@@ -17,7 +17,6 @@ import {
   type BlobOptions,
   type BlobPutOptions,
 } from "./context.ts";
-import type { PutBlob } from "./put.ts";
 import { shownBlob, type LoadedBlob } from "./read.ts";
 
 /** Blobs under names, which keep them. Namespaces keep the names of different makers apart. */
@@ -36,7 +35,7 @@ export interface Artifacts {
       content: Uint8Array,
       options?: BlobPutOptions,
     ],
-    PutBlob
+    { readonly hash: string; readonly size: number }
   >;
   /**
    * What a name points to, verified; undefined when there is no such name.

@@ -15,7 +15,7 @@ import {
   type BlobKeep,
   type BlobKeepsOptions,
 } from "./keep.ts";
-import { givenPut, shownPut, storeBlob, type PutBlob } from "./put.ts";
+import { givenPut, shownPut, storeBlob } from "./put.ts";
 import { findBlob, givenHash, shownBlob, type LoadedBlob } from "./read.ts";
 
 /** Bytes under their own hash. */
@@ -30,7 +30,7 @@ export interface Blobs {
    */
   readonly put: Method<
     [content: Uint8Array, options?: BlobPutOptions],
-    PutBlob
+    { readonly hash: string; readonly size: number }
   >;
   /**
    * The bytes of a hash; undefined when there are none.

@@ -39,7 +39,7 @@ import {
   type FailEffectOptions,
   type RenewEffectOptions,
 } from "./finish.ts";
-import { forgetInSlices, type ForgetEffectsReport } from "./forget.ts";
+import { forgetInSlices } from "./forget.ts";
 import {
   effectList,
   givenGet,
@@ -236,8 +236,8 @@ export interface Effects {
    */
   forget(
     scope: EffectScope,
-    options?: SweepOptions<ForgetEffectsReport>,
-  ): Promise<ForgetEffectsReport>;
+    options?: SweepOptions<{ readonly effects: number }>,
+  ): Promise<{ readonly effects: number }>;
 }
 
 /**

@@ -49,7 +49,7 @@ import {
 import { deletionOf, type EffectScope } from "./scope.ts";
 
 /** How often a transient failure is tried again. */
-export interface EffectRetry {
+interface EffectRetry {
   /** Up to 1,000. */
   readonly maxRetries: number;
   /** The first pause, which doubles; defaults to 0.1 seconds. */

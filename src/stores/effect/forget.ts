@@ -19,7 +19,7 @@ import {
 } from "./scope.ts";
 
 /** What was forgotten of a scope. */
-export interface ForgetEffectsReport {
+interface ForgetEffectsReport {
   readonly effects: number;
 }
 

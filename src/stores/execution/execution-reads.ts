@@ -26,11 +26,7 @@ import {
   type CountOptions,
   type ExecutionCounts,
 } from "./read/counts.ts";
-import {
-  eventList,
-  type ListedEvent,
-  type ListEventsOptions,
-} from "./read/events.ts";
+import { eventList, type ListEventsOptions } from "./read/events.ts";
 import type { ListExecutionsOptions } from "./read/list-filter.ts";
 import { executionList } from "./read/list.ts";
 import {
@@ -81,15 +77,16 @@ export interface ExecutionReads {
   /** The newest event. @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW` */
   readonly lastEvent: OfOne<LoggedEvent<unknown>>;
   /**
-   * Events by version; of an unknown execution there are none. To follow a
-   * log, ask again from the version after the last one known.
+   * Events by version, with the hash of their backtrace when asked for; of an
+   * unknown execution there are none. To follow a log, ask again from the
+   * version after the last one known.
    * @throws HoldfastError `OPTION_INVALID`, `CURSOR_INVALID`
    * @example
    * const { items, next } = await log.events("order-42", { kinds: ["stepFinished"] });
    */
   readonly events: Method<
     [id: string, options?: ListEventsOptions],
-    Page<ListedEvent>
+    Page<LoggedEvent<unknown> & { readonly backtrace?: string }>
   >;
   /**
    * Responses by number; of an unknown execution there are none.

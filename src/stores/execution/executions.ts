@@ -1,5 +1,4 @@
 import type { LoggedResponse } from "../../model/execution/event.ts";
-import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import type { GivenEvent } from "../../model/execution/given-event.ts";
 import type { OwnerId } from "../../model/ids/prefixed-id.ts";
 import type { ExecutionResult } from "../../model/execution/result.ts";
@@ -20,9 +19,7 @@ import {
   setProgress,
   unparkExecution,
   unpauseExecution,
-  type CancellationOutcome,
   type CancelOptions,
-  type Changed,
 } from "./control/lifecycle.ts";
 import {
   givenReceiveSignal,
@@ -30,9 +27,7 @@ import {
   receiveSignal,
   sendSignal,
   shownReceived,
-  type ReceivedSignal,
   type ReceiveOptions,
-  type SendSignalOutcome,
   type SignalOptions,
 } from "./control/signals.ts";
 import {
@@ -40,7 +35,6 @@ import {
   givenFork,
   givenRetry,
   type ForkOptions,
-  type ForkOutcome,
 } from "./fork/fork.ts";
 import {
   createAndLock,
@@ -49,8 +43,6 @@ import {
   givenLock,
   givenUnlock,
   lockExecution,
-  type CreateLockedOutcome,
-  type Extended,
   type LockOptions,
   type UnlockOptions,
 } from "./lock/lock.ts";
@@ -78,7 +70,7 @@ import {
   createExecution,
   givenCreate,
   shownNew,
-  type CreateOutcome,
+  type CreatedExecution,
   type ExecutionDraft,
 } from "./log/create.ts";
 import {
@@ -92,7 +84,6 @@ import {
   givenPauseDelay,
   givenUnpauseDelay,
   pauseDelay,
-  type AnswerDelayOutcome,
 } from "./timers/delays.ts";
 import { earliestTimer, givenTimerWait } from "./timers/due.ts";
 import {
@@ -120,7 +111,7 @@ export interface Executions extends ExecutionReads {
    */
   readonly create: Method<
     [draft: ExecutionDraft, wait?: WaitOptions],
-    CreateOutcome & { readonly id: ExecutionId }
+    CreatedExecution
   >;
   /**
    * Appends events at `version` and after, with the children they ask for:
@@ -171,10 +162,13 @@ export interface Executions extends ExecutionReads {
    */
   readonly fork: Method<
     [source: string, version: number, options?: ForkOptions],
-    ForkOutcome
+    CreatedExecution
   >;
   /** Tries a run again from where it failed, as a new one. Repeat it under an id of your own. @throws HoldfastError `NOT_FAILED`, and those of `fork` */
-  readonly retry: Method<[source: string, options?: ForkOptions], ForkOutcome>;
+  readonly retry: Method<
+    [source: string, options?: ForkOptions],
+    CreatedExecution
+  >;
 
   /**
    * Locks what is due, longest due first. What cannot be read is left alone
@@ -214,7 +208,7 @@ export interface Executions extends ExecutionReads {
    */
   readonly extend: Method<
     [id: string, version: number, options: LockOptions],
-    Extended
+    AppendOutcome
   >;
   /**
    * Creates an execution and locks it in one step, whatever the limits of its
@@ -225,7 +219,7 @@ export interface Executions extends ExecutionReads {
    */
   readonly createLocked: Method<
     [draft: ExecutionDraft, options: LockOptions],
-    CreateLockedOutcome
+    CreatedExecution & { readonly locked?: LockedExecution }
   >;
   /**
    * Releases an execution without counting a failure; due again at once, or
@@ -240,22 +234,24 @@ export interface Executions extends ExecutionReads {
 
   /**
    * Keeps an execution from being locked. A workflow that runs is taken from
-   * its worker. May be repeated.
+   * its worker. May be repeated: what was so already is not changed.
    * @throws HoldfastError `EXECUTION_RUNNING` for an activity that runs, `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `EXECUTION_CANCELLING`, `EXECUTION_PARKED`
    */
-  readonly pause: OfOne<Changed>;
+  readonly pause: OfOne<AppendOutcome & { readonly isChanged: boolean }>;
   /** Lets a paused execution go on. May be repeated. @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `EXECUTION_CANCELLING`, `EXECUTION_PARKED` */
-  readonly unpause: OfOne<Changed>;
+  readonly unpause: OfOne<AppendOutcome & { readonly isChanged: boolean }>;
   /** Lets a parked execution go on. May be repeated. @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `EXECUTION_CANCELLING`, `EXECUTION_PAUSED` */
-  readonly unpark: OfOne<Changed>;
+  readonly unpark: OfOne<AppendOutcome & { readonly isChanged: boolean }>;
   /**
-   * Asks an execution to end; what nobody runs ends at once. May be repeated.
+   * Asks an execution to end. What nobody runs ends at once and is `cancelled`;
+   * else the end is `requested`, of the worker that runs it or drives its
+   * cancellation. May be repeated.
    * @throws HoldfastError `EXECUTION_NOT_FOUND`, `NAME_INVALID` for a reason that is empty or above 4,096 characters
    * @example await log.cancel("order-42", { reason: "the customer called" });
    */
   readonly cancel: Method<
     [id: string, options?: CancelOptions],
-    CancellationOutcome
+    "cancelled" | "requested" | "alreadyCancelling" | "alreadyFinished"
   >;
   /**
    * Ends an activity or external execution at once, also while it runs. May
@@ -281,23 +277,31 @@ export interface Executions extends ExecutionReads {
   >;
   /**
    * Sends a signal, which is kept until the execution asks for it. Give a key
-   * to be able to repeat the call.
+   * to be able to repeat the call: it existed when it was sent before under
+   * that key with an equal value.
    * @throws HoldfastError `SIGNAL_CONFLICT`, `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `NAME_INVALID`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`
    * @example
    * await log.signal("order-42", "approval", { by: "ann" }, { key: "mail-17" });
    */
   readonly signal: Method<
     [id: string, signal: string, value: unknown, options?: SignalOptions],
-    SendSignalOutcome
+    { readonly seq: number; readonly existed: boolean }
   >;
   /** Takes the oldest signal of a name, or answers undefined. Repeat it with the same version. @throws HoldfastError as `append` does, and `CORRUPT_ROW` when its value is lost. */
   readonly receive: Method<
     [id: string, signal: string, version: number, options?: ReceiveOptions],
-    ReceivedSignal<unknown> | undefined
+    | (AppendOutcome & { readonly seq: number; readonly value: unknown })
+    | undefined
   >;
 
-  /** Cancels a delay, such as `Delay_order-42.o:7_1`, that nobody has answered yet. May be repeated. @throws HoldfastError `DELAY_NOT_FOUND`, `EXECUTION_NOT_FOUND`, `ID_MALFORMED` */
-  readonly cancelDelay: OfDelay<AnswerDelayOutcome>;
+  /**
+   * Cancels a delay, such as `Delay_order-42.o:7_1`, that nobody has answered
+   * yet, and tells when somebody has. May be repeated.
+   * @throws HoldfastError `DELAY_NOT_FOUND`, `EXECUTION_NOT_FOUND`, `ID_MALFORMED`
+   */
+  readonly cancelDelay: OfDelay<
+    "answered" | "alreadyExpired" | "alreadyCancelled" | "notExpired"
+  >;
   /** Keeps a delay from expiring until it is unpaused. May be repeated. @throws HoldfastError `DELAY_NOT_FOUND`, `ID_MALFORMED` */
   readonly pauseDelay: OfDelay<void>;
   /** Lets a paused delay expire again. May be repeated. @throws HoldfastError `DELAY_NOT_FOUND`, `ID_MALFORMED` */

@@ -9,7 +9,7 @@ import type {
 import { draftOf } from "../../model/shape.ts";
 import type { Database, WaitOptions } from "../../sql/database.ts";
 import type { StoreOptions } from "../context.ts";
-import type { Sifted } from "../damage.ts";
+import type { Damaged } from "../damage.ts";
 import {
   givenRhythm,
   type LeaseClaimant,
@@ -86,7 +86,7 @@ import type {
   ProcessHandleDraft,
   SessionScopeName,
 } from "./parts.ts";
-import { pruneInSlices, type ProcessPruneReport } from "./prune.ts";
+import { pruneInSlices } from "./prune.ts";
 import {
   countEvents,
   eventList,
@@ -116,6 +116,15 @@ import {
   waitForSignal,
   type AwaitedProcessEvent,
 } from "./wait.ts";
+
+type Pruned = {
+  /** Processes that became tombstones. */
+  readonly pruned: number;
+  /** Events removed, also of those whose pruning was interrupted before. */
+  readonly rows: number;
+  /** Rows that cannot be read, by id: pruning goes on past them. */
+  readonly damaged: readonly Damaged[];
+};
 
 /** The background work of a database: what runs beside the turns of sessions, what happened to it, and who is woken by it. */
 export interface Processes {
@@ -365,7 +374,10 @@ export interface Processes {
   /** The latest events, in order; fewer than asked for when they are large. @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED` */
   readonly recent: Method<
     [process: string, limit: number, wait?: WaitOptions],
-    Sifted<ProcessEventView>
+    {
+      readonly items: readonly ProcessEventView[];
+      readonly damaged: readonly Damaged[];
+    }
   >;
   /** How many events of a type there are up to a number, that one included. @throws HoldfastError `PROCESS_NOT_FOUND`, `PROCESS_PRUNED` */
   readonly count: Method<
@@ -432,8 +444,8 @@ export interface Processes {
       /** How long ago a process must have ended. */
       readonly olderThan: Duration;
     },
-    options?: SweepOptions<ProcessPruneReport>,
-  ): Promise<ProcessPruneReport>;
+    options?: SweepOptions<Pruned>,
+  ): Promise<Pruned>;
 }
 
 /**

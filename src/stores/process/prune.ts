@@ -15,7 +15,7 @@ import type { ProcessContext } from "./context.ts";
 import { appendToProcess } from "./event-row.ts";
 import { lockedProcessByKey } from "./process-row.ts";
 
-export interface ProcessPruneReport {
+interface ProcessPruneReport {
   /** Processes that became tombstones. */
   readonly pruned: number;
   /** Events removed, also of those whose pruning was interrupted before. */

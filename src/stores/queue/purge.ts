@@ -8,7 +8,7 @@ import { sql } from "../../sql/statement.ts";
 import { sweep, type SweepOptions } from "../removal.ts";
 
 /** What was purged. */
-export interface PurgeReport {
+interface PurgeReport {
   readonly sourceKeys: number;
 }
 

@@ -27,8 +27,8 @@ import {
   type BatchDraft,
 } from "./enqueue.ts";
 import type { EnqueueOutcome, QueueClaimRef } from "./parts.ts";
-import { purgeInSlices, type PurgeReport } from "./purge.ts";
-import { queueList, type ListedBatch, type ListQueueOptions } from "./read.ts";
+import { purgeInSlices } from "./purge.ts";
+import { queueList, type ListQueueOptions } from "./read.ts";
 import { waitForWork } from "./wait.ts";
 
 /** The queues of all sessions of a database: what waits for a session's next turn. */
@@ -67,7 +67,7 @@ export interface Queue {
    */
   readonly list: Method<
     [session: SessionName, options?: ListQueueOptions],
-    Page<ListedBatch>
+    Page<QueueBatch<unknown> & { readonly isClaimed: boolean }>
   >;
   /**
    * Claims the batches at the front that go into one turn: at most `limit`, or
@@ -129,7 +129,9 @@ export interface Queue {
    * `collect` of `maintenance` does it too.
    * @throws HoldfastError `ABORTED`
    */
-  purgeSourceKeys(options?: SweepOptions<PurgeReport>): Promise<PurgeReport>;
+  purgeSourceKeys(
+    options?: SweepOptions<{ readonly sourceKeys: number }>,
+  ): Promise<{ readonly sourceKeys: number }>;
 }
 
 /**

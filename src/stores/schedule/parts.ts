@@ -110,7 +110,7 @@ type InTime = Pick<StoreContext, "clock">;
 
 interface PutSchedule extends ScheduleName, NewTerms {}
 
-export interface PutScheduleOutcome {
+interface PutScheduleOutcome {
   /** False when it had these terms already and was not paused. */
   readonly isChanged: boolean;
   readonly revision: number;

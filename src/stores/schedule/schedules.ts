@@ -28,7 +28,6 @@ import {
   putSchedule,
   refuseReserved,
   removeSchedule,
-  type PutScheduleOutcome,
 } from "./parts.ts";
 import { givenRead, readSchedule, scheduleList } from "./read.ts";
 import type {
@@ -50,7 +49,12 @@ export interface Schedules {
    */
   readonly put: Method<
     [kind: string, name: string, draft: ScheduleDraft, wait?: WaitOptions],
-    PutScheduleOutcome
+    {
+      /** False when it had these terms already and was not paused. */
+      readonly isChanged: boolean;
+      readonly revision: number;
+      readonly nextAt: number | null;
+    }
   >;
   /**
    * Stops a schedule until it is put again; instants in between do not fire.
@@ -112,7 +116,7 @@ export interface Schedules {
   ): Scheduler;
 }
 
-export interface ScheduleRunOptions extends SchedulerOptions {
+interface ScheduleRunOptions extends SchedulerOptions {
   /** Defaults to `serializable`; `readCommitted` for parts that lock what they decide by with `lockRow`. */
   readonly isolation?: Isolation;
 }

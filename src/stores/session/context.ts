@@ -30,7 +30,7 @@ export interface SessionOptions extends StoreOptions {
   readonly maintenance?: CommitListener;
 }
 
-export interface CommitListener {
+interface CommitListener {
   afterCommit(): Promise<unknown>;
 }
 

@@ -204,7 +204,7 @@ interface MetaRow {
   readonly created_at: number;
 }
 
-export interface StoredMeta extends SessionMeta {
+interface StoredMeta extends SessionMeta {
   readonly createdAt: number;
 }
 

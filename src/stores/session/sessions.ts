@@ -24,7 +24,6 @@ import {
   saveMeta,
   type CreatedSession,
   type SessionDraft,
-  type StoredMeta,
 } from "./create.ts";
 import {
   givenNode,
@@ -43,7 +42,6 @@ import {
   vacuumSession,
   type TombstoneOptions,
   type TombstoneOutcome,
-  type VacuumReport,
 } from "./graph/tombstones.ts";
 import type { RemovalReport } from "./parts.ts";
 import {
@@ -73,6 +71,12 @@ import {
 import { givenSession, type SessionName } from "../session-name.ts";
 import { commitTurn, givenCommit, type TurnOutcome } from "./turn/commit.ts";
 import type { TurnDraft } from "./turn/draft.ts";
+
+type Vacuumed = {
+  readonly removed: number;
+  /** Removed from this session, and still shown by a fork. */
+  readonly shared: number;
+};
 
 /**
  * The conversations of a database. Methods that take a session throw
@@ -141,7 +145,10 @@ export interface Sessions {
   >;
 
   /** What the host said about a session. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
-  readonly meta: Method<[session: SessionName, wait?: WaitOptions], StoredMeta>;
+  readonly meta: Method<
+    [session: SessionName, wait?: WaitOptions],
+    SessionMeta & { readonly createdAt: number }
+  >;
   /**
    * Replaces all of it; the last one to save wins. What `meta` returned may be
    * handed in: its `createdAt` is ignored.
@@ -240,8 +247,8 @@ export interface Sessions {
    */
   vacuum(
     session: SessionName,
-    options?: SweepOptions<VacuumReport>,
-  ): Promise<VacuumReport>;
+    options?: SweepOptions<Vacuumed>,
+  ): Promise<Vacuumed>;
   /**
    * Deletes a session: from the first moment on it is gone for everybody and
    * its handles are fenced; what it owned is then removed in small

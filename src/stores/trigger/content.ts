@@ -31,7 +31,7 @@ import {
 import type { TriggerContext } from "./context.ts";
 
 /** The process that is started. */
-export interface TriggerTarget {
+interface TriggerTarget {
   /** What sort of work it is: the host's own names. */
   readonly kind: string;
   readonly label?: string | null;

@@ -1,4 +1,3 @@
-import type { Encoded } from "../../model/values/encoded.ts";
 import { checkedFilterText, givenFlag } from "../../model/shape.ts";
 import {
   row,
@@ -29,6 +28,7 @@ import {
   subscriptionColumns,
   subscriptionOf,
   subscriptionTable,
+  type StoredSubscription,
   type Subscription,
   type SubscriptionRef,
   type SubscriptionRow,
@@ -38,7 +38,7 @@ import {
 export const readSubscription: StoreOperation<
   TriggerContext,
   SubscriptionRef,
-  Subscription<Encoded> | undefined
+  StoredSubscription | undefined
 > = storeOperation("readSubscription", {
   key: (input: SubscriptionRef) => input.key,
   *one(_: TriggerContext, { key, registrant }) {
@@ -53,7 +53,7 @@ export const readSubscription: StoreOperation<
 /** @throws HoldfastError `CORRUPT_ROW` */
 export function shownIfFound(
   context: TriggerContext,
-  found: Subscription<Encoded> | undefined,
+  found: StoredSubscription | undefined,
 ): Subscription | undefined {
   return found && shownSubscription(context, found);
 }

@@ -13,7 +13,7 @@ import { isUnended } from "../process/process-row.ts";
 import { sweep, sweepOptions, type SweepOptions } from "../removal.ts";
 import type { TriggerContext } from "./context.ts";
 
-export interface OccurrenceRemovalReport {
+interface OccurrenceRemovalReport {
   readonly removed: number;
   /** Occurrences with their deliveries. */
   readonly rows: number;

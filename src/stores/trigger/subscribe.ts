@@ -36,7 +36,6 @@ import {
   checkedTerms,
   termNames,
   type CheckedTerms,
-  type SubscriptionContent,
   type SubscriptionTerms,
 } from "./content.ts";
 import type { TriggerContext } from "./context.ts";
@@ -50,6 +49,7 @@ import {
   subscriptionNamed,
   subscriptionOf,
   type RegistrantRoot,
+  type StoredSubscription,
   type Subscription,
   type SubscriptionName,
   type SubscriptionRef,
@@ -116,8 +116,8 @@ interface Subscribe {
   readonly isEnabled: boolean | undefined;
 }
 
-export interface SubscribeOutcome<Content = SubscriptionContent> {
-  readonly subscription: Subscription<Content>;
+interface SubscribeOutcome {
+  readonly subscription: StoredSubscription;
   /** True when the same was said before. */
   readonly existed: boolean;
 }
@@ -150,7 +150,7 @@ export function givenSubscribe(
 export const subscribe: StoreOperation<
   TriggerContext,
   Subscribe,
-  SubscribeOutcome<Encoded>
+  SubscribeOutcome
 > = storeOperation("subscribe", {
   key: (input: Subscribe) => input.name.key,
   *one(context: TriggerContext, input) {
@@ -182,7 +182,7 @@ export const subscribe: StoreOperation<
 
 /** @throws HoldfastError `CORRUPT_ROW` when the one that was there cannot be read. */
 export function shownSubscribed<
-  O extends { readonly subscription: Subscription<Encoded> },
+  O extends { readonly subscription: StoredSubscription },
 >(
   context: TriggerContext,
   outcome: O,
@@ -251,8 +251,8 @@ interface Revise {
   readonly expectedRevision: number | undefined;
 }
 
-export interface ReviseOutcome<Content = SubscriptionContent> {
-  readonly subscription: Subscription<Content>;
+interface ReviseOutcome {
+  readonly subscription: StoredSubscription;
   /** False when it says so already. */
   readonly isChanged: boolean;
 }
@@ -290,7 +290,7 @@ export function givenRevise(
 export const reviseSubscription: StoreOperation<
   TriggerContext,
   Revise,
-  ReviseOutcome<Encoded>
+  ReviseOutcome
 > = storeOperation("reviseSubscription", {
   key: (input: Revise) => input.name.key,
   *one(context: TriggerContext, { name, terms, expectedRevision }) {

@@ -75,7 +75,7 @@ export const subscriptionColumns: Statement = sql`
 export const subscriptionTable = "holdfast_trigger_subscription";
 
 /** A subscription, as it is now. */
-export interface Subscription<Content = SubscriptionContent> {
+export interface Subscription {
   readonly key: string;
   /** The session that made it; null for the host. */
   readonly registrant: Registrant | null;
@@ -83,13 +83,18 @@ export interface Subscription<Content = SubscriptionContent> {
   readonly revision: number;
   readonly isEnabled: boolean;
   readonly source: TriggerSource;
-  readonly content: Content;
+  readonly content: SubscriptionContent;
   readonly createdAt: number;
   readonly changedAt: number;
 }
 
+/** As its row has it. */
+export interface StoredSubscription extends Omit<Subscription, "content"> {
+  readonly content: Encoded;
+}
+
 /** @throws HoldfastError `CORRUPT_ROW` */
-export function subscriptionOf(found: SubscriptionRow): Subscription<Encoded> {
+export function subscriptionOf(found: SubscriptionRow): StoredSubscription {
   const { key, content } = found;
   if (content === null)
     throw corruptRow(subscriptionTable, key, "says nothing");
@@ -118,7 +123,7 @@ export function registrantOf(
 /** A subscription with what it says. @throws HoldfastError `CORRUPT_ROW` */
 export function shownSubscription(
   context: Pick<StoreContext, "decode">,
-  subscription: Subscription<Encoded>,
+  subscription: StoredSubscription,
 ): Subscription {
   const { key, content } = subscription;
   return { ...subscription, content: contentOf(context, key, content) };

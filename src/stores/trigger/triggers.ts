@@ -5,7 +5,7 @@ import {
 } from "../../model/trigger/trigger.ts";
 import type { Database, WaitOptions } from "../../sql/database.ts";
 import type { StoreOptions } from "../context.ts";
-import type { Sifted } from "../damage.ts";
+import type { Damaged } from "../damage.ts";
 import { lists, type Page, type PageOptions } from "../list.ts";
 import { reads, writes, type Method } from "../method.ts";
 import type { ProcessCancelOptions } from "../process/context.ts";
@@ -39,19 +39,14 @@ import {
   type OccurrenceDraft,
   type RecordOccurrenceOutcome,
 } from "./record.ts";
-import {
-  removeOldOccurrences,
-  type OccurrenceRemovalReport,
-} from "./retention.ts";
+import { removeOldOccurrences } from "./retention.ts";
 import {
   givenRevise,
   givenSubscribe,
   reviseSubscription,
   shownSubscribed,
   subscribe,
-  type ReviseOutcome,
   type ReviseSubscriptionOptions,
-  type SubscribeOutcome,
   type SubscriptionDraft,
 } from "./subscribe.ts";
 import type { Subscription, SubscriptionName } from "./subscription-row.ts";
@@ -61,6 +56,14 @@ import {
   enableSubscription,
   ofSubscription,
 } from "./switch.ts";
+
+type RemovedOccurrences = {
+  readonly removed: number;
+  /** Occurrences with their deliveries. */
+  readonly rows: number;
+  /** Left because a process that they started has not ended. */
+  readonly kept: number;
+};
 
 /** What starts processes: subscriptions to things that happen and to schedules, and what has happened. */
 export interface Triggers {
@@ -72,7 +75,11 @@ export interface Triggers {
    */
   readonly subscribe: Method<
     [draft: SubscriptionDraft, wait?: WaitOptions],
-    SubscribeOutcome
+    {
+      readonly subscription: Subscription;
+      /** True when the same was said before. */
+      readonly existed: boolean;
+    }
   >;
   /**
    * Replaces all that a subscription says; whether it is enabled stays as it
@@ -87,7 +94,11 @@ export interface Triggers {
       terms: SubscriptionTerms,
       options?: ReviseSubscriptionOptions,
     ],
-    ReviseOutcome
+    {
+      readonly subscription: Subscription;
+      /** False when it says so already. */
+      readonly isChanged: boolean;
+    }
   >;
   /**
    * Enables a subscription; true if it was disabled. Instants of a schedule
@@ -183,7 +194,7 @@ export interface Triggers {
    */
   readonly cancelOccurrence: Method<
     [key: string, options?: ProcessCancelOptions],
-    Sifted<string>
+    { readonly items: readonly string[]; readonly damaged: readonly Damaged[] }
   >;
   /**
    * What occurrences have registered and no worker has begun: what a worker
@@ -199,8 +210,8 @@ export interface Triggers {
    */
   removeOccurrences(
     policy: { readonly olderThan: Duration },
-    options?: SweepOptions<OccurrenceRemovalReport>,
-  ): Promise<OccurrenceRemovalReport>;
+    options?: SweepOptions<RemovedOccurrences>,
+  ): Promise<RemovedOccurrences>;
   /**
    * Fires the schedules of subscriptions until it is closed: each instant
    * once, however many processes run this. The value of what was fired is what

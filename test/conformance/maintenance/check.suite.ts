@@ -7,10 +7,8 @@ import { maintenance } from "../../../src/blobs.ts";
 import { executions } from "../../../src/executions.ts";
 import { processes } from "../../../src/processes.ts";
 import { leases, sessions } from "../../../src/sessions.ts";
-import type {
-  CheckedTable,
-  MaintenanceCheckReport,
-} from "../../../src/blobs.ts";
+import type { MaintenanceCheckReport } from "../../../src/blobs.ts";
+import type { CheckedTable } from "../../../src/stores/maintenance/check.ts";
 import type { PayloadCodec } from "../../../src/model/values/payload-codec.ts";
 import type { Database } from "../../../src/sql/database.ts";
 import { isDeep, seed } from "../../depth.ts";

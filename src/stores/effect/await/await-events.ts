@@ -7,7 +7,7 @@ import type { SweepOptions } from "../../removal.ts";
 import type { SessionName } from "../../session-name.ts";
 import type { EffectScope } from "../scope.ts";
 import { awaitContext } from "./context.ts";
-import { forgetInSlices, type ForgetAwaitEventsReport } from "./forget.ts";
+import { forgetInSlices } from "./forget.ts";
 import {
   givenOpen,
   openAwaitEvent,
@@ -19,11 +19,7 @@ import {
   type AwaitEvent,
   type ListAwaitEventsOptions,
 } from "./read.ts";
-import {
-  revokeInSlices,
-  type RevokeAwaitEventsOptions,
-  type RevokeAwaitEventsReport,
-} from "./revoke.ts";
+import { revokeInSlices, type RevokeAwaitEventsOptions } from "./revoke.ts";
 import {
   endAwaitEvent,
   givenCancel,
@@ -124,7 +120,7 @@ export interface AwaitEvents {
   revokeAll(
     session: SessionName | null,
     options?: RevokeAwaitEventsOptions,
-  ): Promise<RevokeAwaitEventsReport>;
+  ): Promise<{ readonly revoked: number }>;
   /**
    * Removes the await-events and groups of a scope that is done with, in small
    * transactions. Do this before its effects are forgotten, which groups refer
@@ -134,8 +130,8 @@ export interface AwaitEvents {
    */
   forget(
     scope: EffectScope,
-    options?: SweepOptions<ForgetAwaitEventsReport>,
-  ): Promise<ForgetAwaitEventsReport>;
+    options?: SweepOptions<{ readonly rows: number }>,
+  ): Promise<{ readonly rows: number }>;
 }
 
 /**

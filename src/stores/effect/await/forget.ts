@@ -21,7 +21,7 @@ import type { AwaitContext } from "./context.ts";
 import { awaitEventEnded } from "./event-row.ts";
 
 /** What was forgotten of a scope. */
-export interface ForgetAwaitEventsReport {
+interface ForgetAwaitEventsReport {
   /** Of await-events, groups and their members. */
   readonly rows: number;
 }

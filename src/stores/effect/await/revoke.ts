@@ -23,7 +23,7 @@ import { inScope, scopeFilter } from "./read.ts";
 import { settleAlone } from "./settle.ts";
 
 /** What was revoked. */
-export interface RevokeAwaitEventsReport {
+interface RevokeAwaitEventsReport {
   /** How many tokens ended to count. */
   readonly revoked: number;
 }

@@ -14,12 +14,12 @@ import {
   memberDraft,
   type GroupMemberDraft,
 } from "./members.ts";
-import { givenOpen, openGroup, type OpenedGroup } from "./open.ts";
+import { givenOpen, openGroup } from "./open.ts";
 import { groupList, type EffectGroup, type GroupStanding } from "./read.ts";
 import { waitForGroup } from "./wait.ts";
 
 /** The outcome of a member: what an effect returned or threw, or how an await-event ended. */
-export type GroupMemberOutcome =
+type GroupMemberOutcome =
   AwaitOutcome<unknown, Error> | { readonly kind: "revoked" };
 
 /** A member that has ended. */
@@ -56,7 +56,7 @@ export interface EffectGroups {
       members: readonly GroupMemberDraft[],
       wait?: WaitOptions,
     ],
-    OpenedGroup
+    { readonly existed: boolean }
   >;
   /**
    * The member that ended first, whether it succeeded or not. Recorded with

@@ -40,7 +40,7 @@ import { checkedMembers, type GroupMemberDraft } from "./members.ts";
 import { placeInGroups, placeMembers } from "./place.ts";
 
 /** A group that can be waited for. */
-export interface OpenedGroup {
+interface OpenedGroup {
   /** True when the same group was opened before. */
   readonly existed: boolean;
 }

@@ -46,7 +46,7 @@ export function ofExecution(
   return { input, wait: onlyWait(wait) };
 }
 
-export interface Changed {
+interface Changed {
   /** The version the next event gets. */
   readonly nextVersion: number;
   /** False when it was so already, and nothing was written: the call may be repeated. */
@@ -160,7 +160,7 @@ export function givenCancellation(
   return { input, wait };
 }
 
-export type CancellationOutcome =
+type CancellationOutcome =
   /** It has ended. */
   | "cancelled"
   /** It is marked; the worker that runs it, or drives its cancellation, ends it. */

@@ -68,7 +68,7 @@ export function givenSendSignal(
   return { input, wait };
 }
 
-export interface SendSignalOutcome {
+interface SendSignalOutcome {
   readonly seq: number;
   /** True when it had been sent before under the same key with an equal value. */
   readonly existed: boolean;
@@ -165,7 +165,7 @@ export function givenReceiveSignal(
 }
 
 /** A signal that was taken. */
-export interface ReceivedSignal<V = Encoded> {
+interface ReceivedSignal<V = Encoded> {
   readonly seq: number;
   readonly value: V;
   readonly nextVersion: number;

@@ -31,7 +31,7 @@ import {
   insertEvent,
   type EventRow,
 } from "../event-row.ts";
-import { createUnder } from "../log/create.ts";
+import { createUnder, type CreatedExecution } from "../log/create.ts";
 import { announceState } from "../log/respond.ts";
 import {
   assertCopyable,
@@ -93,14 +93,6 @@ export function givenRetry(
   return { input, wait };
 }
 
-export interface ForkOutcome {
-  readonly id: ExecutionId;
-  readonly key: number;
-  readonly nextVersion: number;
-  /** True when the same copy had been made before. */
-  readonly existed: boolean;
-}
-
 /**
  * Copies an execution up to an event into a new one that goes on from there.
  * What it had asked for and not been given is asked for anew. Repeated under
@@ -113,7 +105,7 @@ export interface ForkOutcome {
 export const forkExecution: StoreOperation<
   ExecutionContext,
   ForkExecution,
-  ForkOutcome
+  CreatedExecution
 > = storeOperation("forkExecution", {
   key: (input: ForkExecution) => input.id,
   *one(_: ExecutionContext, input) {
@@ -152,7 +144,7 @@ function* earlierFork({
   id,
   source,
   version,
-}: ForkExecution): Tx<ForkOutcome | undefined> {
+}: ForkExecution): Tx<CreatedExecution | undefined> {
   const found = yield* row<{
     readonly key: number;
     readonly version: number;

@@ -31,12 +31,16 @@ import {
   type Fence,
 } from "../checks.ts";
 import type { ExecutionContext } from "../context.ts";
-import { assertNext, type AppendEvents } from "../log/append.ts";
+import {
+  assertNext,
+  type AppendEvents,
+  type AppendOutcome,
+} from "../log/append.ts";
 import { appendTo } from "../log/append-to.ts";
 import {
   createOrFind,
   newExecution,
-  type CreateOutcome,
+  type CreatedExecution,
   type ExecutionDraft,
   type NewExecution,
 } from "../log/create.ts";
@@ -149,11 +153,6 @@ export const lockExecution: StoreOperation<
   },
 });
 
-/** A lock of one's own that now ends later: what is known of the execution stays. */
-export interface Extended {
-  readonly nextVersion: number;
-}
-
 /**
  * Extends the lock of the run that locked the execution last, as long as
  * nobody has changed anything since, and reads nothing of it.
@@ -161,22 +160,25 @@ export interface Extended {
  * @throws HoldfastError `LOCK_LOST` when another run locked it last, `EXECUTION_NOT_FOUND`,
  *   `VERSION_CONFLICT`, and those of `canAppendLock`.
  */
-export const extendLock: StoreOperation<ExecutionContext, LockOne, Extended> =
-  storeOperation("extendLock", {
-    key: (input: LockOne) => input.id,
-    *one(context: ExecutionContext, asked) {
-      const record = yield* lockedRecord(asked.id);
-      const input = termsNow(context, asked);
-      canAppendLock(input.id, record.state, input);
-      if (!isSameRun(lastHolder(record.state.pending), input.holder))
-        throw lockLost(input.id);
-      assertNext(record, input.version);
-      const { version } = yield* appendTo(record, input.at, [
-        lockedBy(keepingRetry(input, record), record.state.role),
-      ]);
-      return { nextVersion: version + 1 };
-    },
-  });
+export const extendLock: StoreOperation<
+  ExecutionContext,
+  LockOne,
+  AppendOutcome
+> = storeOperation("extendLock", {
+  key: (input: LockOne) => input.id,
+  *one(context: ExecutionContext, asked) {
+    const record = yield* lockedRecord(asked.id);
+    const input = termsNow(context, asked);
+    canAppendLock(input.id, record.state, input);
+    if (!isSameRun(lastHolder(record.state.pending), input.holder))
+      throw lockLost(input.id);
+    assertNext(record, input.version);
+    const { version } = yield* appendTo(record, input.at, [
+      lockedBy(keepingRetry(input, record), record.state.role),
+    ]);
+    return { nextVersion: version + 1 };
+  },
+});
 
 /** How failures are retried need not be said again by a worker that goes on. */
 function keepingRetry<T extends LockTerms>(
@@ -206,11 +208,10 @@ export function givenCreateLocked(
   return { input, wait };
 }
 
-export type CreateLockedOutcome = CreateOutcome & {
-  readonly id: ExecutionId;
+interface CreatedLocked extends CreatedExecution {
   /** Missing when the execution was there before, and not held by this run. */
   readonly locked?: LockedExecution;
-};
+}
 
 /**
  * Creates an execution and locks it for a worker of this process in one
@@ -221,7 +222,7 @@ export type CreateLockedOutcome = CreateOutcome & {
 export const createAndLock: StoreOperation<
   ExecutionContext,
   CreateAndLock,
-  CreateLockedOutcome
+  CreatedLocked
 > = storeOperation("createAndLock", {
   key: (input: CreateAndLock) => input.execution.id,
   *one(context: ExecutionContext, { execution, lock: asked }) {

@@ -183,11 +183,15 @@ export function* createOrFind(
 }
 
 /** With the id, which its caller may not have chosen. */
+export interface CreatedExecution extends CreateOutcome {
+  readonly id: ExecutionId;
+}
+
 export function shownNew(
   _: ExecutionContext,
   outcome: CreateOutcome,
   { id }: NewExecution,
-): CreateOutcome & { readonly id: ExecutionId } {
+): CreatedExecution {
   return { ...outcome, id };
 }
 

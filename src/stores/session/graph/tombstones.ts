@@ -217,7 +217,7 @@ function* firstSharedMessage(owner: GraphOwner): Tx<number | undefined> {
   }
 }
 
-export interface VacuumReport {
+interface VacuumReport {
   readonly removed: number;
   /** Removed from this session, and still shown by a fork. */
   readonly shared: number;

@@ -16,7 +16,7 @@ import { livingSession, type SessionRef } from "../../session-row.ts";
 import { blobsOfSession } from "../state-row.ts";
 
 /** How many there are, and the bytes of their content. */
-export interface Sized {
+interface Sized {
   readonly count: number;
   readonly bytes: number;
 }
