@@ -48,7 +48,11 @@ describe("a thread for flushes that cannot be started", () => {
     const flusher = new LogFlusher(
       path,
       new Meters(),
-      { begin: () => undefined, succeeded: () => undefined },
+      {
+        begin: () => undefined,
+        succeeded: () => undefined,
+        isDurable: () => false,
+      },
       { place: "thread", readOnly: false },
     );
     fault.kind = "refused";

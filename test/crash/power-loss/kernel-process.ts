@@ -2,7 +2,8 @@
 import { openSync, writeSync } from "node:fs";
 import { openSqlite } from "../../../src/sqlite.ts";
 import type { Database } from "../../../src/sql/database.ts";
-import { rows } from "../../../src/sql/operation.ts";
+import { rows, run } from "../../../src/sql/operation.ts";
+import type { Tx } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import {
   addNote,
@@ -49,17 +50,29 @@ async function write(to: Database): Promise<void> {
   await Promise.all([0, 1, 2, 3, 4].map(caller));
 }
 
-/** Reads until standard input ends, and says what it saw: others' facts, perhaps just committed. */
+/**
+ * Looks until standard input ends, and says what it saw: others' facts, perhaps
+ * just committed. It reads and, in turn, makes a write that changes nothing.
+ */
 async function observe(from: Database): Promise<void> {
   let ending = false;
   process.stdin.on("end", () => (ending = true)).resume();
-  while (!ending) {
-    const newest = await from.read("newest", () =>
-      rows<{ id: string }>(
-        sql`SELECT id FROM app_note WHERE half = 2 ORDER BY rowid DESC LIMIT 3`,
-      ),
-    );
+  for (let round = 0; !ending; round += 1) {
+    const newest =
+      round % 2 === 0
+        ? await from.read("newest", newestNotes)
+        : await from.write("claim", function* () {
+            const seen = yield* newestNotes();
+            yield* run(sql`UPDATE app_note SET body = '' WHERE id = 'nobody'`);
+            return seen;
+          });
     for (const { id } of newest) mark({ fact: id });
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
+}
+
+function* newestNotes(): Tx<readonly { readonly id: string }[]> {
+  return yield* rows<{ id: string }>(
+    sql`SELECT id FROM app_note WHERE half = 2 ORDER BY rowid DESC LIMIT 3`,
+  );
 }

@@ -16,7 +16,7 @@ export interface Flusher {
   readonly isNeeded: boolean;
   /** Up to how many calls of a batch are worth a flush on the calling thread. */
   readonly inlineCallsMax: number;
-  /** Resolves when a flush that began after this call has succeeded. */
+  /** Resolves when a flush that began after this call has succeeded, or at once when there is nothing to flush. */
   flush(): Promise<void>;
   /** The same, blocking. */
   flushInline(): void;
@@ -29,6 +29,8 @@ export interface Flusher {
 export interface FlushWitness<Moment> {
   begin(): Moment;
   succeeded(moment: Moment): void;
+  /** Whether nothing has been committed since a flush began that has succeeded. */
+  isDurable(moment: Moment): boolean;
 }
 
 export interface FlushTuning {
@@ -59,6 +61,14 @@ export const noFlusher: Flusher = {
  * Flushes the write-ahead log on a thread of its own. libuv's pool would do,
  * were it not shared with the user's crypto and file work, behind which a
  * flush was measured to wait 272 ms.
+ *
+ * Nothing is flushed when nobody has committed since the last flush began: a
+ * batch without changes leaves no frame in the log, so all that its answers
+ * rest on is what that flush made durable, and a power cut takes none of it
+ * away. Whether somebody has is what `data_version` of the reading connection
+ * tells: it moves with each commit of our writer and of any other process,
+ * flushed or not. So an answer that rests on what another process has
+ * committed and not flushed yet still waits for a flush.
  */
 export class LogFlusher implements Flusher {
   readonly isNeeded = true;
@@ -114,6 +124,7 @@ export class LogFlusher implements Flusher {
   flushInline(): void {
     if (this.#failure !== undefined) throw this.#failure;
     const moment = this.#witness.begin();
+    if (this.#witness.isDurable(moment)) return;
     const startedMs = monotonicMs();
     try {
       flushLog(this.#log, this.#tuning.faults);
@@ -140,8 +151,14 @@ export class LogFlusher implements Flusher {
   }
 
   #start(): void {
-    this.#running = { waiters: this.#gathering, moment: this.#witness.begin() };
+    const waiters = this.#gathering;
+    const moment = this.#witness.begin();
     this.#gathering = [];
+    if (this.#witness.isDurable(moment)) {
+      for (const waiter of waiters) waiter.resolve();
+      return;
+    }
+    this.#running = { waiters, moment };
     try {
       this.#worker ??= this.#startThread();
     } catch (error) {

@@ -51,6 +51,10 @@ export class Reader implements FlushWitness<SqlValue | undefined> {
     this.#durableVersion = version;
   }
 
+  isDurable(version: SqlValue | undefined): boolean {
+    return version !== undefined && version === this.#durableVersion;
+  }
+
   async read<T>(
     name: string,
     start: () => Tx<T>,
@@ -58,11 +62,9 @@ export class Reader implements FlushWitness<SqlValue | undefined> {
   ): Promise<T> {
     try {
       const snapshot = await this.#snapshot(name, start);
-      const known =
-        snapshot.version !== undefined &&
-        snapshot.version === this.#durableVersion;
       // Also a read that failed may have failed because of what it saw.
-      if (!known && flusher.isNeeded) await flusher.flush();
+      if (flusher.isNeeded && !this.isDurable(snapshot.version))
+        await flusher.flush();
       if ("error" in snapshot) throw snapshot.error;
       return snapshot.value;
     } catch (error) {
