@@ -243,9 +243,15 @@ function responseFor(
 }
 
 function questionsTo(joinSet: string, events: readonly FoldedEvent[]): number {
-  return events.filter(
-    ({ event }) => event.kind === "joinNext" && event.joinSet === joinSet,
-  ).length;
+  return events.filter(({ event }) => {
+    if (event.kind === "joinNext") return event.joinSet === joinSet;
+    // It was given a response, which the next question does not get again.
+    return (
+      event.kind === "joinNextTried" &&
+      event.outcome === "found" &&
+      event.joinSet === joinSet
+    );
+  }).length;
 }
 
 function ofSet(

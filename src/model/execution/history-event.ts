@@ -47,7 +47,7 @@ export type HistoryFact<V = Encoded> =
       readonly joinSet: JoinSetId;
       readonly function: FunctionName | null;
     }
-  /** Asked a set without waiting. */
+  /** Asked a set without waiting. What was found is the answer to this question, as to a `joinNext`; the others take no place. */
   | {
       readonly kind: "joinNextTried";
       readonly joinSet: JoinSetId;
@@ -142,4 +142,18 @@ export function isHistoryEvent<V>(
   event: { readonly kind: string } | HistoryEvent<V>,
 ): event is HistoryEvent<V> {
   return isHistoryKind(event.kind);
+}
+
+type Found = Extract<HistoryFact, { readonly kind: "joinNextTried" }> & {
+  readonly outcome: "found";
+};
+
+/** True for a question to a set that was asked without waiting, and answered. */
+export function isFound<E extends { readonly kind: string }>(
+  event: E,
+): event is E & Found {
+  return (
+    event.kind === "joinNextTried" &&
+    (event as Partial<Found>).outcome === "found"
+  );
 }

@@ -14,16 +14,16 @@ import type {
   Lifecycle,
   PendingState,
 } from "./state.ts";
-import { isHistoryEvent } from "./history-event.ts";
+import { isFound, isHistoryEvent } from "./history-event.ts";
 import type { HistoryEvent } from "./history-event.ts";
 
 /** An event about to be appended, with what only the database knows about it. */
 export interface Appending {
   readonly at: number;
   readonly event: ExecutionEvent;
-  /** For `joinNext` and `waiting`: when the response they ask for came, if it has. */
+  /** For `joinNext`, `joinNextTried` and `waiting`: when the response they ask for came, if it has. */
   readonly answeredAt: number | null;
-  /** For `joinNext`: the how-manieth question to its set it is, from 1 on. */
+  /** For the first two: the how-manieth question to its set it is, from 1 on. */
   readonly ordinal?: number | undefined;
 }
 
@@ -84,7 +84,20 @@ function afterHistory(
   { at, answeredAt, ordinal }: Appending,
   event: HistoryEvent,
 ): ExecutionState {
+  const { seen } = event;
+  if (seen > state.responses)
+    throw eventsInvalid(
+      id,
+      "response",
+      `it cannot have seen ${seen} responses, since there are ${state.responses}.`,
+    );
   const moved = { ...state, deaths: 0 };
+  if (isFound(event) && answeredAt === null)
+    throw eventsInvalid(
+      id,
+      "response",
+      `it cannot have found response ${ordinal} of its set ${event.joinSet}, which has not come.`,
+    );
   if (event.kind !== "joinNext" && event.kind !== "waiting") return moved;
   const lastLock = lastHolder(state.pending);
   const leaseUntil = event.runExpiresAt > at ? event.runExpiresAt : null;

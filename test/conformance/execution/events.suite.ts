@@ -7,6 +7,7 @@ import type { Backend } from "../backend.ts";
 import {
   childRequested,
   delayRequested,
+  joinNext,
   step,
   waiting,
 } from "./execution-events.ts";
@@ -185,7 +186,67 @@ export function executionEventsSuite(backend: Backend): void {
     );
   });
 
+  seen(backend);
   hashes(backend);
+}
+
+/** One of each way in which an append is written: alone, with rows of its own, with a question. */
+const kinds: readonly ((at: number) => GivenEvent)[] = [
+  (at) => step("quiet", null, 1, at),
+  (at) => ({ ...delayRequested("Delay_a.n:x_1", T0 + 9), seen: at }),
+  (at) => ({ ...joinNext("n:x", T0), seen: at }),
+  (at) => waiting(at, T0),
+];
+
+function seen(backend: Backend): void {
+  describe("the responses that an event had seen", () => {
+    test(
+      "[R1] are no more than there are, whatever its kind and however it is written",
+      onExecutions(backend, async (setting) => {
+        const { store } = setting;
+        await store.create({ id: "a", function: "f" });
+        await store.signal("a", "go", 1);
+        for (const event of kinds)
+          for (const events of [[event(2)], [step("fine"), event(2)]]) {
+            const call = () => store.append("a", 1, events);
+            expect(await refusal(setting, call)).toBe("EVENTS_INVALID");
+            expect((await rejection(call())).details).toMatchObject({
+              reason: "response",
+            });
+          }
+        expect(
+          await refusal(setting, () =>
+            store.receive("a", "go", 1, { seen: 2 }),
+          ),
+        ).toBe("EVENTS_INVALID");
+        let version = 1;
+        for (const event of kinds)
+          version = (await store.append("a", version, [event(1)])).nextVersion;
+      }),
+    );
+
+    test(
+      "[R1] are checked for each of many that are appended at once",
+      onExecutions(backend, async ({ store }) => {
+        const ids = ["a", "b", "c", "d", "e", "f"];
+        await Promise.all(ids.map((id) => store.create({ id, function: "f" })));
+        await Promise.all(
+          ids.slice(0, 3).map((id) => store.signal(id, "go", 1)),
+        );
+        const told = await Promise.allSettled(
+          ids.map((id) => store.append(id, 1, [step("s", null, 1, 1)])),
+        );
+        expect(told.map(({ status }) => status)).toEqual([
+          "fulfilled",
+          "fulfilled",
+          "fulfilled",
+          "rejected",
+          "rejected",
+          "rejected",
+        ]);
+      }),
+    );
+  });
 }
 
 function hashes(backend: Backend): void {

@@ -46,6 +46,7 @@ export const example: readonly Step[] = [
   step("pause", "run-1"),
   step("cancelDelay", "run-1", { index: 2 }),
   step("unpause", "run-1"),
+  append("run-1", draft("joinNextTried", { flag: true })),
 
   // A child that fails, times out and is cancelled; one resolved; one that ends.
   step("lock", "run-1.n:set-0_2", { inMs: 1_000, seen: 1 }),

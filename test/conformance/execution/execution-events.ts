@@ -87,6 +87,13 @@ export function joinNextTooMany(joinSet: string): GivenEvent {
   };
 }
 
+export function joinNextTried(
+  joinSet: string,
+  outcome: "found" | "pending" | "allProcessed",
+): GivenEvent {
+  return { kind: "joinNextTried", joinSet: parseJoinSetId(joinSet), outcome };
+}
+
 export function waiting(seen: number, runExpiresAt: number): GivenEvent {
   return { kind: "waiting", runExpiresAt, call: 0, seen };
 }

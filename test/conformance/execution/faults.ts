@@ -92,10 +92,12 @@ function numbering({ row, events, responses }: Story): readonly string[] {
   if (row.responses !== seqs.length)
     faults.push(`${row.responses} responses are ${seqs.length}`);
   let before = 0;
-  for (const { version, responses: seen } of events) {
-    if (seen < before || seen > seqs.length)
-      faults.push(`event ${version} had ${seen} responses`);
-    before = seen;
+  for (const { version, responses: there, seen } of events) {
+    if (there < before || there > seqs.length)
+      faults.push(`event ${version} had ${there} responses`);
+    if (seen > there)
+      faults.push(`event ${version} had seen ${seen} of ${there} responses`);
+    before = there;
   }
   const asked = events.filter(({ ordinal }) => ordinal !== null);
   for (const [inbox, questions] of grouped(asked, (event) => event.inbox))

@@ -1,9 +1,11 @@
 import { describe, expect, test } from "vitest";
+import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import {
   delayRequested,
   joinNext,
   joinNextTooMany,
+  joinNextTried,
   joinSetCreated,
   step,
 } from "./execution-events.ts";
@@ -283,6 +285,75 @@ export function executionJoinSetsSuite(backend: Backend): void {
           [1, T0, "n:x", "Delay_p.n:x_1", "cancelled", null],
           [2, T0, "n:x", "p.n:x_1", "completed", 1],
         ]);
+      }),
+    );
+
+    test(
+      "[R1] a response that was found takes the place of its question, so the next one waits for the next response",
+      onExecutions(backend, async (setting) => {
+        const { store, clock } = setting;
+        const version = await parentOf(setting, ["p.n:x_1", "p.n:x_2"]);
+        await store.finish("p.n:x_1", 1, result);
+        // Without a place of its own the question after it would meet the same response, and be due at once.
+        await store.append("p", version, [
+          joinNextTried("n:x", "found"),
+          joinNext("n:x", T0),
+        ]);
+        expect((await standing(setting, "p")).pending).toMatchObject({
+          kind: "blocked",
+          on: { kind: "joinSet", joinSet: "n:x", ordinal: 2 },
+        });
+        clock.advance(3);
+        await store.finish("p.n:x_2", 1, result);
+        expect((await standing(setting, "p")).pending).toMatchObject({
+          kind: "pending",
+          dueAt: T0 + 3,
+        });
+      }),
+    );
+
+    test(
+      "[R1] nothing can be found that is not there; what found nothing takes no place",
+      onExecutions(backend, async (setting) => {
+        const { store } = setting;
+        const version = await parentOf(setting, ["p.n:x_1", "p.n:y_1"]);
+        await store.finish("p.n:x_1", 1, result);
+        const found = joinNextTried("n:x", "found");
+        for (const events of [
+          [found, found],
+          [joinNext("n:x", T0), found],
+          [joinNextTried("n:y", "found")],
+        ]) {
+          const call = () => store.append("p", version, events);
+          expect(await refusal(setting, call)).toBe("EVENTS_INVALID");
+          expect((await rejection(call())).details).toMatchObject({
+            reason: "response",
+          });
+        }
+        await store.append("p", version, [
+          joinNextTried("n:x", "pending"),
+          joinNextTried("n:x", "allProcessed"),
+          found,
+        ]);
+        expect(
+          await refusal(setting, () => store.append("p", version + 3, [found])),
+        ).toBe("EVENTS_INVALID");
+      }),
+    );
+
+    test(
+      "[R1] a copy made after a response was found has it, and asks on behind it",
+      onExecutions(backend, async (setting) => {
+        const { store } = setting;
+        const version = await parentOf(setting, ["p.n:x_1", "p.n:x_2"]);
+        await store.finish("p.n:x_1", 1, result);
+        await store.append("p", version, [joinNextTried("n:x", "found")]);
+        await store.fork("p", version, { id: "q" });
+        await store.append("q", version + 2, [joinNext("n:x", T0)]);
+        expect((await standing(setting, "q")).pending).toMatchObject({
+          kind: "blocked",
+          on: { ordinal: 2 },
+        });
       }),
     );
   });

@@ -40,14 +40,22 @@ export interface Peek {
 
 type PeekRow = Pick<
   StateRow,
-  "key" | "id" | "role" | "version" | "state" | "lifecycle" | "executor" | "run"
+  | "key"
+  | "id"
+  | "role"
+  | "version"
+  | "state"
+  | "lifecycle"
+  | "executor"
+  | "run"
+  | "responses"
 > & { readonly deadline_at: number | null };
 
 export function peek(database: Database): Promise<Peek> {
   return database.read("peek", function* () {
     return {
       executions: yield* rows<PeekRow>(sql`
-        SELECT key, id, role, version, state, lifecycle, executor, run, deadline_at FROM holdfast_execution`),
+        SELECT key, id, role, version, state, lifecycle, executor, run, responses, deadline_at FROM holdfast_execution`),
       delays: yield* rows<{ readonly id: string }>(sql`
         SELECT id FROM holdfast_execution_delay ORDER BY id`),
     };
@@ -63,6 +71,7 @@ const nobody: PeekRow = {
   lifecycle: "active",
   executor: null,
   run: null,
+  responses: 0,
   deadline_at: null,
 };
 
@@ -169,6 +178,7 @@ export class ExecutionWorld {
   place(step: Step): DraftPlace {
     return {
       id: this.target(step).id,
+      responses: this.target(step).responses,
       now: this.clock.now(),
       owner: this.database.owner,
       worker: this.worker(step),

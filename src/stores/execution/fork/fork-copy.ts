@@ -143,7 +143,7 @@ export function* startsUpTo(
  */
 export function* lastSeen(
   execution: number,
-  state: Pick<ExecutionState, "continuations" | "responses">,
+  state: Pick<ExecutionState, "continuations">,
   version: number,
 ): Tx<number> {
   const seen = yield* row<{ readonly seq: number | null }>(sql`
@@ -163,7 +163,5 @@ export function* lastSeen(
     WHERE q.execution = ${execution} AND q.version <= ${version} AND q.ordinal IS NOT NULL
       AND (r.seq <= q.responses OR (q.version < ${last?.version ?? 0} AND r.seq <= ${last?.responses ?? 0}))`);
   const { responsesFrom } = yield* startsUpTo(execution, state, version);
-  const known = Math.max(seen?.seq ?? 0, asked?.seq ?? 0, responsesFrom);
-  // A caller may have claimed to have seen what has not come yet.
-  return Math.min(known, state.responses);
+  return Math.max(seen?.seq ?? 0, asked?.seq ?? 0, responsesFrom);
 }

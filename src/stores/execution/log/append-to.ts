@@ -1,6 +1,7 @@
 import { HoldfastError } from "../../../model/errors.ts";
 import type { ExecutionEvent } from "../../../model/execution/event.ts";
 import { eventsInvalid } from "../../../model/execution/errors.ts";
+import { isFound } from "../../../model/execution/history-event.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import { afterEvent } from "../../../model/execution/transition.ts";
 import type { ExecutionState } from "../../../model/execution/state.ts";
@@ -72,21 +73,16 @@ function* questionOf(
   event: ExecutionEvent,
 ): Tx<Question> {
   switch (event.kind) {
+    case "joinNextTried":
     case "joinNext": {
+      if (event.kind === "joinNextTried" && !isFound(event)) return noQuestion;
       const ordinal = yield* nextQuestion(execution, event.joinSet);
       const answer = yield* answerTo(execution, event.joinSet, ordinal);
       return { ordinal, answeredAt: answer?.at ?? null };
     }
     case "waiting": {
-      const { seen } = event;
-      if (seen > state.responses)
-        throw eventsInvalid(
-          id,
-          "response",
-          `it cannot have seen ${seen} responses, since there are ${state.responses}.`,
-        );
       // What an earlier run under the id was given is no news to this one.
-      const after = Math.max(seen, state.responsesFrom);
+      const after = Math.max(event.seen, state.responsesFrom);
       if (state.responses <= after) return noQuestion;
       const answer = yield* row<{ readonly at: number }>(sql`
         SELECT at FROM holdfast_execution_response
@@ -136,11 +132,15 @@ export function* insertWithEffects(
     case "delayRequested":
       yield* insertEvent(place, event);
       return yield* insertDelay(place, event);
-    case "joinNext":
-      return yield* insertEvent({ ...place, inbox: event.joinSet }, event);
+    case "joinNextTried":
+    case "joinNext": {
+      const isQuestion = place.ordinal !== undefined;
+      const inbox = isQuestion ? event.joinSet : undefined;
+      return yield* insertEvent({ ...place, inbox }, event);
+    }
     case "signalReceived":
       return yield* insertEvent(
-        { ...place, inbox: signalInbox(event.signal), ordinal: place.ordinal },
+        { ...place, inbox: signalInbox(event.signal) },
         event,
       );
     case "continued":

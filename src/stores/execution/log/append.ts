@@ -50,6 +50,7 @@ import {
   changesVersionAlone,
   isFinish,
   isQuiet,
+  responsesSeen,
 } from "./event-check.ts";
 
 export interface AppendOptions extends WaitOptions {
@@ -207,7 +208,7 @@ function* appendQuietly(input: AppendEvents): Tx<AppendOutcome | undefined> {
   const moved = yield* row<Moved>(sql`
     UPDATE holdfast_execution SET version = version + ${events.length}, deaths = 0
     WHERE ${which} AND version = ${version - 1} AND state <> 'finished' AND lifecycle = 'active'
-      AND role <> 'external' AND ${held}
+      AND role <> 'external' AND responses >= ${responsesSeen(events)} AND ${held}
     RETURNING key, responses`);
   if (moved === undefined) return undefined;
   let next = version;

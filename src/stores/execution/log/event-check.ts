@@ -9,6 +9,7 @@ import {
   type ExecutionId,
 } from "../../../model/ids/execution-id.ts";
 import {
+  isFound,
   isHistoryEvent,
   isHistoryKind,
 } from "../../../model/execution/history-event.ts";
@@ -166,7 +167,15 @@ const requesting: ReadonlySet<string> = new Set([
 
 /** True for what a workflow records without asking for a response: only version and deaths change. */
 export function changesVersionAlone(event: ExecutionEvent): boolean {
-  return isHistoryEvent(event) && !asking.has(event.kind);
+  return isHistoryEvent(event) && !asking.has(event.kind) && !isFound(event);
+}
+
+/** How many responses there must be for all of these events to have seen what they say. */
+export function responsesSeen(events: readonly ExecutionEvent[]): number {
+  let most = 0;
+  for (const event of events)
+    if (isHistoryEvent(event) && event.seen > most) most = event.seen;
+  return most;
 }
 
 /** True for an append that writes nothing but its events and the version. */
