@@ -106,12 +106,22 @@ describe("a lock that has run out at 1,000", () => {
     ],
     [
       "a cancelled workflow",
-      state("workflow", { lifecycle: "cancelling" }),
+      state("workflow", { lifecycle: "cancelling", failures: 9 }),
+      { kind: "retry", dueAt: 52_200 },
+    ],
+    [
+      "a cancelled workflow that got further",
+      state("workflow", { lifecycle: "cancelling", version: 4 }),
       {
         kind: "unlock",
         dueAt: 1_000,
-        reason: "the lock expired while cancelling",
+        reason: "the lock expired after progress",
       },
+    ],
+    [
+      "a workflow without retries left",
+      state("workflow", { failures: 2 }),
+      { kind: "giveUp" },
     ],
   ])("of %s", (_, given, decision) => {
     expect(decideExpiredLock(given, 1_000, 0)).toEqual(decision);
@@ -151,6 +161,16 @@ describe("the death of an owner at 1,000", () => {
     [
       "of a cancelled workflow",
       state("workflow", { lifecycle: "cancelling", deaths: 4 }),
+      { kind: "resume", dueAt: 2_600, counts: "death" },
+    ],
+    [
+      "of a paused workflow",
+      state("workflow", { lifecycle: "paused", deaths: 4 }),
+      { kind: "resume", dueAt: 2_600, counts: "death" },
+    ],
+    [
+      "of a cancelled workflow that got further",
+      state("workflow", { lifecycle: "cancelling", version: 4, deaths: 4 }),
       free,
     ],
     [
@@ -220,9 +240,9 @@ describe("a request to cancel", () => {
       "finish",
     ],
   ])("of %s", (_, given, decision) => {
-    const without = { at: 50, hasChildren: false };
+    const without = { at: 50, hasBegun: false };
     expect(decideCancellation(given, without)).toBe(decision);
-    expect(decideCancellation(given, { at: 50, hasChildren: true })).toBe(
+    expect(decideCancellation(given, { at: 50, hasBegun: true })).toBe(
       decision === "finish" ? "mark" : decision,
     );
   });
@@ -250,10 +270,8 @@ describe("a deadline that has passed", () => {
       "nothing",
       "nothing",
     ],
-  ])("of %s", (_, given, without, withChildren) => {
-    expect(decideDeadline(given, { at: 50, hasChildren: false })).toBe(without);
-    expect(decideDeadline(given, { at: 50, hasChildren: true })).toBe(
-      withChildren,
-    );
+  ])("of %s", (_, given, without, begun) => {
+    expect(decideDeadline(given, { at: 50, hasBegun: false })).toBe(without);
+    expect(decideDeadline(given, { at: 50, hasBegun: true })).toBe(begun);
   });
 });

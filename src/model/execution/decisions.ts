@@ -1,5 +1,5 @@
 import type { ExecutionState } from "./state.ts";
-import { isHeld } from "./transition.ts";
+import { isHeld } from "./pending.ts";
 import {
   jittered,
   retryPauseMs,
@@ -13,38 +13,41 @@ export const deathsMax = 5;
 export type ExpiryDecision =
   | { readonly kind: "unlock"; readonly dueAt: number; readonly reason: string }
   | { readonly kind: "retry"; readonly dueAt: number }
-  | { readonly kind: "finish"; readonly resultKind: "timedOut" | "cancelled" };
+  | { readonly kind: "finish"; readonly resultKind: "timedOut" | "cancelled" }
+  /** A workflow without retries left: it ends as timed out, by its own code if it has begun. */
+  | { readonly kind: "giveUp" };
 
 /**
  * A workflow that got further since it was locked goes on at once: slow is not
- * broken. Otherwise it was an attempt that timed out. `random` is below 1.
+ * broken. Otherwise it was an attempt that timed out. What a workflow does
+ * while it is being cancelled is tried as often as it takes, since nobody else
+ * would end what it started. `random` is below 1.
  */
 export function decideExpiredLock(
   state: ExecutionState,
   at: number,
   random: number,
 ): ExpiryDecision {
-  if (state.lifecycle === "cancelling")
-    return state.role === "workflow"
-      ? {
-          kind: "unlock",
-          dueAt: at,
-          reason: "the lock expired while cancelling",
-        }
-      : { kind: "finish", resultKind: "cancelled" };
+  const { role, failures } = state;
+  const isCancelling = state.lifecycle === "cancelling";
+  if (isCancelling && role !== "workflow")
+    return { kind: "finish", resultKind: "cancelled" };
   if (madeProgress(state))
     return {
       kind: "unlock",
       dueAt: at,
       reason: "the lock expired after progress",
     };
+  const policy = state.retry ?? unlimitedRetryPolicy;
   const pauseMs = retryPauseMs(
-    state.retry ?? unlimitedRetryPolicy,
-    state.failures + 1,
+    isCancelling ? { ...policy, maxRetries: null } : policy,
+    failures + 1,
   );
-  return pauseMs === undefined
-    ? { kind: "finish", resultKind: "timedOut" }
-    : { kind: "retry", dueAt: at + jittered(pauseMs, random) };
+  if (pauseMs !== undefined)
+    return { kind: "retry", dueAt: at + jittered(pauseMs, random) };
+  return role === "workflow"
+    ? { kind: "giveUp" }
+    : { kind: "finish", resultKind: "timedOut" };
 }
 
 /** What becomes of an execution whose worker's process has provably died. */
@@ -85,9 +88,11 @@ export function decideOwnerDeath(
           counts: "attempt",
         };
   }
-  if (state.lifecycle === "cancelling" || madeProgress(state)) return free;
+  if (madeProgress(state)) return free;
   const deaths = state.deaths + 1;
-  if (deaths >= deathsMax) return { kind: "park" };
+  // One that is being cancelled is never set aside, since it has to end; a paused one is aside already.
+  if (deaths >= deathsMax && state.lifecycle === "active")
+    return { kind: "park" };
   const pauseMs = retryPauseMs(
     { ...(state.retry ?? unlimitedRetryPolicy), maxRetries: null },
     deaths,
@@ -107,24 +112,25 @@ function madeProgress({ role, pending, version }: ExecutionState): boolean {
   );
 }
 
-/** When a cancellation comes, and whether the execution ever had children. */
+/** When a cancellation comes, and what it would cut off. */
 export interface CancelledAt {
   readonly at: number;
-  readonly hasChildren: boolean;
+  /** It ever had children, or it is a workflow whose code has recorded something: then that code is to end it. */
+  readonly hasBegun: boolean;
 }
 
 /**
- * What a request to cancel does. Nothing may be left running behind an
- * execution that ended, so one that a worker has, or that had children, is
- * only marked: its worker, or the one who cancels it, ends it.
+ * What a request to cancel does. Nothing may be left running or half done
+ * behind an execution that ended, so one that a worker has, or that has begun,
+ * is only marked: its code ends it.
  */
 export function decideCancellation(
   { pending, lifecycle }: ExecutionState,
-  { at, hasChildren }: CancelledAt,
+  { at, hasBegun }: CancelledAt,
 ): "alreadyFinished" | "alreadyCancelling" | "finish" | "mark" {
   if (pending.kind === "finished") return "alreadyFinished";
   if (lifecycle === "cancelling") return "alreadyCancelling";
-  return isHeld(pending, at) || hasChildren ? "mark" : "finish";
+  return isHeld(pending, at) || hasBegun ? "mark" : "finish";
 }
 
 /**
@@ -138,7 +144,5 @@ export function decideDeadline(
   const decision = decideCancellation(state, cancelled);
   if (decision === "alreadyFinished" || decision === "alreadyCancelling")
     return "nothing";
-  return state.role === "workflow" || cancelled.hasChildren
-    ? decision
-    : "finish";
+  return state.role === "workflow" || cancelled.hasBegun ? decision : "finish";
 }

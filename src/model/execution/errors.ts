@@ -136,7 +136,7 @@ const lifecycleRefusals = {
   paused: ["EXECUTION_PAUSED", "is paused. Unpause it to let it go on."],
   cancelling: [
     "EXECUTION_CANCELLING",
-    "is being cancelled. Only its end can still be recorded.",
+    "is being cancelled. Only who has locked it can add how it cleans up, and its end.",
   ],
   parked: [
     "EXECUTION_PARKED",

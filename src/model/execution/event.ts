@@ -26,8 +26,11 @@ export interface Holder {
   readonly owner: OwnerId | null;
 }
 
-/** Somebody asked for it, or its deadline has passed. */
-export type CancellationCause = "request" | "deadline";
+/**
+ * Why an execution is to end: somebody asked for it; its deadline has passed,
+ * or its last attempt ran out of time; or it is ended without running its code.
+ */
+export type CancellationCause = "request" | "deadline" | "force";
 
 /** The execution that an execution was copied from, and its last event in the copy. */
 export interface ForkOrigin {

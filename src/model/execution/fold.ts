@@ -145,12 +145,7 @@ function stateAt(
   switch (event.kind) {
     case "created":
       return event.role === "external"
-        ? {
-            kind: "blocked",
-            on: { kind: "resolution" },
-            leaseUntil: null,
-            lastLock,
-          }
+        ? untilResolved(lastLock)
         : {
             kind: "pending",
             dueAt: event.scheduledAt,
@@ -189,6 +184,10 @@ function stateAt(
     case "joinNext":
     case "waiting":
       return afterWait(event, index, logged, events, responses);
+    case "cancellationRequested":
+      return event.cause === "force"
+        ? untilResolved(lastLock)
+        : told(before(), logged.at);
     default:
       return before();
   }
@@ -305,6 +304,29 @@ function letGo(
     default:
       return unreachable(state);
   }
+}
+
+/** Nobody runs it; somebody outside ends it. */
+function untilResolved(lastLock: Holder | null): PendingState {
+  const on = { kind: "resolution" } as const;
+  return { kind: "blocked", on, leaseUntil: null, lastLock };
+}
+
+/** Asked to end: who runs it or keeps it hears of it, and everybody else may take it now. */
+function told(state: PendingState, at: number): PendingState {
+  const isWaiting =
+    state.kind === "pending" ||
+    (state.kind === "blocked" && state.on.kind !== "resolution");
+  if (!isWaiting) return state;
+  const isKept = state.leaseUntil !== null && state.leaseUntil > at;
+  const next = isKept ? (state.leaseUntil ?? at) : at;
+  if (state.kind === "pending" && state.dueAt <= next) return state;
+  return {
+    kind: "pending",
+    dueAt: next,
+    leaseUntil: isKept ? state.leaseUntil : null,
+    lastLock: state.lastLock,
+  };
 }
 
 function lastLockIn(events: readonly FoldedEvent[]): Holder | null {

@@ -99,11 +99,11 @@ function outcome(of: ExecutionState): string {
 describe("who may lock", () => {
   test.each(table)("one that is %s: %s", (_, pending, expected) => {
     expect(outcome(state(pending))).toBe(expected);
+    expect(outcome(state(pending, "cancelling"))).toBe(expected);
   });
 
   test.each([
     ["paused", "EXECUTION_PAUSED"],
-    ["cancelling", "EXECUTION_CANCELLING"],
     ["parked", "EXECUTION_PARKED"],
   ] as const)("nobody while it is %s", (lifecycle, code) => {
     for (const pending of [due(0, null), due(200, me), held(me, 300)])

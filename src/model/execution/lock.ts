@@ -17,8 +17,8 @@ export interface LockRequest {
  * recorded that it expired, so that the log tells what happened.
  *
  * @throws HoldfastError `LOCK_EXPIRY_INVALID`, `LOCK_NOT_DUE`, `LOCK_HELD`,
- *   `LOCK_BLOCKED`, `EXECUTION_FINISHED`, `EXECUTION_PAUSED`,
- *   `EXECUTION_CANCELLING` or `EXECUTION_PARKED`.
+ *   `LOCK_BLOCKED`, `EXECUTION_FINISHED`, `EXECUTION_PAUSED` or
+ *   `EXECUTION_PARKED`.
  */
 export function canAppendLock(
   id: ExecutionId,
@@ -29,7 +29,8 @@ export function canAppendLock(
   assertLeaseAhead(request);
   const { pending, lifecycle } = state;
   if (pending.kind === "finished") throw executionFinished(id, state.version);
-  if (lifecycle !== "active") throw refusedByLifecycle(id, lifecycle);
+  if (lifecycle === "paused" || lifecycle === "parked")
+    throw refusedByLifecycle(id, lifecycle);
   switch (pending.kind) {
     case "pending":
       if (isSameRun(pending.lastLock, holder) && pending.dueAt > at)

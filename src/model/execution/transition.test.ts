@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import type { Encoded } from "../values/encoded.ts";
 import type { ExecutionEvent, Holder } from "./event.ts";
 import type { ExecutionId } from "../ids/execution-id.ts";
-import type { ExecutionState, Lifecycle, PendingState } from "./state.ts";
-import { afterEvent, afterResponse, isHeld } from "./transition.ts";
+import type { ExecutionState, PendingState } from "./state.ts";
+import { afterEvent, afterResponse } from "./transition.ts";
 import type { JoinSetId } from "../ids/join-set-id.ts";
 import type { ExecutorId, OwnerId, RunId } from "../ids/prefixed-id.ts";
 
@@ -236,8 +236,6 @@ describe("the state after an event", () => {
     ["external, finished", external, end, null, ended],
     ["locked, parked", locked, parked, null, dueAgain(100, me)],
     ["blocked, parked", hot, parked, null, cold],
-    ["locked, paused", locked, paused, null, "EXECUTION_RUNNING"],
-    ["kept, paused", soft, paused, null, "EXECUTION_RUNNING"],
     ["pending, paused", pending, paused, null, pending],
     ["pending, unpaused", pending, unpaused, null, "EXECUTION_NOT_PAUSED"],
     ["pending, unparked", pending, unparked, null, "EXECUTION_NOT_PARKED"],
@@ -303,55 +301,6 @@ describe("what is counted", () => {
   });
 });
 
-describe("what an execution that is not active takes", () => {
-  const requested: ExecutionEvent = {
-    kind: "cancellationRequested",
-    reason: null,
-    cause: "request",
-  };
-  const all: readonly ExecutionEvent[] = [
-    step,
-    ask(1),
-    lock(me),
-    timedOut,
-    parked,
-    paused,
-    unpaused,
-    unparked,
-    requested,
-    unlock(10),
-    died("nothing"),
-    end,
-  ];
-  const taken: Readonly<
-    Record<Exclude<Lifecycle, "active">, readonly [string, string, Lifecycle][]>
-  > = {
-    paused: [
-      ["unpaused", "EXECUTION_PAUSED", "active"],
-      ["cancellationRequested", "EXECUTION_PAUSED", "cancelling"],
-      ["finished", "EXECUTION_PAUSED", "active"],
-    ],
-    cancelling: [
-      ["unlocked", "EXECUTION_CANCELLING", "cancelling"],
-      ["ownerDied", "EXECUTION_CANCELLING", "cancelling"],
-      ["finished", "EXECUTION_CANCELLING", "active"],
-    ],
-    parked: [
-      ["unparked", "EXECUTION_PARKED", "active"],
-      ["cancellationRequested", "EXECUTION_PARKED", "cancelling"],
-      ["finished", "EXECUTION_PARKED", "active"],
-    ],
-  };
-  test.each(["paused", "cancelling", "parked"] as const)("%s", (lifecycle) => {
-    for (const event of all) {
-      const next = after(state(pending, { lifecycle }), event);
-      const expected = taken[lifecycle].find(([kind]) => kind === event.kind);
-      if (expected === undefined) expect(next).toBe(taken[lifecycle][0]?.[1]);
-      else expect(next).toMatchObject({ lifecycle: expected[2] });
-    }
-  });
-});
-
 describe("the state after a response at 100", () => {
   const table: readonly [string, PendingState, string | null, PendingState][] =
     [
@@ -377,19 +326,5 @@ describe("the state after a response at 100", () => {
     expect(
       afterResponse(state(from), { at: 100, joinSet, ordinal: 1 }),
     ).toEqual(state(expected, { responses: 3 }));
-  });
-});
-
-describe("a worker holds", () => {
-  test.each([
-    ["what it locked, expired or not", locked, 5_000, true],
-    ["what it keeps, before its lease ends", soft, 299, true],
-    ["nothing that it kept, when its lease ends", soft, 300, false],
-    ["what waits, before its lease ends", waits(300), 299, true],
-    ["nothing that waits without a lease", waits(null), 0, false],
-    ["nothing that is pending", pending, 0, false],
-    ["nothing that has finished", finished, 0, false],
-  ] as const)("%s", (_, of, now, expected) => {
-    expect(isHeld(of, now)).toBe(expected);
   });
 });

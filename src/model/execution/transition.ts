@@ -7,13 +7,16 @@ import {
 } from "./errors.ts";
 import type { ExecutionId } from "../ids/execution-id.ts";
 import { canAppendLock } from "./lock.ts";
+import {
+  dueAgain,
+  dueForCleanUp,
+  isHeld,
+  released,
+  takenFromAll,
+  withoutLease,
+} from "./pending.ts";
 import { lastHolder } from "./state.ts";
-import type {
-  BlockedOn,
-  ExecutionState,
-  Lifecycle,
-  PendingState,
-} from "./state.ts";
+import type { BlockedOn, ExecutionState, Lifecycle } from "./state.ts";
 import { isFound, isHistoryEvent } from "./history-event.ts";
 import type { HistoryEvent } from "./history-event.ts";
 
@@ -27,14 +30,21 @@ export interface Appending {
   readonly ordinal?: number | undefined;
 }
 
-/** What may be appended while an execution is not active. */
+/** What may be appended while an execution is not active, whoever has it. */
 const allowedWhile: Readonly<
   Record<Exclude<Lifecycle, "active">, ReadonlySet<ExecutionEvent["kind"]>>
 > = {
   paused: new Set(["unpaused", "cancellationRequested", "finished"]),
-  cancelling: new Set(["finished", "unlocked", "ownerDied"]),
+  cancelling: new Set(["locked", "finished"]),
   parked: new Set(["unparked", "cancellationRequested", "finished"]),
 };
+
+/** What ends the hold of a worker on it. */
+const endingHold: ReadonlySet<ExecutionEvent["kind"]> = new Set([
+  "unlocked",
+  "attemptTimedOut",
+  "ownerDied",
+] as const);
 
 /** Nobody ever locks an external execution, so nothing else may make it due. */
 const allowedForExternal: ReadonlySet<ExecutionEvent["kind"]> = new Set([
@@ -64,7 +74,7 @@ export function afterEvent(
   const { event } = appending;
   const { lifecycle, pending } = state;
   if (pending.kind === "finished") throw executionFinished(id, state.version);
-  if (lifecycle !== "active" && !allowedWhile[lifecycle].has(event.kind))
+  if (lifecycle !== "active" && !isAllowed(state, lifecycle, appending))
     throw refusedByLifecycle(id, lifecycle);
   if (state.role === "external" && !allowedForExternal.has(event.kind))
     throw eventsInvalid(
@@ -76,6 +86,24 @@ export function afterEvent(
     ? afterHistory(id, state, appending, event)
     : afterControl(id, state, appending.at, event);
   return { ...next, version: state.version + 1 };
+}
+
+/**
+ * A worker that has a paused execution, or one that is being cancelled, may
+ * record what it still does; and whatever ends its hold can be recorded.
+ */
+function isAllowed(
+  { pending }: ExecutionState,
+  lifecycle: Exclude<Lifecycle, "active">,
+  { at, event }: Appending,
+): boolean {
+  if (allowedWhile[lifecycle].has(event.kind)) return true;
+  if (event.kind === "cancellationRequested") return event.cause === "force";
+  return (
+    lifecycle !== "parked" &&
+    isHeld(pending, at) &&
+    (isHistoryEvent(event) || endingHold.has(event.kind))
+  );
 }
 
 function afterHistory(
@@ -210,14 +238,22 @@ function afterLifecycle(
 ): ExecutionState {
   switch (event.kind) {
     case "paused":
-      if (isHeld(state.pending, at)) throw stillRunning(id);
+      if (state.role !== "workflow" && isHeld(state.pending, at))
+        throw stillRunning(id);
       return { ...state, lifecycle: "paused" };
     case "unpaused":
       if (state.lifecycle !== "paused")
         throw notSo(id, "EXECUTION_NOT_PAUSED", "paused");
       return { ...state, lifecycle: "active" };
     case "cancellationRequested":
-      return { ...state, lifecycle: "cancelling" };
+      return {
+        ...state,
+        lifecycle: "cancelling",
+        pending:
+          event.cause === "force"
+            ? takenFromAll(state.pending)
+            : dueForCleanUp(state.pending, at),
+      };
     case "parked":
       return {
         ...state,
@@ -231,58 +267,6 @@ function afterLifecycle(
     default:
       return unreachable(event);
   }
-}
-
-/** True while a worker may be running it: locked, or kept in memory while it waits. */
-export function isHeld(pending: PendingState, at: number): boolean {
-  switch (pending.kind) {
-    case "locked":
-      return true;
-    case "finished":
-      return false;
-    default:
-      return pending.leaseUntil !== null && pending.leaseUntil > at;
-  }
-}
-
-function dueAgain(pending: PendingState, dueAt: number): PendingState {
-  return {
-    kind: "pending",
-    dueAt,
-    leaseUntil: null,
-    lastLock: lastHolder(pending),
-  };
-}
-
-/** What it waits for stays; a worker's hold on it goes. */
-function withoutLease(pending: PendingState, dueAt: number): PendingState {
-  switch (pending.kind) {
-    case "locked":
-      return dueAgain(pending, dueAt);
-    case "pending":
-      return dueAgain(pending, Math.min(pending.dueAt, dueAt));
-    case "blocked":
-      return { ...pending, leaseUntil: null };
-    case "finished":
-      return pending;
-    default:
-      return unreachable(pending);
-  }
-}
-
-function released(
-  id: ExecutionId,
-  pending: PendingState,
-  dueAt: number,
-): PendingState {
-  if (pending.kind === "locked") return dueAgain(pending, dueAt);
-  if (pending.kind === "pending" && dueAt >= pending.dueAt)
-    throw new HoldfastError(
-      "UNLOCK_REFUSED",
-      `Execution ${id} is not locked, and is due at ${pending.dueAt} already. Unlocking may only bring that forward.`,
-      { id, dueAt: pending.dueAt },
-    );
-  return withoutLease(pending, dueAt);
 }
 
 function stillRunning(id: ExecutionId): HoldfastError {

@@ -7,14 +7,13 @@ import type { StoreOptions } from "../context.ts";
 import { reads, writes, type Method } from "../method.ts";
 import type { SweepOptions } from "../removal.ts";
 import { executionContext } from "./context.ts";
+import { cancels } from "./control/force.ts";
 import {
   cancelActivity,
-  givenCancellation,
   givenProgress,
   givenResolve,
   ofExecution,
   pauseExecution,
-  requestCancellation,
   resolveExternal,
   setProgress,
   unparkExecution,
@@ -233,8 +232,9 @@ export interface Executions extends ExecutionReads {
   >;
 
   /**
-   * Keeps an execution from being locked. A workflow that runs is taken from
-   * its worker. May be repeated: what was so already is not changed.
+   * Keeps an execution from being locked. Who runs a workflow is told by
+   * `execution.interrupted` with the id as its key, records what it has begun,
+   * and unlocks it. May be repeated: what was so already is not changed.
    * @throws HoldfastError `EXECUTION_RUNNING` for an activity that runs, `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `EXECUTION_CANCELLING`, `EXECUTION_PARKED`
    */
   readonly pause: OfOne<AppendOutcome & { readonly isChanged: boolean }>;
@@ -243,10 +243,16 @@ export interface Executions extends ExecutionReads {
   /** Lets a parked execution go on. May be repeated. @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `EXECUTION_CANCELLING`, `EXECUTION_PAUSED` */
   readonly unpark: OfOne<AppendOutcome & { readonly isChanged: boolean }>;
   /**
-   * Asks an execution to end. What nobody runs ends at once and is `cancelled`;
-   * else the end is `requested`, of the worker that runs it or drives its
-   * cancellation. May be repeated.
-   * @throws HoldfastError `EXECUTION_NOT_FOUND`, `NAME_INVALID` for a reason that is empty or above 4,096 characters
+   * Asks an execution to end. What has neither history nor children and is not
+   * held ends at once and is `cancelled`; of any other the end is `requested`:
+   * it is marked and due, so that its code cleans up and ends it, and who runs
+   * it is told by `execution.interrupted`.
+   *
+   * With `force` it ends, with all below it, without running any code: first
+   * what is below it, in transactions of their own. When that is interrupted
+   * it stays marked: nobody can lock it, and the same call again goes on. May
+   * be repeated.
+   * @throws HoldfastError `EXECUTION_NOT_FOUND`, `NAME_INVALID` for a reason that is empty or above 4,096 characters, `OPTION_INVALID`
    * @example await log.cancel("order-42", { reason: "the customer called" });
    */
   readonly cancel: Method<
@@ -403,7 +409,7 @@ export function executions(
     pause: writes(context, pauseExecution, ofExecution),
     unpause: writes(context, unpauseExecution, ofExecution),
     unpark: writes(context, unparkExecution, ofExecution),
-    cancel: writes(context, requestCancellation, givenCancellation),
+    cancel: cancels(context),
     cancelActivity: writes(context, cancelActivity, ofExecution),
     resolve: writes(context, resolveExternal, givenResolve),
     setProgress: writes(context, setProgress, givenProgress),

@@ -89,6 +89,12 @@ export function isPresent(id: ExecutionId): Statement {
     SELECT 1 FROM holdfast_execution AS root WHERE root.id = ${root} AND root.removing_at IS NOT NULL))`;
 }
 
+/**
+ * A condition on the row of an execution: its time alone decides whether it
+ * can be locked. Written as in the indexes of what is due.
+ */
+export const isLockable: Statement = sql`state = 'pending' AND lifecycle IN ('active', 'cancelling')`;
+
 /** The record of an execution, locked until the transaction ends. @throws HoldfastError `EXECUTION_NOT_FOUND` */
 export function* lockedRecord(
   id: ExecutionId,

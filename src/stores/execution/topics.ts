@@ -13,7 +13,7 @@ export const newResponse = "execution.response";
 export const executionEnded = "execution.finished";
 /** Something of the function named by the key is being cancelled, and may be there to be ended. */
 export const cancellationMarked = "execution.cancelling";
-/** The execution named by the key was paused, parked or asked to cancel, or may go on again: whoever runs it stops, or looks. */
+/** The execution named by the key was paused, parked or asked to cancel, may go on again, or ended over its worker: whoever runs it stops, or looks. */
 export const runInterrupted = "execution.interrupted";
 /** A delay, lock or deadline may be due earlier than anybody sleeps for. */
 export const timerSet = "execution.timer";

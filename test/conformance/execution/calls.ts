@@ -140,6 +140,8 @@ export const calls: Readonly<Record<StepName, Call>> = {
       world.target(step).id,
       step.flag ? { reason: "stepped" } : {},
     ),
+  cancelByForce: (world, step) =>
+    world.store.cancel(world.target(step).id, { force: true }),
   cancelActivity: (world, step) =>
     world.store.cancelActivity(world.target(step).id),
   resolve: (world, step) =>

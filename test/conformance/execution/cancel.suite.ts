@@ -4,17 +4,11 @@ import { executionContext } from "../../../src/stores/execution/context.ts";
 import { expireDeadline } from "../../../src/stores/execution/timers/expire.ts";
 import { cancellationMarked } from "../../../src/stores/execution/topics.ts";
 import type { Backend } from "../backend.ts";
-import {
-  attemptFailed,
-  childRequested,
-  joinNext,
-  step,
-} from "./execution-events.ts";
+import { attemptFailed, childRequested, step } from "./execution-events.ts";
 import {
   T0,
   ann,
   byAnn,
-  byBob,
   dump,
   kindsOf,
   logOf,
@@ -30,22 +24,24 @@ const situations = [
   ["a workflow that never began", "workflow", none, "cancelled"],
   ["a workflow that runs", "workflow", lock, "requested"],
   [
-    "a workflow that waits and has no children",
+    "a workflow that was locked and recorded nothing",
     "workflow",
     async (setting: Setting) => {
       await lock(setting);
-      await setting.store.append("a", 2, [joinNext("n:x", T0)]);
+      await setting.store.unlock("a", 2, { holder: ann, reason: "busy" });
     },
     "cancelled",
   ],
   [
-    "a workflow that its worker keeps in memory while it waits",
+    "a workflow whose history was that of earlier runs",
     "workflow",
-    async (setting: Setting) => {
-      await lock(setting);
-      await setting.store.append("a", 2, [joinNext("n:x", T0 + 500)]);
+    async ({ store }: Setting) => {
+      await store.append("a", 1, [
+        step("early"),
+        { kind: "continued", input: 2 },
+      ]);
     },
-    "requested",
+    "cancelled",
   ],
   [
     "a workflow that never began and has a child",
@@ -65,6 +61,7 @@ const situations = [
     async (setting: Setting) => {
       await lock(setting);
       await setting.store.pause("a");
+      await setting.store.unlock("a", 3, { holder: ann, reason: "paused" });
     },
     "cancelled",
   ],
@@ -138,7 +135,7 @@ export function executionCancelSuite(backend: Backend): void {
     );
 
     test(
-      "fences the run: only its end, or giving it back, can still be written",
+      "[R9] leaves the run to its worker, whose next append comes behind the request",
       onExecutions(backend, async (setting) => {
         const { store } = setting;
         await store.create({ id: "a", function: "f" });
@@ -149,20 +146,27 @@ export function executionCancelSuite(backend: Backend): void {
             store.append("a", 2, [step("mine")], { fence: ann }),
           ),
         ).toBe("VERSION_CONFLICT");
-        for (const call of [
-          () => store.append("a", 3, [step("mine")], { fence: ann }),
-          () => store.append("a", 3, [attemptFailed(T0)], { fence: ann }),
-          () => store.lock("a", 3, byAnn),
-        ])
-          expect(await refusal(setting, call)).toBe("EXECUTION_CANCELLING");
-        await store.unlock("a", 3, { holder: ann, reason: "told to stop" });
-        const { locked } = await store.lockPending({
-          ...byBob,
-          functions: ["f"],
-          limit: 1,
-        });
-        expect(locked).toEqual([]);
-        await store.finish("a", 4, { kind: "cancelled", reason: "told" });
+        await store.append("a", 3, [step("mine")], { fence: ann });
+        for (const event of [
+          attemptFailed(T0),
+          { kind: "continued", input: 1 },
+          { kind: "paused" },
+          { kind: "parked", code: "X", reason: "x", codeVersion: null },
+          { kind: "cancellationRequested", reason: null, cause: "request" },
+        ] as const)
+          expect(
+            await refusal(setting, () =>
+              store.append("a", 4, [event], { fence: ann }),
+            ),
+          ).toBe("EXECUTION_CANCELLING");
+        await store.unlock("a", 4, { holder: ann, reason: "told to stop" });
+        // Nobody has it, so nobody may add to it before it is locked.
+        expect(
+          await refusal(setting, () =>
+            store.append("a", 5, [step("mine")], { fence: ann }),
+          ),
+        ).toBe("EXECUTION_CANCELLING");
+        await store.finish("a", 5, { kind: "cancelled", reason: "told" });
         expect(await standing(setting, "a")).toMatchObject({
           lifecycle: "active",
           pending: { kind: "finished", resultKind: "cancelled" },

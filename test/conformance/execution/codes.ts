@@ -72,6 +72,7 @@ export const codesOf: Readonly<Record<StepName, readonly ErrorCode[]>> = {
     ...lifecycle,
   ],
   cancel: ["EXECUTION_NOT_FOUND"],
+  cancelByForce: ["EXECUTION_NOT_FOUND"],
   cancelActivity: ["EXECUTION_NOT_FOUND", "EVENTS_INVALID"],
   resolve: ["EXECUTION_NOT_FOUND", "NOT_EXTERNAL", "RESOLUTION_CONFLICT"],
   setProgress: ["EXECUTION_NOT_FOUND"],

@@ -107,7 +107,8 @@ export function eventOfDraft(place: DraftPlace, draft: EventDraft): GivenEvent {
       return {
         kind: "cancellationRequested",
         reason: flag ? "drafted" : null,
-        cause: flag ? "request" : "deadline",
+        cause:
+          (["request", "deadline", "force"] as const)[index - 1] ?? "force",
       };
     case "parked":
       return {

@@ -91,6 +91,10 @@ export const example: readonly Step[] = [
   step("releaseDead", "run-2"),
   step("unpark", "run-2"),
 
+  // A run that is ended by force, with what is below it; first its end is only marked.
+  step("create", "", { index: 1, fence: "right", set: 1 }),
+  step("cancelByForce", "run-2"),
+
   // A run that is too late.
   step("create", "", { index: 3, seen: 1, inMs: 100 }),
   step("clock", "", { inMs: 1_000 }),

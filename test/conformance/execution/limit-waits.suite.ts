@@ -30,7 +30,10 @@ const endings: Readonly<Record<string, Ending>> = {
     store.append("a", 2, [
       { kind: "parked", code: "STUCK", reason: "why", codeVersion: null },
     ]),
-  "is paused": (store) => store.pause("a"),
+  "is given back by its worker since it was paused": async (store) => {
+    await store.pause("a");
+    await store.unlock("a", 3, { holder: ann, reason: "paused" });
+  },
   "was running when its process died": (_, { database, clock }) =>
     database.write(releaseExecution(executionContext(database)), {
       id: executionId("a"),

@@ -53,6 +53,7 @@ export function executionLockingSuite(backend: Backend): void {
             leaseUntil: T0 + 1_000,
             holder: { ...ann, owner: database.owner },
             failures: 0,
+            cancellation: null,
             continuations: 0,
             responsesFrom: 0,
             history: [],

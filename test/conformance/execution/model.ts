@@ -86,6 +86,7 @@ const fitting: Partial<Record<StepName, (row: PeekRow) => boolean>> = {
   pause: ({ state }) => state !== "finished",
   unpause: ({ lifecycle }) => lifecycle === "paused",
   unpark: ({ lifecycle }) => lifecycle === "parked",
+  cancelByForce: ({ state }) => state !== "finished",
   cancelActivity: ({ role, state }) =>
     role === "activity" && state !== "finished",
   resolve: ({ role }) => role === "external",

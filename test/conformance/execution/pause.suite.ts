@@ -5,6 +5,7 @@ import { delayRequested, joinNext, step, waiting } from "./execution-events.ts";
 import {
   T0,
   ann,
+  bob,
   byAnn,
   dump,
   kindsOf,
@@ -52,31 +53,95 @@ export function executionPauseSuite(backend: Backend): void {
     );
 
     test(
-      "takes a workflow from its worker in the same step, whose next append is refused",
+      "[R9] leaves a workflow to its worker, which records what it does behind it and unlocks it",
       onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
+        const { store, clock, database } = setting;
         await store.create({ id: "a", function: "f" });
         await store.lock("a", 1, byAnn);
         clock.advance(10);
         expect(await store.pause("a")).toEqual({
-          nextVersion: 4,
+          nextVersion: 3,
           isChanged: true,
         });
-        expect(await kindsOf(setting, "a")).toBe(
-          "created locked unlocked paused",
-        );
-        expect((await standing(setting, "a")).pending).toMatchObject({
-          kind: "pending",
-          dueAt: T0 + 10,
-          leaseUntil: null,
+        expect(await standing(setting, "a")).toEqual({
+          version: 2,
+          lifecycle: "paused",
+          pending: {
+            kind: "locked",
+            holder: { ...ann, owner: database.owner },
+            leaseUntil: T0 + 1_000,
+            lockVersion: 1,
+          },
         });
         expect(
           await refusal(setting, () =>
             store.append("a", 2, [step("mine")], { fence: ann }),
           ),
         ).toBe("VERSION_CONFLICT");
-        expect(await refusal(setting, () => store.lock("a", 4, byAnn))).toBe(
+        expect(
+          await refusal(setting, () =>
+            store.append("a", 3, [step("mine")], { fence: bob }),
+          ),
+        ).toBe("LOCK_LOST");
+        await store.append("a", 3, [step("mine")], { fence: ann });
+        expect(await refusal(setting, () => store.extend("a", 4, byAnn))).toBe(
           "EXECUTION_PAUSED",
+        );
+        await store.unlock("a", 4, { holder: ann, reason: "paused" });
+        expect(await kindsOf(setting, "a")).toBe(
+          "created locked paused stepFinished unlocked",
+        );
+        expect(await lockedIds(store, 9, "f")).toEqual([]);
+        for (const call of [
+          () => store.lock("a", 5, byAnn),
+          () => store.append("a", 5, [step("late")], { fence: ann }),
+        ])
+          expect(await refusal(setting, call)).toBe("EXECUTION_PAUSED");
+        await store.unpause("a");
+        expect(await lockedIds(store, 9, "f")).toEqual(["a"]);
+      }),
+    );
+
+    test.each([
+      ["waits", [waiting(0, T0 + 1_000)], "blocked"],
+      ["asks a join set", [joinNext("n:x", T0 + 1_000)], "blocked"],
+      ["asks, and lets go", [joinNext("n:x", T0)], "blocked"],
+    ] as const)(
+      "[R9] lets its worker say that it %s; what comes then makes it due once it is unpaused",
+      (_, events, kind) =>
+        onExecutions(backend, async (setting) => {
+          const { store, clock } = setting;
+          await store.create({ id: "a", function: "f" });
+          await store.lock("a", 1, byAnn);
+          await store.pause("a");
+          await store.append("a", 3, events, { fence: ann });
+          expect((await standing(setting, "a")).pending.kind).toBe(kind);
+          await store.create({ id: "a.n:x_1", function: "child" });
+          await store.finish("a.n:x_1", 1, { kind: "completed", value: 1 });
+          clock.advance(1_000);
+          expect((await standing(setting, "a")).pending.kind).toBe("pending");
+          expect(await lockedIds(store, 9, "f")).toEqual([]);
+          await store.unpause("a");
+          expect(await lockedIds(store, 9, "f")).toEqual(["a"]);
+        })(),
+    );
+
+    test(
+      "[R9] does not keep its worker from ending it, nor from going on once it is unpaused",
+      onExecutions(backend, async (setting) => {
+        const { store } = setting;
+        for (const id of ["ends", "goes-on"]) {
+          await store.create({ id, function: "f" });
+          await store.lock(id, 1, byAnn);
+          await store.pause(id);
+        }
+        const result = { kind: "completed", value: 1 } as const;
+        await store.finish("ends", 3, result, { fence: ann });
+        await store.unpause("goes-on");
+        await store.append("goes-on", 4, [step("on")], { fence: ann });
+        await store.extend("goes-on", 5, byAnn);
+        expect(await kindsOf(setting, "goes-on")).toBe(
+          "created locked paused unpaused stepFinished locked",
         );
       }),
     );
@@ -118,20 +183,24 @@ export function executionPauseSuite(backend: Backend): void {
     );
 
     test(
-      "takes one that waits from the worker that keeps it in memory",
+      "[R9] leaves one that waits to the worker that keeps it in memory, until its lease has passed",
       onExecutions(backend, async (setting) => {
-        const { store } = setting;
+        const { store, clock } = setting;
         await store.create({ id: "a", function: "f" });
         await store.lock("a", 1, byAnn);
         await store.append("a", 2, [joinNext("n:x", T0 + 1_000)]);
         await store.pause("a");
-        expect(await kindsOf(setting, "a")).toBe(
-          "created locked joinNext unlocked paused",
-        );
         expect(await standing(setting, "a")).toMatchObject({
           lifecycle: "paused",
-          pending: { kind: "blocked", leaseUntil: null },
+          pending: { kind: "blocked", leaseUntil: T0 + 1_000 },
         });
+        await store.append("a", 4, [step("goes on")], { fence: ann });
+        clock.advance(1_000);
+        expect(
+          await refusal(setting, () =>
+            store.append("a", 5, [step("late")], { fence: ann }),
+          ),
+        ).toBe("EXECUTION_PAUSED");
       }),
     );
 

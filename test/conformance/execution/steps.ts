@@ -23,6 +23,7 @@ const weights = {
   unpause: 2,
   unpark: 1,
   cancel: 1,
+  cancelByForce: 1,
   cancelActivity: 1,
   resolve: 1,
   setProgress: 1,

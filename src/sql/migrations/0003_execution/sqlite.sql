@@ -42,9 +42,9 @@ CREATE TABLE holdfast_execution (
 
 CREATE UNIQUE INDEX holdfast_execution_id ON holdfast_execution (id);
 CREATE INDEX holdfast_execution_pending ON holdfast_execution (function, due_at, id)
-  WHERE state = 'pending' AND lifecycle = 'active';
+  WHERE state = 'pending' AND lifecycle IN ('active', 'cancelling');
 CREATE INDEX holdfast_execution_waiting_key ON holdfast_execution (function, concurrency_key, due_at, id)
-  WHERE state = 'pending' AND lifecycle = 'active';
+  WHERE state = 'pending' AND lifecycle IN ('active', 'cancelling');
 CREATE INDEX holdfast_execution_expiry ON holdfast_execution (lease_until, id) WHERE state = 'locked';
 CREATE INDEX holdfast_execution_holder ON holdfast_execution (owner, lease_until) WHERE lease_until IS NOT NULL;
 -- What is held of a function: locked, or kept in memory until a lease has passed.

@@ -1,13 +1,15 @@
-import type {
-  CancellationCause,
-  ExecutionEvent,
-  ExecutionRole,
+import {
+  controlKinds,
+  type CancellationCause,
+  type ExecutionEvent,
+  type ExecutionRole,
 } from "../../../model/execution/event.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import {
   parseFunctionName,
   type FunctionName,
 } from "../../../model/ids/function-name.ts";
+import { textsOf } from "../../../sql/dialect.ts";
 import { row, rows, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { textAt } from "../../cursor.ts";
@@ -22,26 +24,63 @@ import {
   type SliceBounds,
 } from "../../list.ts";
 import type { ExecutionContext } from "../context.ts";
-import { eventBytes, eventOf, type EventRow } from "../event-row.ts";
+import {
+  eventBytes,
+  eventColumns,
+  eventOf,
+  type EventRow,
+} from "../event-row.ts";
+import { corruptLog, type ExecutionRecord } from "../state-row.ts";
 
-/** True when an execution ever had children: then they are to end before it. */
-export function* hasChildren(execution: number): Tx<boolean> {
-  const found = yield* row(sql`
-    SELECT id FROM holdfast_execution WHERE parent = ${execution} LIMIT 1`);
-  return found !== undefined;
+/**
+ * True when ending an execution would cut something off: it ever had children,
+ * which are to end before it, or it is a workflow with a history, whose code
+ * may have to clean up.
+ */
+export function* hasBegun({
+  key,
+  state: { role, historyFrom },
+}: Pick<ExecutionRecord, "key" | "state">): Tx<boolean> {
+  const child = yield* row(sql`
+    SELECT id FROM holdfast_execution WHERE parent = ${key} LIMIT 1`);
+  if (child !== undefined) return true;
+  if (role !== "workflow") return false;
+  const recorded = yield* row(sql`
+    SELECT version FROM holdfast_execution_event
+    WHERE execution = ${key} AND version > ${historyFrom} AND kind NOT IN ${textsOf(controlKinds)}
+    ORDER BY version LIMIT 1`);
+  return recorded !== undefined;
 }
 
-/** An execution that is being cancelled and has not ended. */
-export interface CancellingExecution {
-  readonly id: ExecutionId;
-  readonly role: ExecutionRole;
-  readonly nextVersion: number;
+/** Why and since when an execution is to end. */
+export interface CancellationView {
   readonly requestedAt: number;
   readonly reason: string | null;
   /** It ends as timed out when its deadline was the cause. */
   readonly cause: CancellationCause;
+}
+
+/** An execution that is being cancelled and has not ended. */
+export interface CancellingExecution extends CancellationView {
+  readonly id: ExecutionId;
+  readonly role: ExecutionRole;
+  readonly nextVersion: number;
   /** A worker has it until then; null when none does. */
   readonly leaseUntil: number | null;
+}
+
+/** The newest request to end an execution; null unless it is being cancelled. @throws HoldfastError `CORRUPT_ROW` */
+export function* cancellationOf({
+  id,
+  key,
+  state: { lifecycle, version },
+}: Pick<ExecutionRecord, "id" | "key" | "state">): Tx<CancellationView | null> {
+  if (lifecycle !== "cancelling") return null;
+  const found = yield* row<EventRow>(sql`
+    SELECT ${eventColumns} FROM holdfast_execution_event
+    WHERE execution = ${key} AND kind = 'cancellationRequested' ORDER BY version DESC LIMIT 1`);
+  if (found === undefined) throw corruptLog(id, version);
+  return cancellationView(found);
 }
 
 export interface CancellingOptions extends PageOptions {
@@ -76,7 +115,7 @@ function cancellingSlice(
   { function: name }: { readonly function: FunctionName },
   bounds: SliceBounds,
 ): Tx<Slice<CancellingRow>> {
-  // Little can be appended after the request, so it is found near the end.
+  // What is appended after the request is how it cleans up, so it is found near the end.
   const next = (after: Place | undefined, count: number) => sql`
     FROM (
       SELECT key, id, role, version, lease_until FROM holdfast_execution
@@ -109,16 +148,19 @@ type Requested = Extract<
 >;
 
 /** @throws HoldfastError `CORRUPT_ROW` */
-function cancellingOf(found: CancellingRow): CancellingExecution {
+function cancellationView(found: EventRow): CancellationView {
   const { at, event } = eventOf(found);
   const { reason, cause } = event as Requested;
+  return { requestedAt: at, reason, cause };
+}
+
+/** @throws HoldfastError `CORRUPT_ROW` */
+function cancellingOf(found: CancellingRow): CancellingExecution {
   return {
     id: found.id,
     role: found.role,
     nextVersion: found.next_version,
-    requestedAt: at,
-    reason,
-    cause,
+    ...cancellationView(found),
     leaseUntil: found.lease_until,
   };
 }

@@ -7,15 +7,16 @@ import {
   type ExecutionId,
 } from "../../../model/ids/execution-id.ts";
 import { decideCancellation } from "../../../model/execution/decisions.ts";
+import { isHeld } from "../../../model/execution/pending.ts";
 import type {
   ExecutionState,
   Lifecycle,
 } from "../../../model/execution/state.ts";
-import { isHeld } from "../../../model/execution/transition.ts";
 import type { ExecutionResult } from "../../../model/execution/result.ts";
-import { checkedText } from "../../../model/shape.ts";
+import { checkedText, givenFlag } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import {
+  announce,
   run,
   storeOperation,
   type StoreOperation,
@@ -27,7 +28,8 @@ import type { ExecutionContext, Finished } from "../context.ts";
 import { eventAt } from "../event-row.ts";
 import { appendTo } from "../log/append-to.ts";
 import { isPresent, lockedRecord } from "../state-row.ts";
-import { hasChildren } from "./cancelling.ts";
+import { runInterrupted } from "../topics.ts";
+import { hasBegun } from "./cancelling.ts";
 
 interface OfExecution {
   readonly id: ExecutionId;
@@ -70,9 +72,9 @@ function unchanged({ version }: ExecutionState): Changed {
 }
 
 /**
- * Stops an execution from being locked until it is unpaused. A workflow that
- * is being run is taken from its worker, whose next append is refused; a
- * running activity cannot be stopped halfway. May be repeated.
+ * Stops an execution from being locked until it is unpaused. Who runs a
+ * workflow may record what it has begun, and unlocks it then; a running
+ * activity cannot be stopped halfway. May be repeated.
  *
  * @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`,
  *   `EXECUTION_RUNNING`, `EXECUTION_CANCELLING` or `EXECUTION_PARKED`.
@@ -87,14 +89,8 @@ export const pauseExecution: StoreOperation<
     const record = yield* lockedRecord(id);
     // A lease may have run out while the call waited.
     const at = Math.max(askedAt, clock.now());
-    const { role, pending, lifecycle } = record.state;
     if (isSoAlready(record.state, "paused")) return unchanged(record.state);
-    const isTaken =
-      role === "workflow" && lifecycle === "active" && isHeld(pending, at);
-    const events: ExecutionEvent[] = isTaken
-      ? [{ kind: "unlocked", dueAt: at, reason: "paused" }, { kind: "paused" }]
-      : [{ kind: "paused" }];
-    return changed(yield* appendTo(record, at, events));
+    return changed(yield* appendTo(record, at, [{ kind: "paused" }]));
   },
 });
 
@@ -130,6 +126,8 @@ function* activate(
 export interface CancelOptions extends WaitOptions {
   /** For people; kept in the log and in the result. */
   readonly reason?: string;
+  /** Ends it, and all below it, without running its code. */
+  readonly force?: boolean;
 }
 
 export interface RequestCancellation extends OfExecution {
@@ -143,7 +141,8 @@ export function givenCancellation(
   id: string,
   options?: CancelOptions,
 ): Call<RequestCancellation> {
-  const { options: given, wait } = optionsAndWait(options, ["reason"]);
+  const { options: given, wait } = optionsAndWait(options, ["reason", "force"]);
+  givenFlag("force", given.force);
   const reason =
     given.reason === undefined
       ? null
@@ -160,10 +159,10 @@ export function givenCancellation(
   return { input, wait };
 }
 
-type CancellationOutcome =
+export type CancellationOutcome =
   /** It has ended. */
   | "cancelled"
-  /** It is marked; the worker that runs it, or drives its cancellation, ends it. */
+  /** It is marked, and due: its code ends it. */
   | "requested"
   | "alreadyCancelling"
   | "alreadyFinished";
@@ -189,7 +188,7 @@ export function* cancelOrMark({
   const record = yield* lockedRecord(id);
   const decision = decideCancellation(record.state, {
     at,
-    hasChildren: yield* hasChildren(record.key),
+    hasBegun: yield* hasBegun(record),
   });
   if (decision === "alreadyFinished" || decision === "alreadyCancelling")
     return decision;
@@ -229,6 +228,7 @@ export const cancelActivity: StoreOperation<
         "it is a workflow. Request its cancellation.",
       );
     yield* appendTo(record, at, [endings.cancelled]);
+    if (isHeld(pending, at)) yield* announce(runInterrupted, id);
     return "cancelled";
   },
 });

@@ -4,6 +4,7 @@ import { rows } from "../../../sql/operation.ts";
 import type { Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { Statement } from "../../../sql/statement.ts";
+import { isLockable } from "../state-row.ts";
 import { Places } from "./places.ts";
 import type { Holdings, LimitedFunction } from "./places.ts";
 
@@ -84,7 +85,7 @@ function* dueOf(
 ): Tx<readonly Candidate[]> {
   return yield* rows<Candidate>(sql`
     SELECT key, id, function, due_at, concurrency_key FROM holdfast_execution
-    WHERE function = ${name} AND state = 'pending' AND lifecycle = 'active' AND due_at <= ${dueBy}
+    WHERE function = ${name} AND ${isLockable} AND due_at <= ${dueBy}
       ${which} ${but(except)}
     ORDER BY due_at, id LIMIT ${limit}`);
 }
@@ -197,7 +198,7 @@ function* nextKeys(
   after: string,
   limit: number,
 ): Tx<WaitingKey[]> {
-  const pending = sql`FROM holdfast_execution WHERE function = ${name} AND state = 'pending' AND lifecycle = 'active'`;
+  const pending = sql`FROM holdfast_execution WHERE function = ${name} AND ${isLockable}`;
   const found = yield* rows<WaitingKey>(sql`
     WITH RECURSIVE walk (concurrency_key, place) AS (
       SELECT (SELECT concurrency_key ${pending} AND concurrency_key > ${after} ORDER BY concurrency_key LIMIT 1), 1

@@ -41,6 +41,7 @@ import {
 import { optionsAndWait, type Call } from "../../method.ts";
 import type { ExecutionContext } from "../context.ts";
 import {
+  isLockable,
   recordOf,
   stateColumns,
   type ExecutionRecord,
@@ -289,7 +290,7 @@ function* lockRows(
   if (keys.length === 0) return [];
   return yield* rows<StateRow>(sql`
     SELECT ${stateColumns} FROM holdfast_execution
-    WHERE key IN ${integersOf(keys)} AND state = 'pending' AND lifecycle = 'active' AND due_at <= ${dueBy}
+    WHERE key IN ${integersOf(keys)} AND ${isLockable} AND due_at <= ${dueBy}
     ORDER BY due_at, id LIMIT ${limit} ${skipLocked}`);
 }
 

@@ -9,6 +9,7 @@ import {
 } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { ExecutionContext } from "../context.ts";
+import { isLockable } from "../state-row.ts";
 import { candidatesOf, type KeyWalks } from "./candidates.ts";
 import { hasLimit, holdingsOf, type LimitedFunction } from "./places.ts";
 
@@ -70,7 +71,7 @@ function* changesOf(name: FunctionName, now: number): Tx<readonly number[]> {
   const found = yield* row<Readonly<Record<string, number | null>>>(sql`
     SELECT
       (SELECT due_at FROM holdfast_execution
-       WHERE function = ${name} AND state = 'pending' AND lifecycle = 'active' AND due_at > ${now}
+       WHERE function = ${name} AND ${isLockable} AND due_at > ${now}
        ORDER BY due_at, id LIMIT 1) AS due,
       (SELECT lease_until FROM holdfast_execution
        WHERE function = ${name} AND state = 'pending' AND lease_until > ${now}
@@ -98,7 +99,7 @@ export function* earliestDue(
   }>(sql`
     SELECT asked.value AS name,
       (SELECT due_at FROM holdfast_execution
-       WHERE function = asked.value AND state = 'pending' AND lifecycle = 'active'
+       WHERE function = asked.value AND ${isLockable}
        ORDER BY due_at, id LIMIT 1) AS due_at
     FROM ${textRows(functions)} AS asked`);
   const byFunction = new Map<FunctionName, number>();

@@ -16,6 +16,10 @@ import { rows, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { undamaged } from "../../damage.ts";
 import type { ExecutionContext } from "../context.ts";
+import {
+  cancellationOf,
+  type CancellationView,
+} from "../control/cancelling.ts";
 import { eventAt, eventColumns, eventOf, type EventRow } from "../event-row.ts";
 import type { ExecutionRecord } from "../state-row.ts";
 import { ReadBudget, historyPage, responsePage } from "./history.ts";
@@ -36,6 +40,8 @@ export interface LockedExecution {
   readonly holder: Holder;
   /** Attempts that failed before this one. */
   readonly failures: number;
+  /** Why it is to end, if it is: its code is told, cleans up and ends it. */
+  readonly cancellation: CancellationView | null;
   /**
    * How often it was started anew under its id. Join sets of later runs are
    * named by it: the ids of children and delays are used once.
@@ -97,6 +103,7 @@ export function* loadLocked(
     leaseUntil,
     holder,
     failures: state.failures,
+    cancellation: yield* cancellationOf(record),
     continuations: state.continuations,
     responsesFrom: state.responsesFrom,
     history: history.items.map((logged) => values.readEvent(logged)),

@@ -155,7 +155,7 @@ const fieldsOfKind: Readonly<
   unpaused: {},
   cancellationRequested: {
     reason: orNull(reason),
-    cause: oneOf("request", "deadline"),
+    cause: oneOf("request", "deadline", "force"),
   },
   parked: { code: text(1, 128), reason, codeVersion },
   unparked: {},

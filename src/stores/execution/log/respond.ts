@@ -165,9 +165,8 @@ export function* respondToParent(
 
 /**
  * Tells workers that something can be locked or that a place under a limit is
- * free, sleepers that a time was set, those who end what is cancelled, and
- * whoever runs it that it is to stop or may go on.
- * `state` is the one before; a new execution has none.
+ * free, sleepers that a time was set, and whoever runs it that it is to stop
+ * or may go on. `state` is the one before; a new execution has none.
  */
 export function* announceState(
   {
@@ -179,15 +178,17 @@ export function* announceState(
   },
   { pending, lifecycle }: ExecutionState,
 ): Tx<void> {
-  if (pending.kind === "pending" && lifecycle === "active")
+  const isRunnable = lifecycle === "active" || lifecycle === "cancelling";
+  if (pending.kind === "pending" && isRunnable)
     yield* announce(pendingWork, name);
   else if (before !== undefined && isLetGo(before.pending, pending))
     yield* announce(placeFreed, name);
-  if (lifecycle === "cancelling") yield* announce(cancellationMarked, name);
   const isInterrupted = before !== undefined && before.lifecycle !== lifecycle;
   // An end is announced as such.
-  if (isInterrupted && pending.kind !== "finished")
+  if (isInterrupted && pending.kind !== "finished") {
     yield* announce(runInterrupted, id);
+    if (lifecycle === "cancelling") yield* announce(cancellationMarked, name);
+  }
   if (pending.kind === "locked") yield* announce(timerSet, id);
 }
 

@@ -1,14 +1,17 @@
 import { durationMs, type Duration } from "../../../model/time/durations.ts";
-import { isHoldfastError } from "../../../model/errors.ts";
+import { isHoldfastError, unreachable } from "../../../model/errors.ts";
 import {
   decideDeadline,
   decideExpiredLock,
+  type ExpiryDecision,
 } from "../../../model/execution/decisions.ts";
 import type { ExecutionEvent } from "../../../model/execution/event.ts";
+import { isHeld } from "../../../model/execution/pending.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import { checkedCount } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import {
+  announce,
   row,
   storeOperation,
   type StoreOperation,
@@ -17,11 +20,11 @@ import { sql } from "../../../sql/statement.ts";
 import { isDamage, type Damaged } from "../../damage.ts";
 import { optionsAndWait } from "../../method.ts";
 import { waitUntil } from "../../wait.ts";
-import type { ExecutionContext } from "../context.ts";
-import { hasChildren } from "../control/cancelling.ts";
+import type { Endings, ExecutionContext } from "../context.ts";
+import { hasBegun } from "../control/cancelling.ts";
 import { appendTo } from "../log/append-to.ts";
 import { lockedRecord } from "../state-row.ts";
-import { timerSet } from "../topics.ts";
+import { runInterrupted, timerSet } from "../topics.ts";
 import { answerDelay } from "./delays.ts";
 import {
   earliestTimer,
@@ -55,16 +58,49 @@ export const expireLock: StoreOperation<
     if (pending.kind !== "locked" || pending.leaseUntil > at)
       return "notExpired";
     const decision = decideExpiredLock(record.state, at, random);
-    const event: ExecutionEvent =
-      decision.kind === "unlock"
-        ? { kind: "unlocked", dueAt: decision.dueAt, reason: decision.reason }
-        : decision.kind === "retry"
-          ? { kind: "attemptTimedOut", dueAt: decision.dueAt }
-          : endings[decision.resultKind];
-    yield* appendTo(record, at, [event]);
+    const isMarked = decision.kind === "giveUp" && (yield* hasBegun(record));
+    yield* appendTo(
+      record,
+      at,
+      isMarked ? markedTimedOut(at) : [eventOfExpiry(decision, endings)],
+    );
     return "expired";
   },
 });
+
+function eventOfExpiry(
+  decision: ExpiryDecision,
+  endings: Endings,
+): ExecutionEvent {
+  switch (decision.kind) {
+    case "unlock":
+      return {
+        kind: "unlocked",
+        dueAt: decision.dueAt,
+        reason: decision.reason,
+      };
+    case "retry":
+      return { kind: "attemptTimedOut", dueAt: decision.dueAt };
+    case "giveUp":
+      return endings.timedOut;
+    case "finish":
+      return endings[decision.resultKind];
+    default:
+      return unreachable(decision);
+  }
+}
+
+/** The last attempt timed out, and what the run has begun is for its code to end: as when its deadline had passed. */
+function markedTimedOut(at: number): readonly ExecutionEvent[] {
+  return [
+    { kind: "attemptTimedOut", dueAt: at },
+    {
+      kind: "cancellationRequested",
+      reason: "the last attempt timed out",
+      cause: "deadline",
+    },
+  ];
+}
 
 export interface ExpireDeadline {
   readonly id: ExecutionId;
@@ -72,8 +108,8 @@ export interface ExpireDeadline {
 }
 
 /**
- * Ends an execution that was to be done by now. A workflow that runs, and
- * whatever had children, is asked to cancel, since those must end first.
+ * Ends an execution that was to be done by now. A workflow that runs or has a
+ * history, and whatever had children, is asked to end by itself.
  */
 export const expireDeadline: StoreOperation<
   ExecutionContext,
@@ -90,7 +126,7 @@ export const expireDeadline: StoreOperation<
     if (deadlineAt === null || deadlineAt > at) return "notExpired";
     const decision = decideDeadline(state, {
       at,
-      hasChildren: yield* hasChildren(record.key),
+      hasBegun: yield* hasBegun(record),
     });
     if (decision === "nothing") return "notExpired";
     if (decision === "mark") {
@@ -104,6 +140,7 @@ export const expireDeadline: StoreOperation<
       return "requested";
     }
     yield* appendTo(record, at, [endings.timedOut]);
+    if (isHeld(state.pending, at)) yield* announce(runInterrupted, id);
     return "timedOut";
   },
 });

@@ -8,7 +8,7 @@ import {
   lastHolder,
   type ExecutionState,
 } from "../../../model/execution/state.ts";
-import { isHeld } from "../../../model/execution/transition.ts";
+import { isHeld } from "../../../model/execution/pending.ts";
 import { parseOwnerId, type OwnerId } from "../../../model/ids/prefixed-id.ts";
 import {
   row,
