@@ -213,7 +213,7 @@ const pageOptionNames = [
   "limit",
 ] as const satisfies readonly (keyof PageOptions)[];
 
-/** A slice of rows that are known to be small. */
+/** A slice of rows that are known to be small: names and numbers. */
 export function* sliced<R>(
   { after, limit }: SliceBounds,
   placeOf: (row: R) => Place,
@@ -246,6 +246,28 @@ export function* slicedByBytes<R>(
     next:
       bytes.length > count && last !== undefined ? placeOf(last) : undefined,
   };
+}
+
+/** A slice of rows of which few are large: see `fittingRows`. */
+export function* slicedFitting<S extends { readonly bytes: number }, R>(
+  { after, limit }: SliceBounds,
+  placeOf: (row: R) => Place,
+  sizedRows: (
+    after: Place | undefined,
+    count: number,
+    smallMax: number,
+  ) => Tx<readonly S[]>,
+  largeRows: (large: readonly S[]) => Tx<readonly R[]>,
+): Tx<Slice<R>> {
+  const { rows, found } = yield* fittingRows(
+    limit + 1,
+    (smallMax) => sizedRows(after, limit + 1, smallMax),
+    largeRows,
+  );
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  const hasMore = page.length < found && last !== undefined;
+  return { rows: page, next: hasMore ? placeOf(last) : undefined };
 }
 
 /** What a row costs besides its values: a hundred thousand short ones are too much as well. */

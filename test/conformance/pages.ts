@@ -1,6 +1,7 @@
 import { describe } from "vitest";
 import type { Backend } from "./backend.ts";
 import { isDeep } from "../depth.ts";
+import { bytesSuite } from "./pages/bytes.suite.ts";
 import { fuzzSuite } from "./pages/fuzz.suite.ts";
 import { sharingPlaces } from "./shared-places.ts";
 
@@ -10,6 +11,7 @@ export function pageConformance(
   { oneIn = 1 }: { readonly oneIn?: number } = {},
 ): void {
   describe(`on ${backend.name}`, () => {
+    bytesSuite(sharingPlaces(backend));
     fuzzSuite(sharingPlaces(backend), { oneIn: isDeep ? 1 : oneIn });
   });
 }

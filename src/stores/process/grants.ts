@@ -3,6 +3,7 @@ import { parseProcessId, type ProcessId } from "../../model/ids/process-id.ts";
 import type { SessionScope } from "../../model/process/process.ts";
 import { givenFlag, givenList } from "../../model/shape.ts";
 import type { WaitOptions } from "../../sql/database.ts";
+import { integersOf } from "../../sql/dialect.ts";
 import {
   row,
   rows,
@@ -17,6 +18,7 @@ import {
   list,
   pageOf,
   sliced,
+  slicedFitting,
   type List,
   type PageOptions,
   type Place,
@@ -48,9 +50,11 @@ import {
   foundProcess,
   lockedProcess,
   lockedProcesses,
+  sizedSummaryColumns,
   summaryColumns,
   summaryOf,
   type ProcessRoot,
+  type SizedSummary,
   type SummaryRow,
 } from "./process-row.ts";
 
@@ -245,6 +249,8 @@ export interface ListHandlesOptions extends PageOptions {
   readonly live?: boolean;
 }
 
+type HandleRow = SummaryRow & GrantRow;
+
 interface HandleFilter {
   readonly scope: SessionScopeRef;
   readonly isLive: boolean;
@@ -269,7 +275,7 @@ export const handleList: List<
   *slice(_, { scope, isLive }: HandleFilter, bounds) {
     return yield* handleSlice(yield* livingScope(scope), isLive, bounds);
   },
-  keyOf: ({ id }: SummaryRow & GrantRow) => id,
+  keyOf: ({ id }: HandleRow) => id,
   itemOf: (_, found) => ({ grant: grantOf(found), process: summaryOf(found) }),
 });
 
@@ -277,18 +283,24 @@ export function handleSlice(
   { session, generation, frame }: SessionScope,
   isLive: boolean,
   bounds: SliceBounds,
-): Tx<Slice<SummaryRow & GrantRow>> {
+): Tx<Slice<HandleRow>> {
   const live = isLive ? sql`AND p.status = 'running'` : sql``;
-  return sliced(
+  const granted = sql`
+    FROM holdfast_process_grant g JOIN holdfast_process p ON p.key = g.process
+    WHERE g.session = ${session} AND g.generation = ${generation} AND g.frame = ${frame ?? ""}`;
+  return slicedFitting<HandleRow & SizedSummary, HandleRow>(
     bounds,
     ({ key }) => [key],
-    function* (after, count) {
-      return yield* rows<SummaryRow & GrantRow>(sql`
-        SELECT ${summaryColumns}, ${grantColumns}
-        FROM holdfast_process_grant g JOIN holdfast_process p ON p.key = g.process
-        WHERE g.session = ${session} AND g.generation = ${generation} AND g.frame = ${frame ?? ""}
+    function* (after, count, smallMax) {
+      return yield* rows<HandleRow & SizedSummary>(sql`
+        SELECT ${sizedSummaryColumns(smallMax)}, ${grantColumns} ${granted}
           AND g.process > ${after === undefined ? 0 : numberAt(after, 0)} ${live}
         ORDER BY g.process LIMIT ${count}`);
+    },
+    function* (large) {
+      return yield* rows<HandleRow>(sql`
+        SELECT ${summaryColumns}, ${grantColumns} ${granted}
+          AND g.process IN ${integersOf(large.map(({ key }) => key))} ORDER BY g.process`);
     },
   );
 }

@@ -7,7 +7,7 @@ import {
 } from "../../model/process/process.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import { checkedFilterText, givenFlag } from "../../model/shape.ts";
-import { behindPlace, belowHorizon } from "../../sql/dialect.ts";
+import { behindPlace, belowHorizon, integersOf } from "../../sql/dialect.ts";
 import { rows, type Tx } from "../../sql/operation.ts";
 import { sql, type Statement } from "../../sql/statement.ts";
 import { numberAt, textAt } from "../cursor.ts";
@@ -15,7 +15,7 @@ import {
   list,
   lists,
   pageOf,
-  sliced,
+  slicedFitting,
   type List,
   type Page,
   type PageOptions,
@@ -25,10 +25,16 @@ import {
 } from "../list.ts";
 import type { ProcessContext } from "./context.ts";
 import { processLeaseOperations } from "./lease.ts";
-import { summaryColumns, summaryOf, type SummaryRow } from "./process-row.ts";
+import {
+  sizedSummaryColumns,
+  summaryColumns,
+  summaryOf,
+  type SizedSummary,
+  type SummaryRow,
+} from "./process-row.ts";
 import {
   runningOf,
-  runningRows,
+  runningSlice,
   type RunningProcess,
   type RunningRow,
 } from "./running-row.ts";
@@ -113,13 +119,18 @@ export function processSlice(
   filter: ProcessFilter,
   bounds: SliceBounds,
 ): Tx<Slice<SummaryRow>> {
-  return sliced(
+  return slicedFitting<SummaryRow & SizedSummary, SummaryRow>(
     bounds,
     ({ id }) => [id],
-    function* (after, count) {
+    function* (after, count, smallMax) {
+      return yield* rows<SummaryRow & SizedSummary>(sql`
+        SELECT ${sizedSummaryColumns(smallMax)} FROM holdfast_process p
+        WHERE p.id > ${after === undefined ? "" : textAt(after, 0)} ${conditionOf(filter)} ORDER BY p.id LIMIT ${count}`);
+    },
+    function* (large) {
       return yield* rows<SummaryRow>(sql`
         SELECT ${summaryColumns} FROM holdfast_process p
-        WHERE p.id > ${after === undefined ? "" : textAt(after, 0)} ${conditionOf(filter)} ORDER BY p.id LIMIT ${count}`);
+        WHERE p.key IN ${integersOf(large.map(({ key }) => key))} ORDER BY p.id`);
     },
   );
 }
@@ -192,14 +203,7 @@ const runningList: List<
     { isStarted }: { readonly isStarted: boolean | undefined },
     bounds,
   ) {
-    const { rows: found, next } = yield* sliced(
-      bounds,
-      ({ id }: RunningRow) => [id],
-      function* (after, count) {
-        const behind = after === undefined ? "" : textAt(after, 0);
-        return yield* runningRows(behind, isStarted, count);
-      },
-    );
+    const { rows: found, next } = yield* runningSlice(isStarted, bounds);
     const now = clock.now();
     return { rows: found.map((row) => ({ row, now })), next };
   },

@@ -21,7 +21,7 @@ import type { Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Statement } from "../../sql/statement.ts";
 
-/** The columns that lists read: nothing that may be large. */
+/** The columns that lists read. */
 export interface SummaryRow {
   readonly key: number;
   readonly id: ProcessId;
@@ -67,12 +67,24 @@ export interface ProcessRow extends RootRow {
   readonly external_ref: Encoded | null;
 }
 
-export const summaryColumns: Statement = sql`
+const shortColumns: Statement = sql`
   p.key, p.id, p.hash, p.kind, p.label, p.definition, p.disposition, p.attempts_max,
-  p.originator_session, p.originator_generation, p.originator_frame, p.caused_by,
-  p.wake_session, p.wake_generation, p.wake_frame, p.execution, p.execution_id,
+  p.originator_session, p.originator_generation, p.originator_frame, p.wake_session, p.wake_generation, p.wake_frame, p.execution, p.execution_id,
   p.created_at, p.updated_at, p.sequence, p.status, p.started_at, p.attempts, p.cancel_requested_at, p.wait,
   p.external_sequence, p.ended_at, p.ended_sequence, p.pruned_at`;
+
+export const summaryColumns: Statement = sql`${shortColumns}, p.caused_by`;
+
+/** The row without its cause when that is large. */
+export interface SizedSummary {
+  readonly bytes: number;
+}
+
+/** A cause may take thousands of bytes, the rest is names and numbers. */
+export function sizedSummaryColumns(smallMax: number): Statement {
+  return sql`${shortColumns}, COALESCE(octet_length(p.caused_by), 0) AS bytes,
+    CASE WHEN octet_length(p.caused_by) <= ${smallMax} THEN p.caused_by END AS caused_by`;
+}
 
 const rootColumns: Statement = sql`${summaryColumns}, p.event_types, p.end_wakes`;
 

@@ -1,15 +1,24 @@
 import { corruptRow } from "../../model/corrupt-row.ts";
 import type { OwnerId } from "../../model/ids/prefixed-id.ts";
 import type { ProcessSummary } from "../../model/process/process.ts";
+import { integersOf } from "../../sql/dialect.ts";
 import { rows, type Tx } from "../../sql/operation.ts";
-import { sql } from "../../sql/statement.ts";
+import { sql, type Statement } from "../../sql/statement.ts";
+import { textAt } from "../cursor.ts";
 import { sift, type Sifted } from "../damage.ts";
 import {
   leaseStateOf,
   readingOf,
   type LeaseReading,
 } from "../lease/lease-row.ts";
-import { summaryColumns, summaryOf, type SummaryRow } from "./process-row.ts";
+import { slicedFitting, type Slice, type SliceBounds } from "../list.ts";
+import {
+  sizedSummaryColumns,
+  summaryColumns,
+  summaryOf,
+  type SizedSummary,
+  type SummaryRow,
+} from "./process-row.ts";
 
 /** A running process with what the row of its lease says. */
 export interface RunningRow extends SummaryRow {
@@ -29,24 +38,38 @@ export interface RunningRow extends SummaryRow {
  * nobody has begun, or only those that somebody has. What runs as an execution
  * has its own workers.
  */
-export function* runningRows(
-  after: string,
+export function runningSlice(
   isStarted: boolean | undefined,
-  count: number,
-): Tx<readonly RunningRow[]> {
+  bounds: SliceBounds,
+): Tx<Slice<RunningRow>> {
   const started =
     isStarted === undefined
       ? sql``
       : isStarted
         ? sql`AND p.started_at IS NOT NULL`
         : sql`AND p.started_at IS NULL`;
-  return yield* rows<RunningRow>(sql`
-    SELECT ${summaryColumns}, l.fence AS lease_fence, l.given_back, l.owner, l.incarnation, l.owner_process, l.token,
-      l.claimed_at, l.renewed_at, l.expires_at
-    FROM holdfast_process p LEFT JOIN holdfast_process_lease l ON l.process = p.key
-    WHERE p.status = 'running' AND p.execution IS NULL AND p.id > ${after} ${started}
-    ORDER BY p.id LIMIT ${count}`);
+  return slicedFitting<RunningRow & SizedSummary, RunningRow>(
+    bounds,
+    ({ id }) => [id],
+    function* (after, count, smallMax) {
+      return yield* rows<RunningRow & SizedSummary>(sql`
+        SELECT ${sizedSummaryColumns(smallMax)}, ${leaseColumns}
+        WHERE p.status = 'running' AND p.execution IS NULL
+          AND p.id > ${after === undefined ? "" : textAt(after, 0)} ${started}
+        ORDER BY p.id LIMIT ${count}`);
+    },
+    function* (large) {
+      return yield* rows<RunningRow>(sql`
+        SELECT ${summaryColumns}, ${leaseColumns}
+        WHERE p.key IN ${integersOf(large.map(({ key }) => key))} ORDER BY p.id`);
+    },
+  );
 }
+
+const leaseColumns: Statement = sql`
+  l.fence AS lease_fence, l.given_back, l.owner, l.incarnation, l.owner_process, l.token, l.claimed_at, l.renewed_at,
+    l.expires_at
+  FROM holdfast_process p LEFT JOIN holdfast_process_lease l ON l.process = p.key`;
 
 /** A running process, and who works on it. */
 export interface RunningProcess extends LeaseReading {
@@ -93,16 +116,13 @@ export function* readRunning({
     readonly next: string | undefined;
   }
 > {
-  const found = yield* runningRows(after, isStarted, limit + 1);
-  const page = found.slice(0, limit);
+  const bounds = { after: [after], limit };
+  const { rows: page, next } = yield* runningSlice(isStarted, bounds);
   const sifted = sift(
     "holdfast_process",
     page,
     ({ id }) => id,
     (each) => runningOf(each, now),
   );
-  return {
-    ...sifted,
-    next: found.length > limit ? page.at(-1)?.id : undefined,
-  };
+  return { ...sifted, next: next && textAt(next, 0) };
 }

@@ -14,6 +14,10 @@ import { sql } from "../../sql/statement.ts";
 import type { Statement } from "../../sql/statement.ts";
 import type { OwnedRows } from "../removal.ts";
 
+/** What the items of a batch `b` take. */
+export const itemBytes: Statement = sql`(
+  SELECT COALESCE(SUM(octet_length(i.payload)), 0) FROM holdfast_queue_item i WHERE i.batch = b.key)`;
+
 /** A wake comes from a process; its number in that process names it. */
 export interface WakeSource {
   readonly process: string;

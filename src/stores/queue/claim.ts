@@ -21,11 +21,13 @@ import {
 } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import { assertFence, givenLease, type Lease } from "../lease/parts.ts";
+import { pageBytesMax, rowsWithin } from "../list.ts";
 import { onlyWait, optionsAndWait, type Call } from "../method.ts";
 import { sessionNamed, type SessionName } from "../session-name.ts";
 import { lockedSession, type SessionRef } from "../session-row.ts";
 import {
   batchColumns,
+  itemBytes,
   policyOf,
   withItems,
   type BatchRow,
@@ -57,7 +59,7 @@ export interface ClaimOptions extends ClaimCommandOptions {
 }
 
 export interface ClaimTurnOptions extends ClaimOptions {
-  /** At most so many batches, 0 to 256; defaults to 256. */
+  /** At most so many batches, 0 to 256; defaults to 256. Large ones make it fewer: about a megabyte together, and one at least. */
   readonly limit?: number;
 }
 
@@ -181,8 +183,9 @@ export const claimWork: StoreOperation<
       : [];
     if (before.length > 0) return yield* claimAgain(context, input, before);
     const line = yield* claimable(session.key, fence.fence, now, limit);
-    const taken = line.slice(0, prefixOf(want, line));
-    if (taken.length === 0) return undefined;
+    const prefix = line.slice(0, prefixOf(want, line));
+    if (prefix.length === 0) return undefined;
+    const taken = want.kind === "turn" ? yield* fitting(prefix) : prefix;
     yield* run(sql`
       UPDATE holdfast_queue_batch
       SET claim = ${claim}, claim_fence = ${fence.fence}, claim_size = ${taken.length}
@@ -190,6 +193,16 @@ export const claimWork: StoreOperation<
     return workOf(context, input, yield* withItems(taken));
   },
 });
+
+/** Those that fit into a page with all their items, one at least: the next claim takes the others. */
+function* fitting(prefix: readonly BatchRow[]): Tx<readonly BatchRow[]> {
+  if (prefix.length === 1) return prefix;
+  const sizes = yield* rows<{ readonly bytes: number }>(sql`
+    SELECT ${itemBytes} AS bytes FROM holdfast_queue_batch b
+    WHERE b.key IN ${integersOf(prefix.map(({ key }) => key))} ORDER BY b.key`);
+  const bytes = sizes.map((each) => each.bytes);
+  return prefix.slice(0, rowsWithin(bytes, pageBytesMax));
+}
 
 /** What a claim took whose answer was lost. If that cannot be read now, it is released: its caller never got it. */
 function* claimAgain(

@@ -11,7 +11,13 @@ import { sessionNamed } from "../session-name.ts";
 import type { SessionName } from "../session-name.ts";
 import { livingSession } from "../session-row.ts";
 import type { SessionRef } from "../session-row.ts";
-import { batchColumns, isClaimed, policyOf, withItems } from "./batch-row.ts";
+import {
+  batchColumns,
+  isClaimed,
+  itemBytes,
+  policyOf,
+  withItems,
+} from "./batch-row.ts";
 import type { BatchRow, QueueBatch } from "./batch-row.ts";
 import {
   checkedState,
@@ -77,8 +83,7 @@ function* queueSlice(
     ({ key }: BatchRow) => [key],
     function* (after, count) {
       const found = yield* rows<{ readonly bytes: number }>(sql`
-        SELECT (SELECT COALESCE(SUM(octet_length(i.payload)), 0) FROM holdfast_queue_item i WHERE i.batch = b.key) AS bytes
-        ${next(after)} LIMIT ${count}`);
+        SELECT ${itemBytes} AS bytes ${next(after)} LIMIT ${count}`);
       return found.map(({ bytes }) => bytes);
     },
     function* (after, count) {

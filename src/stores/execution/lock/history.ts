@@ -36,6 +36,20 @@ export class ReadBudget {
     return this.#left;
   }
 
+  /** True as long as nothing was read. */
+  get isWhole(): boolean {
+    return this.#left === pageBytesMax;
+  }
+
+  /** How many of the rows that come next fit: one at least, if it is the first of all. */
+  fitting(bytes: readonly number[]): number {
+    const count = rowsWithin(bytes, this.#left);
+    const [first = 0] = bytes;
+    return count === 1 && rowBytes + first > this.#left && !this.isWhole
+      ? 0
+      : count;
+  }
+
   get isSpent(): boolean {
     return this.#left <= 0;
   }
@@ -68,7 +82,6 @@ export function* historyPage(
     columns: eventColumns,
     from: sql`holdfast_execution_event WHERE execution = ${execution}`,
     numberOf: ({ version }) => version,
-    bytesOf: ({ body, payload }) => body.length + (payload?.length ?? 0),
   };
   const items: LoggedEvent[] = [];
   let upTo = afterVersion;
@@ -102,7 +115,6 @@ export function* responsePage(
     columns: responseColumns,
     from: sql`${responseTables} WHERE r.execution = ${execution}`,
     numberOf: ({ seq }) => seq,
-    bytesOf: ({ payload }) => payload?.length ?? 0,
   };
   const high = Math.min(afterSeq + pageRowsMax, lastSeq);
   const read = yield* readWithin(budget, responses, afterSeq, high);
@@ -120,7 +132,10 @@ interface NumberedRows<R> {
   /** Up to the condition that chooses the execution. */
   readonly from: Statement;
   readonly numberOf: (row: R) => number;
-  readonly bytesOf: (row: R) => number;
+}
+
+interface Sized {
+  readonly bytes: number;
 }
 
 interface Read<R> {
@@ -131,7 +146,7 @@ interface Read<R> {
 
 /**
  * The rows of some numbers in order, as long as they fit into the budget: one
- * at least, unless it is spent. Most rows are small, and one statement reads
+ * at least, if nothing was read before. Most rows are small, and one statement reads
  * those: so small that they fit whatever their number. A number that is missing
  * then is that of a large row, whose size is looked at before it is read.
  */
@@ -141,25 +156,22 @@ function* readWithin<R extends object>(
   after: number,
   upTo: number,
 ): Tx<Read<R>> {
-  const { number, bytes, columns, from, numberOf, bytesOf } = numbered;
+  const { number, bytes, columns, from, numberOf } = numbered;
   if (upTo <= after) return { found: [], isCut: false };
   if (budget.isSpent) return { found: [], isCut: true };
   const smallMax = Math.floor(budget.left / (upTo - after)) - rowBytes;
-  const small = yield* rows<R>(sql`
-    SELECT ${columns} FROM ${from} AND ${number} > ${after} AND ${number} <= ${upTo}
+  const small = yield* rows<R & Sized>(sql`
+    SELECT ${columns}, ${bytes} AS bytes FROM ${from} AND ${number} > ${after} AND ${number} <= ${upTo}
       AND ${bytes} <= ${smallMax} ORDER BY ${number}`);
   if (small.length === upTo - after) {
-    for (const row of small) budget.spend(rowBytes + bytesOf(row));
+    for (const row of small) budget.spend(rowBytes + row.bytes);
     return { found: small, isCut: false };
   }
-  const known = new Map(small.map((row) => [numberOf(row), row]));
-  const sizes = yield* rows<{ readonly n: number; readonly bytes: number }>(sql`
+  const known = new Map<number, R>(small.map((row) => [numberOf(row), row]));
+  const sizes = yield* rows<Sized & { readonly n: number }>(sql`
     SELECT ${number} AS n, ${bytes} AS bytes FROM ${from}
       AND ${number} > ${after} AND ${number} <= ${upTo} ORDER BY ${number}`);
-  const fitting = rowsWithin(
-    sizes.map((row) => row.bytes),
-    budget.left,
-  );
+  const fitting = budget.fitting(sizes.map((row) => row.bytes));
   const kept = sizes.slice(0, fitting);
   const large = kept.filter(({ n }) => !known.has(n)).map(({ n }) => n);
   for (const row of yield* rows<R>(sql`

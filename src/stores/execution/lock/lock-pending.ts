@@ -1,5 +1,4 @@
 import { isHoldfastError, type ErrorCode } from "../../../model/errors.ts";
-import type { Created } from "../../../model/execution/event.ts";
 import { assertLeaseAhead } from "../../../model/execution/lock.ts";
 import type { FunctionName } from "../../../model/ids/function-name.ts";
 import { checkedCount } from "../../../model/shape.ts";
@@ -26,11 +25,8 @@ import {
   type LockTerms,
   termsNow,
 } from "./lock.ts";
-import {
-  loadLocked,
-  readCreatedEvents,
-  type LockedExecution,
-} from "./locked.ts";
+import { readInputs, type LockedInputs } from "./inputs.ts";
+import { loadLocked, type LockedExecution } from "./locked.ts";
 import {
   holdFunctions,
   holdingsOf,
@@ -93,7 +89,8 @@ export interface LockPendingOutcome {
  *
  *   candidates        without locks, function by function from the index, merged by (due_at, id)
  *     → lock rows     only as many as are wanted, SKIP LOCKED: what others are locking is passed over
- *     → read values   in the same transaction, 1 MiB for all: nobody holds what cannot be read
+ *     → read values   in the same transaction, 1 MiB for all: nobody holds what cannot be read,
+ *                     and those whose inputs do not fit are left for the next call
  *     → replace       what was locked by others or is damaged by the next candidates, each round twice as many
  *     → write         the same lock on all with two statements
  *
@@ -156,6 +153,8 @@ interface Search {
   readonly walked: Map<FunctionName, string>;
   readonly budget: ReadBudget;
   isLimited: boolean;
+  /** True when the inputs of what is due next do not fit. */
+  isFull: boolean;
 }
 
 /**
@@ -174,6 +173,7 @@ function* search(context: ExecutionContext, input: LockPending): Tx<Search> {
     walked: new Map(),
     budget: new ReadBudget(),
     isLimited: false,
+    isFull: false,
   };
   const holdings = yield* holdingsOf(input.functions, input.at);
   for (let round = 0; round < roundsMax; round += 1) {
@@ -183,7 +183,7 @@ function* search(context: ExecutionContext, input: LockPending): Tx<Search> {
       (missing + spare) * 2 ** round,
       triedMax - state.tried.size,
     );
-    if (missing === 0 || count <= 0) break;
+    if (missing === 0 || count <= 0 || state.isFull) break;
     const { items, isLimited, walked } = yield* candidatesOf({
       functions: input.functions,
       holdings,
@@ -221,42 +221,32 @@ function* tryCandidates(
   const last = locked.length === rowsMax ? locked.at(-1)?.key : keys.at(-1);
   const tried = keys.slice(0, last === undefined ? 0 : keys.indexOf(last) + 1);
   for (const key of tried) state.tried.add(key);
-  const created = yield* readCreatedEvents(locked);
-  for (const row of locked) {
+  const records = soundRecords(locked, state);
+  const { inputs, unread } = yield* readInputs(records, state.budget);
+  for (const record of records) {
     if (state.found.length === input.limit) break;
-    const readable = yield* readUndamaged(context, row, input, created, state);
-    const candidate = candidates.find(({ key }) => key === row.key);
-    if (readable === undefined || candidate === undefined) continue;
-    state.found.push(readable);
+    state.isFull ||= unread.has(record.key);
+    if (state.isFull) break;
+    const own = inputs.get(record.key);
+    const execution = yield* loadUndamaged(context, record, input, own, state);
+    const candidate = candidates.find(({ key }) => key === record.key);
+    if (execution === undefined || candidate === undefined) continue;
+    state.found.push({ record, execution });
     state.chosen.push(candidate);
   }
   return tried.length === keys.length;
 }
 
-function* readUndamaged(
-  context: ExecutionContext,
-  found: StateRow,
-  input: LockPending,
-  created: ReadonlyMap<number, Created>,
-  { budget, damaged }: Search,
-): Tx<Readable | undefined> {
-  const record = undamaged(() => recordOf(found));
-  const execution =
-    record === undefined
-      ? undefined
-      : yield* loadUndamaged(
-          context,
-          record,
-          input,
-          created.get(record.key),
-          budget,
-        );
-  if (record !== undefined && execution !== undefined)
-    return { record, execution };
-  const table =
-    record === undefined ? "holdfast_execution" : "holdfast_execution_event";
-  damaged.set(found.key, { table, key: found.id });
-  return undefined;
+function soundRecords(
+  locked: readonly StateRow[],
+  { damaged }: Search,
+): readonly ExecutionRecord[] {
+  return locked.flatMap((found) => {
+    const record = undamaged(() => recordOf(found));
+    if (record === undefined)
+      damaged.set(found.key, { table: "holdfast_execution", key: found.id });
+    return record ?? [];
+  });
 }
 
 const unreadable: ReadonlySet<ErrorCode> = new Set([
@@ -269,15 +259,17 @@ function* loadUndamaged(
   context: ExecutionContext,
   record: ExecutionRecord,
   terms: LockPending,
-  created: Created | undefined,
-  budget: ReadBudget,
+  inputs: LockedInputs | undefined,
+  { budget, damaged }: Search,
 ): Tx<LockedExecution | undefined> {
   const version = record.state.version + 1;
   try {
-    return yield* loadLocked(context, record, version, terms, created, budget);
+    return yield* loadLocked(context, record, version, terms, inputs, budget);
   } catch (error) {
-    if (isHoldfastError(error) && unreadable.has(error.code)) return undefined;
-    throw error;
+    if (!isHoldfastError(error) || !unreadable.has(error.code)) throw error;
+    const table = "holdfast_execution_event";
+    damaged.set(record.key, { table, key: record.id });
+    return undefined;
   }
 }
 

@@ -46,11 +46,9 @@ import {
 } from "../log/create.ts";
 import { assertAppendable } from "../log/event-check.ts";
 import { lockedRecord, type ExecutionRecord } from "../state-row.ts";
-import {
-  loadLocked,
-  readCreatedEvent,
-  type LockedExecution,
-} from "./locked.ts";
+import { ReadBudget } from "./history.ts";
+import { readInputs } from "./inputs.ts";
+import { loadLocked, type LockedExecution } from "./locked.ts";
 
 export interface LockOptions extends WaitOptions {
   /** Who locks: an executor, and this round of it. */
@@ -239,12 +237,11 @@ export const createAndLock: StoreOperation<
     }
     if (pending.kind !== "locked" || !isSameRun(pending.holder, lock.holder))
       return outcome;
-    const created = yield* readCreatedEvent(record.id, record.key);
     const held = { ...lock, ...pending };
     return {
       ...outcome,
       nextVersion: version + 1,
-      locked: yield* loadLocked(context, record, version, held, created),
+      locked: yield* loadOne(context, record, version, held),
     };
   },
 });
@@ -263,8 +260,19 @@ function* lockAndLoad(
   const { version } = yield* appendTo(record, terms.at, [
     lockedBy(terms, record.state.role),
   ]);
-  const created = yield* readCreatedEvent(record.id, record.key);
-  return yield* loadLocked(context, record, version, terms, created);
+  return yield* loadOne(context, record, version, terms);
+}
+
+function* loadOne(
+  context: ExecutionContext,
+  record: ExecutionRecord,
+  version: number,
+  held: Pick<LockTerms, "holder" | "leaseUntil">,
+): Tx<LockedExecution> {
+  const budget = new ReadBudget();
+  const { inputs } = yield* readInputs([record], budget);
+  const own = inputs.get(record.key);
+  return yield* loadLocked(context, record, version, held, own, budget);
 }
 
 export interface UnlockOptions extends WaitOptions {

@@ -1,9 +1,7 @@
 import { corruptRow } from "../../../model/corrupt-row.ts";
-import type { Encoded } from "../../../model/values/encoded.ts";
 import type { HoldfastError } from "../../../model/errors.ts";
 import type {
   Created,
-  ExecutionEvent,
   ExecutionRole,
   Holder,
   LoggedEvent,
@@ -22,7 +20,8 @@ import {
 } from "../control/cancelling.ts";
 import { eventAt, eventColumns, eventOf, type EventRow } from "../event-row.ts";
 import type { ExecutionRecord } from "../state-row.ts";
-import { ReadBudget, historyPage, responsePage } from "./history.ts";
+import { historyPage, responsePage, type ReadBudget } from "./history.ts";
+import type { LockedInputs } from "./inputs.ts";
 
 /** What a worker needs to run an execution. */
 export interface LockedExecution {
@@ -51,7 +50,7 @@ export interface LockedExecution {
   readonly responsesFrom: number;
   /**
    * The first history events and responses: at most 200 of each, and 1 MiB of
-   * values for all that one call locks. When there may be more, read on from
+   * values, inputs included, for all that one call locks. When there may be more, read on from
    * `historyUpTo` and from the last response; there need not be any.
    */
   readonly history: readonly LoggedEvent<unknown>[];
@@ -74,15 +73,11 @@ export function* loadLocked(
   record: ExecutionRecord,
   version: number,
   { holder, leaseUntil }: Pick<LockedExecution, "holder" | "leaseUntil">,
-  created: Created | undefined,
-  budget: ReadBudget = new ReadBudget(),
+  inputs: LockedInputs | undefined,
+  budget: ReadBudget,
 ): Tx<LockedExecution> {
   const { id, key, state } = record;
-  if (created === undefined) throw corruptStart(id);
-  const start =
-    state.historyFrom === 0
-      ? created
-      : yield* inputEvent(id, key, state.historyFrom);
+  if (inputs === undefined) throw corruptStart(id);
   // One more event than its creation is this lock: nothing has happened yet.
   const history =
     version > 1
@@ -99,7 +94,7 @@ export function* loadLocked(
     role: state.role,
     function: record.function,
     nextVersion: version + 1,
-    ...readInputs(context, id, created, start),
+    ...decodedInputs(context, id, inputs),
     leaseUntil,
     holder,
     failures: state.failures,
@@ -119,11 +114,10 @@ export function* loadLocked(
  * than it was given. A hash takes 2 µs, most of which is saved by reading the
  * input once; together a lock of a hundred costs 1 % more.
  */
-function readInputs(
+function decodedInputs(
   { values, hashOf }: ExecutionContext,
   id: ExecutionId,
-  created: Created,
-  start: { readonly input: Encoded; readonly inputHash: string },
+  { created, start }: LockedInputs,
 ): Pick<LockedExecution, "input" | "inputHash" | "created"> {
   const input = values.readValue(start.input);
   if (hashOf(input) !== start.inputHash)
@@ -148,8 +142,8 @@ export function* readCreatedEvent(
   id: ExecutionId,
   execution: number,
 ): Tx<Created> {
-  const created = yield* inputEvent(id, execution, 0);
-  if (created.kind !== "created") throw corruptStart(id);
+  const created = (yield* eventAt(execution, 0))?.event;
+  if (created?.kind !== "created") throw corruptStart(id);
   return created;
 }
 
@@ -167,16 +161,6 @@ export function* readCreatedEvents(
     if (event?.kind === "created") readable.set(logged.execution, event);
   }
   return readable;
-}
-
-function* inputEvent(
-  id: ExecutionId,
-  execution: number,
-  version: number,
-): Tx<Extract<ExecutionEvent, { readonly kind: "created" | "continued" }>> {
-  const event = (yield* eventAt(execution, version))?.event;
-  if (event?.kind === "created" || event?.kind === "continued") return event;
-  throw corruptStart(id);
 }
 
 function corruptStart(id: ExecutionId): HoldfastError {

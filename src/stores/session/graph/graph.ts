@@ -180,7 +180,8 @@ interface SizedNode {
   readonly bytes: number;
 }
 
-const sizedColumns = sql`n.key, COALESCE(octet_length(n.payload), 0) AS bytes`;
+const sizedColumns = sql`
+  n.key, COALESCE(octet_length(n.payload), 0) + COALESCE(octet_length(n.caused_by), 0) AS bytes`;
 
 interface GraphRange {
   readonly after: number;

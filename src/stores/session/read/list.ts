@@ -7,13 +7,14 @@ import type {
   SessionHandle,
   SessionMeta,
 } from "../../../model/session/session.ts";
+import { textsOf } from "../../../sql/dialect.ts";
 import { rows, type Tx } from "../../../sql/operation.ts";
-import { sql } from "../../../sql/statement.ts";
+import { sql, type Statement } from "../../../sql/statement.ts";
 import { cursorInvalid } from "../../cursor.ts";
 import {
   list,
   pageOf,
-  sliced,
+  slicedFitting,
   type List,
   type PageOptions,
   type Place,
@@ -56,6 +57,11 @@ interface SummaryRow {
   readonly first_user_message: Encoded | null;
 }
 
+/** The row without its long texts when they are large. */
+interface SizedRow extends SummaryRow {
+  readonly bytes: number;
+}
+
 interface SessionFilter {
   readonly parent: SessionId | undefined;
 }
@@ -94,21 +100,35 @@ function* sessionSlice(
     parent === undefined
       ? sql`deleted_at IS NULL`
       : sql`deleted_at IS NULL AND parent IS NOT NULL AND parent = ${parent}`;
-  // Names, paths and the beginning of a message: none of it is long.
-  return yield* sliced(
+  return yield* slicedFitting<SizedRow, SummaryRow>(
     bounds,
-    ({ active_at: activeAt, id }: SummaryRow) => [activeAt, id],
-    function* (after, count) {
+    ({ active_at: activeAt, id }) => [activeAt, id],
+    function* (after, count, smallMax) {
       const { activeAt, id } = placeOf(after);
-      return yield* rows<SummaryRow>(sql`
-        SELECT id, generation, name, model, cwd, parent, caused_by, created_at, active_at, revision,
-          node_count, user_message_count, first_user_message
+      return yield* rows<SizedRow>(sql`
+        SELECT ${shortColumns}, ${longBytes} AS bytes,
+          CASE WHEN ${longBytes} <= ${smallMax} THEN cwd END AS cwd,
+          CASE WHEN ${longBytes} <= ${smallMax} THEN caused_by END AS caused_by,
+          CASE WHEN ${longBytes} <= ${smallMax} THEN first_user_message END AS first_user_message
         FROM holdfast_session
         WHERE ${filter} AND (active_at, id) < (${activeAt}, ${id})
         ORDER BY active_at DESC, id DESC LIMIT ${count}`);
     },
+    function* (large) {
+      return yield* rows<SummaryRow>(sql`
+        SELECT ${shortColumns}, cwd, caused_by, first_user_message FROM holdfast_session
+        WHERE deleted_at IS NULL AND id IN ${textsOf(large.map(({ id }) => id))}
+        ORDER BY active_at DESC, id DESC`);
+    },
   );
 }
+
+const shortColumns: Statement = sql`
+  id, generation, name, model, parent, created_at, active_at, revision, node_count, user_message_count`;
+
+/** Paths, causes and messages may take thousands of bytes each. */
+const longBytes: Statement = sql`
+  COALESCE(octet_length(cwd), 0) + COALESCE(octet_length(caused_by), 0) + COALESCE(octet_length(first_user_message), 0)`;
 
 function placeOf(after: Place | undefined): {
   readonly activeAt: number;
