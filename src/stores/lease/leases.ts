@@ -69,7 +69,7 @@ export interface Leases {
    * @throws HoldfastError `LEASE_LOST`, `SESSION_NOT_FOUND`, `SESSION_DELETED`
    */
   readonly renew: Method<[lease: Lease, options?: LeaseOptions], Lease>;
-  /** Releases it; false when it was no longer held. */
+  /** Releases it; false when it was no longer held, also when its session is gone: then nobody holds it, which is what the caller wanted. */
   readonly release: Method<[lease: Lease, wait?: WaitOptions], boolean>;
   /**
    * Who holds it now. One that is found to have run out is recorded as over,

@@ -281,7 +281,10 @@ export interface Processes {
     [lease: ProcessLease, options?: LeaseOptions],
     ProcessLease
   >;
-  /** Releases a lease; false when it was no longer held. */
+  /**
+   * Releases a lease; false when it was no longer held, also when there is no
+   * such process: then nobody holds it, which is what the caller wanted.
+   */
   readonly release: Method<[lease: ProcessLease, wait?: WaitOptions], boolean>;
   /**
    * Who works on a process. A lease that is found to have run out is recorded

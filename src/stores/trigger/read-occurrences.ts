@@ -1,3 +1,4 @@
+import { corruptRow } from "../../model/corrupt-row.ts";
 import type { Encoded } from "../../model/values/encoded.ts";
 import {
   occurrenceNotFound,
@@ -8,7 +9,7 @@ import {
   type TriggerSource,
 } from "../../model/trigger/trigger.ts";
 import type { WaitOptions } from "../../sql/database.ts";
-import { integersOf, textsOf } from "../../sql/dialect.ts";
+import { textsOf } from "../../sql/dialect.ts";
 import {
   row,
   rows,
@@ -17,6 +18,7 @@ import {
   type Tx,
 } from "../../sql/operation.ts";
 import { sql, type Statement } from "../../sql/statement.ts";
+import type { Damaged } from "../damage.ts";
 import {
   list,
   pageOf,
@@ -147,46 +149,80 @@ function* occurrenceSlice(
   filter: OccurrenceFilter,
   bounds: SliceBounds,
 ): Tx<Slice<StoredOccurrence>> {
-  const subscription =
-    filter.subscription && (yield* subscriptionKey(filter.subscription));
-  const next = (after: Place | undefined, count: number) =>
-    nextOccurrences(filter.source, subscription, after, count);
+  const { subscription } = filter;
+  const next =
+    subscription === undefined
+      ? ofSource(filter.source)
+      : deliveredTo(yield* subscriptionKey(subscription));
   const slice = yield* slicedByBytes(
     bounds,
-    ({ key }: OccurrenceRow) => [key],
+    ({ place }: PlacedRow) => [place],
     function* (after, count) {
       const found = yield* rows<{ readonly bytes: number }>(sql`
-        SELECT octet_length(payload) + ${deliveryBytes} *
+        SELECT COALESCE(octet_length(payload), 0) + ${deliveryBytes} *
           (SELECT COUNT(*) FROM holdfast_trigger_delivery d WHERE d.occurrence = o.key) AS bytes
-        ${yield* next(after, count)}`);
+        ${next.from(beforeOf(after), count)}`);
       return found.map(({ bytes }) => bytes);
     },
     function* (after, count) {
-      return yield* rows<OccurrenceRow>(
-        sql`SELECT ${occurrenceColumns} ${yield* next(after, count)}`,
-      );
+      return yield* rows<PlacedRow>(sql`
+        SELECT ${next.place} AS place, ${occurrenceColumns} ${next.from(beforeOf(after), count)}`);
     },
   );
-  return { ...(yield* withDeliveries(slice.rows)), next: slice.next };
+  const shown = yield* withDeliveries(slice.rows.filter(isThere));
+  const lost = slice.rows
+    .filter((each) => !isThere(each))
+    .map(({ place }) => ({
+      table: "holdfast_trigger_delivery",
+      key: `${place}/${subscription?.key}`,
+    }));
+  return {
+    rows: shown.rows,
+    damaged: [...lost, ...shown.damaged],
+    next: slice.next,
+  };
 }
 
-/** The occurrences that come next, for SELECT. */
-function* nextOccurrences(
-  source: TriggerSource | undefined,
-  subscription: number | undefined,
-  after: Place | undefined,
-  count: number,
-): Tx<Statement> {
-  const before = Number(after?.[0] ?? Number.MAX_SAFE_INTEGER);
-  if (subscription !== undefined) {
-    const keys = yield* deliveredTo(subscription, before, count);
-    return sql`FROM holdfast_trigger_occurrence o WHERE key IN ${integersOf(keys)} ORDER BY key DESC`;
-  }
+/** An occurrence with its key; of one that was delivered its row may be lost. */
+type PlacedRow = { readonly place: number } & (
+  OccurrenceRow | { readonly id: null }
+);
+
+function isThere(found: PlacedRow): found is PlacedRow & OccurrenceRow {
+  return found.id !== null;
+}
+
+function beforeOf(after: Place | undefined): number {
+  return Number(after?.[0] ?? Number.MAX_SAFE_INTEGER);
+}
+
+/** The occurrences that come next, for SELECT, and by what they are ordered. */
+interface NextOccurrences {
+  readonly place: Statement;
+  readonly from: (before: number, count: number) => Statement;
+}
+
+function ofSource(source: TriggerSource | undefined): NextOccurrences {
   const which =
     source === undefined
-      ? sql`key < ${before}`
-      : sql`source_type = ${source.type} AND source_key = ${source.key} AND key < ${before}`;
-  return sql`FROM holdfast_trigger_occurrence o WHERE ${which} ORDER BY key DESC LIMIT ${count}`;
+      ? sql``
+      : sql`source_type = ${source.type} AND source_key = ${source.key} AND`;
+  return {
+    place: sql`o.key`,
+    from: (before, count) => sql`
+      FROM holdfast_trigger_occurrence o
+      WHERE ${which} key < ${before} ORDER BY key DESC LIMIT ${count}`,
+  };
+}
+
+function deliveredTo(subscription: number): NextOccurrences {
+  return {
+    place: sql`x.occurrence`,
+    from: (before, count) => sql`
+      FROM holdfast_trigger_delivery x LEFT JOIN holdfast_trigger_occurrence o ON o.key = x.occurrence
+      WHERE x.subscription = ${subscription} AND x.occurrence < ${before}
+      ORDER BY x.occurrence DESC LIMIT ${count}`,
+  };
 }
 
 /** The key of a subscription, deleted ones included. */
@@ -198,22 +234,10 @@ function* subscriptionKey({ key, registrant }: SubscriptionRef): Tx<number> {
   return found.key;
 }
 
-/** The keys of occurrences that were delivered to a subscription. */
-function* deliveredTo(
-  subscription: number,
-  before: number,
-  limit: number,
-): Tx<readonly number[]> {
-  const found = yield* rows<Pick<DeliveryRow, "occurrence">>(sql`
-    SELECT occurrence FROM holdfast_trigger_delivery
-    WHERE subscription = ${subscription} AND occurrence < ${before}
-    ORDER BY occurrence DESC LIMIT ${limit}`);
-  return found.map(({ occurrence }) => occurrence);
-}
-
-function* withDeliveries(
-  found: readonly OccurrenceRow[],
-): Tx<Omit<Slice<StoredOccurrence>, "next">> {
+function* withDeliveries(found: readonly OccurrenceRow[]): Tx<{
+  readonly rows: readonly StoredOccurrence[];
+  readonly damaged: readonly Damaged[];
+}> {
   const { items, damaged } = readableDeliveries(
     yield* deliveriesOf(found.map(({ key }) => key)),
   );
@@ -270,12 +294,7 @@ export const unstartedList: List<
     };
   },
   keyOf: ({ process }: StartedRow) => process,
-  itemOf: (_, found) => ({
-    ...deliveryOf(found),
-    process: found.process,
-    occurrence: found.id,
-    source: { type: found.source_type, key: found.source_key },
-  }),
+  itemOf: (_, found) => unstartedOf(found),
 });
 
 function isTriggered(id: string): boolean {
@@ -284,9 +303,23 @@ function isTriggered(id: string): boolean {
 
 interface StartedRow extends DeliveryRow {
   readonly process: string;
-  readonly id: string;
+  /** Null when the row of the occurrence is lost. */
+  readonly id: string | null;
   readonly source_type: string;
   readonly source_key: string;
+}
+
+/** @throws HoldfastError `CORRUPT_ROW` */
+function unstartedOf(found: StartedRow): UnstartedDelivery {
+  const { process, id, source_type: type, source_key: key } = found;
+  if (id === null)
+    throw corruptRow(
+      "holdfast_trigger_delivery",
+      process,
+      "lacks its occurrence",
+    );
+  const source = { type, key };
+  return { ...deliveryOf(found), process, occurrence: id, source };
 }
 
 function* deliveriesFor(ids: readonly string[]): Tx<readonly StartedRow[]> {
@@ -296,6 +329,6 @@ function* deliveriesFor(ids: readonly string[]): Tx<readonly StartedRow[]> {
       o.id, o.source_type, o.source_key
     FROM holdfast_trigger_delivery d
       JOIN holdfast_trigger_subscription s ON s.key = d.subscription
-      JOIN holdfast_trigger_occurrence o ON o.key = d.occurrence
+      LEFT JOIN holdfast_trigger_occurrence o ON o.key = d.occurrence
     WHERE d.process IN ${textsOf(ids)} ORDER BY d.process`);
 }

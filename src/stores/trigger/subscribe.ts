@@ -88,15 +88,14 @@ interface NewTerms {
 }
 
 /** @throws HoldfastError `SUBSCRIPTION_INVALID`, `OPTION_INVALID`, `NAME_INVALID` … */
-function newTerms(context: TriggerContext, given: SubscriptionTerms): NewTerms {
+function newTerms<T extends SubscriptionTerms>(
+  context: TriggerContext,
+  given: T,
+  names: readonly (keyof T & string)[],
+): NewTerms {
   if (!isFields(given))
     throw subscriptionInvalid("$", "is no object with a source and a target.");
-  // Also by `revise`: a draft may be given there as it was given to `subscribe`.
-  draftOf<SubscriptionTerms & Partial<SubscriptionDraft>>(
-    "the subscription",
-    given,
-    draftNames,
-  );
+  draftOf<T>("the subscription", given, names);
   const now = context.clock.now();
   const { content, schedule } = checkedTerms(context, given, now);
   const { source, target } = content;
@@ -127,7 +126,7 @@ export function givenSubscribe(
   draft: SubscriptionDraft,
   wait?: WaitOptions,
 ): Call<Subscribe> {
-  const terms = newTerms(context, draft);
+  const terms = newTerms(context, draft, draftNames);
   const { key, registrant = null, isEnabled } = draft;
   return {
     input: {
@@ -270,7 +269,7 @@ export function givenRevise(
   return {
     input: {
       name: subscriptionNamed(name),
-      terms: newTerms(context, terms),
+      terms: newTerms(context, terms, termNames),
       expectedRevision:
         expectedRevision === undefined
           ? undefined

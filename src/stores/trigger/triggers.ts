@@ -82,9 +82,8 @@ export interface Triggers {
     }
   >;
   /**
-   * Replaces all that a subscription says; whether it is enabled stays as it
-   * is. A whole draft may be given: its key, registrant and `isEnabled` are
-   * not looked at.
+   * Replaces all that a subscription says. Its key and registrant stay as they
+   * are, and whether it is enabled, so a draft that has them is refused.
    * @throws HoldfastError `SUBSCRIPTION_NOT_FOUND`, `SUBSCRIPTION_CHANGED`, `CORRUPT_ROW`, and the same as `subscribe`
    * @example await triggers.revise("daily", { source: { cron: "0 8 * * *" }, target: { kind: "report" } }, { expectedRevision: 1 });
    */

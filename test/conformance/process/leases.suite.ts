@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { ProcessId } from "../../../src/model/ids/process-id.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import {
@@ -73,6 +74,20 @@ function claimTests(on: On): void {
       // A release that comes late frees nothing of the one who has it now.
       expect(await store.release(lease)).toBe(false);
       expect(await store.renew(next)).toMatchObject({ fence: 2 });
+    }),
+  );
+
+  test(
+    "a lease of a process that is not there is released without an error, and renewed and begun with one",
+    on(async (setting) => {
+      const { store } = setting;
+      await registered(setting);
+      const lease = { ...(await claimed(setting)), id: "nobody" as ProcessId };
+      expect(await store.release(lease)).toBe(false);
+      for (const call of [store.renew, store.start])
+        expect(await rejection(call(lease))).toMatchObject({
+          code: "PROCESS_NOT_FOUND",
+        });
     }),
   );
 

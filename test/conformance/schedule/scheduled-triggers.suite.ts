@@ -13,6 +13,7 @@ import {
   monday,
   processIds,
   storedTriggers,
+  termsOf,
 } from "../trigger/fixture.ts";
 import type { InTriggers, Side, TriggerScene } from "../trigger/fixture.ts";
 
@@ -184,7 +185,7 @@ function changeTests(scene: InTriggers): void {
         target: { kind: "other" },
       });
       expect(await next()).toEqual([]);
-      await triggers.revise("hourly", hourly);
+      await triggers.revise("hourly", termsOf(hourly));
       expect(await next()).toEqual([2]);
       await triggers.delete("hourly");
       expect(await next()).toEqual([]);

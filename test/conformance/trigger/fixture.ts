@@ -11,6 +11,7 @@ import type { Processes } from "../../../src/stores/process/processes.ts";
 import { sessions } from "../../../src/stores/session/sessions.ts";
 import type { Sessions } from "../../../src/stores/session/sessions.ts";
 import { triggers } from "../../../src/stores/trigger/triggers.ts";
+import type { SubscriptionTerms } from "../../../src/stores/trigger/content.ts";
 import type { Triggers } from "../../../src/stores/trigger/triggers.ts";
 import type {
   FireSchedule,
@@ -116,6 +117,14 @@ const emptied: readonly Statement[] = [
   sql`DELETE FROM holdfast_queue_batch`,
   sql`DELETE FROM holdfast_queue_item`,
 ];
+
+/** What a draft says besides the name it is made under. */
+export function termsOf({
+  source,
+  target,
+}: SubscriptionTerms): SubscriptionTerms {
+  return { source, target };
+}
 
 /** One process's view; `onRead` runs after each read, before its answer is seen. */
 export function side(

@@ -32,7 +32,7 @@ export function triggerLostAnswersSuite(backend: Backend): void {
             () =>
               store.revise(
                 "a",
-                { ...draft, label: "l" },
+                { source: webhook, target, label: "l" },
                 { expectedRevision: 1 },
               ),
             { isChanged: false, subscription: { revision: 2 } },

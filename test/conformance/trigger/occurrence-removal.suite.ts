@@ -3,7 +3,14 @@ import { run } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { SubscriptionDraft } from "../../../src/stores/trigger/subscribe.ts";
 import type { Backend } from "../backend.ts";
-import { hour, inTriggers, monday, processIds, webhook } from "./fixture.ts";
+import {
+  hour,
+  inTriggers,
+  monday,
+  processIds,
+  webhook,
+  termsOf,
+} from "./fixture.ts";
 import type { InTriggers } from "./fixture.ts";
 
 const draft: SubscriptionDraft = {
@@ -66,7 +73,10 @@ function againTests(scene: InTriggers): void {
           kind: "completed",
           value: 1,
         });
-      await triggers.revise("b", { ...draft, target: { kind: "other" } });
+      await triggers.revise("b", {
+        source: webhook,
+        target: { kind: "other" },
+      });
       for (const after of ["the end", "pruning"]) {
         if (after === "pruning") await processes.prune({ olderThan: 0 });
         clock.advance(hour);
@@ -101,7 +111,7 @@ function againTests(scene: InTriggers): void {
         [2, mail],
         [1, webhook],
       ] as const) {
-        await triggers.revise("a", { ...draft, source });
+        await triggers.revise("a", { ...termsOf(draft), source });
         const occurrence = { key: "o", source, payload };
         const { kind, deliveries } = await triggers.record(occurrence);
         expect(kind).toBe("recorded");

@@ -27,6 +27,7 @@ export function occurrencesSuite(backend: Backend): void {
     recordTests(scene);
   });
   describe("listing occurrences", () => {
+    missingTests(scene);
     pageTests(scene);
   });
 }
@@ -300,6 +301,58 @@ function recordTests(scene: InTriggers): void {
       expect(await rejection(triggers.occurrence("none"))).toMatchObject({
         code: "OCCURRENCE_NOT_FOUND",
       });
+    }),
+  );
+}
+
+function missingTests(scene: InTriggers): void {
+  test(
+    "goes on past what was delivered of an occurrence whose row is lost, and names the delivery",
+    scene(async ({ mine: { triggers, database } }) => {
+      await triggers.subscribe(draft);
+      await triggers.subscribe({ ...draft, key: "b" });
+      for (const key of ["1", "2", "3", "4"])
+        await triggers.record({ key, source: webhook });
+      await database.write("damage", () =>
+        run(
+          sql`DELETE FROM holdfast_trigger_occurrence WHERE id IN ('2', '3')`,
+        ),
+      );
+      const lost = {
+        table: "holdfast_trigger_delivery",
+        key: expect.stringMatching(/^[0-9]+\/a$/),
+      };
+      const first = await triggers.occurrences({ subscription: "a", limit: 2 });
+      expect(first.items).toMatchObject([{ key: "4" }]);
+      expect(first.damaged).toEqual([lost]);
+      const second = await triggers.occurrences({
+        subscription: "a",
+        limit: 2,
+        ...(first.next !== undefined && { after: first.next }),
+      });
+      expect(second.items).toMatchObject([{ key: "1" }]);
+      expect(second.damaged).toEqual([lost]);
+      expect(second.next).toBeUndefined();
+    }),
+  );
+
+  test(
+    "names what an occurrence whose row is lost has registered among what is unstarted",
+    scene(async ({ mine: { triggers, database } }) => {
+      await triggers.subscribe(draft);
+      const processes: (string | null | undefined)[] = [];
+      for (const key of ["1", "2"]) {
+        const { deliveries } = await triggers.record({ key, source: webhook });
+        processes.push(deliveries[0]?.process);
+      }
+      await database.write("damage", () =>
+        run(sql`DELETE FROM holdfast_trigger_occurrence WHERE id = '1'`),
+      );
+      const { items, damaged } = await triggers.unstarted();
+      expect(items.map(({ process }) => process)).toEqual([processes[1]]);
+      expect(damaged).toEqual([
+        { table: "holdfast_trigger_delivery", key: processes[0] },
+      ]);
     }),
   );
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { SubscriptionDraft } from "../../../src/stores/trigger/subscribe.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import { inTriggers, keysOf, webhook } from "./fixture.ts";
+import { inTriggers, keysOf, webhook, termsOf } from "./fixture.ts";
 import type { InTriggers } from "./fixture.ts";
 
 const draft: SubscriptionDraft = {
@@ -84,8 +84,8 @@ function listTests(scene: InTriggers): void {
       expect(
         await rejection(triggers.list({ definition: 5 as never })),
       ).toMatchObject({ code: "OPTION_INVALID" });
-      await triggers.revise("d", of("ci"));
-      await triggers.revise("b", of(null));
+      await triggers.revise("d", termsOf(of("ci")));
+      await triggers.revise("b", termsOf(of(null)));
       await triggers.disable("c");
       expect(await keysOf(theirs, ci)).toBe("host/c host/d s1/a");
       expect(await keysOf(theirs, { ...ci, isEnabled: false })).toBe("host/c");

@@ -10,6 +10,7 @@ import {
   monday,
   storedTriggers,
   webhook,
+  termsOf,
 } from "./fixture.ts";
 import type { InTriggers } from "./fixture.ts";
 
@@ -297,7 +298,7 @@ function switchTests(scene: InTriggers): void {
       for (const attempt of [
         () => triggers.subscribe({ ...draft, key: "more" }),
         () => triggers.enable("off"),
-        () => triggers.revise("moved", draft),
+        () => triggers.revise("moved", termsOf(draft)),
       ])
         expect(await rejection(attempt())).toMatchObject({
           code: "SUBSCRIPTION_INVALID",
@@ -333,16 +334,36 @@ function switchTests(scene: InTriggers): void {
       ).toEqual({ ...revised, isChanged: false });
       const before = await storedTriggers(mine);
       expect(
-        await rejection(triggers.revise("a", draft, { expectedRevision: 1 })),
+        await rejection(
+          triggers.revise("a", termsOf(draft), { expectedRevision: 1 }),
+        ),
       ).toMatchObject({
         code: "SUBSCRIPTION_CHANGED",
         details: { key: "a", expected: 1, actual: 2 },
       });
       expect(await storedTriggers(mine)).toEqual(before);
-      expect(await triggers.revise("a", draft)).toMatchObject({
+      expect(await triggers.revise("a", termsOf(draft))).toMatchObject({
         subscription: { revision: 3 },
       });
     }),
+  );
+
+  test.each<[string, object]>([
+    ["key", { key: "a" }],
+    ["registrant", { registrant: null }],
+    ["isEnabled", { isEnabled: true }],
+  ])(
+    "revising takes no %s, which it cannot change, not even the one it has",
+    (option, known) =>
+      scene(async ({ mine }) => {
+        await mine.triggers.subscribe(draft);
+        const before = await storedTriggers(mine);
+        const terms = { ...termsOf(draft), label: "l", ...known };
+        expect(await rejection(mine.triggers.revise("a", terms))).toMatchObject(
+          { code: "OPTION_INVALID", details: { option } },
+        );
+        expect(await storedTriggers(mine)).toEqual(before);
+      })(),
   );
 
   test(
@@ -354,7 +375,9 @@ function switchTests(scene: InTriggers): void {
       expect(await triggers.disable("a")).toBe(false);
       expect(await triggers.get("a")).toBeUndefined();
       expect((await triggers.list()).items).toEqual([]);
-      expect(await rejection(triggers.revise("a", draft))).toMatchObject({
+      expect(
+        await rejection(triggers.revise("a", termsOf(draft))),
+      ).toMatchObject({
         code: "SUBSCRIPTION_NOT_FOUND",
       });
       expect(
