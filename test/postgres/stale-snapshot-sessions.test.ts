@@ -22,6 +22,20 @@ const hello: TurnDraft = {
   nodes: [{ id: "a", kind: "message", role: "user", payload: "hello" }],
 };
 
+test(
+  "a session locked with an old snapshot shows what was committed since",
+  withStale(async ({ database, after }) => {
+    const fence = await heldSession(database, "s");
+    const { commit, lock } = sessions(database);
+    expect(
+      await after(
+        () => commit(fence.session, { fence, ...hello }),
+        lock.prepare("s"),
+      ),
+    ).toMatchObject({ runs: again, value: { revision: 1 } });
+  }),
+);
+
 describe("a turn committed with an old snapshot", () => {
   test(
     "is refused when somebody else has taken the lease since",

@@ -62,6 +62,7 @@ import {
 } from "./read/list.ts";
 import { sizesOf, type SessionSizes } from "./read/sizes.ts";
 import { usageOf } from "./read/usage.ts";
+import { lockSession } from "./lock.ts";
 import {
   eraseSession,
   reclaimSessions,
@@ -142,6 +143,24 @@ export interface Sessions {
   readonly commit: Method<
     [session: SessionHandle, turn: TurnDraft, wait?: WaitOptions],
     TurnOutcome
+  >;
+  /**
+   * The session, locked until the transaction ends: turns, claims, leases and
+   * other calls that change something of it wait until then, or came before. For
+   * transactions of your own, which lock it before they read rows of theirs;
+   * called by itself it only tells the revision. Lock several in the order of
+   * their ids.
+   * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
+   * @example
+   * const lock = sessions.lock.prepare("chat-7");
+   * await database.write("spend", function* () {
+   *   const { revision } = yield* lock();
+   *   yield* run(sql`UPDATE budget SET cents = cents - 12, revision = ${revision} WHERE session = 'chat-7'`);
+   * });
+   */
+  readonly lock: Method<
+    [session: SessionName, wait?: WaitOptions],
+    SessionHandle & { readonly revision: number }
   >;
 
   /** What the host said about a session. @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED` */
@@ -300,6 +319,7 @@ export function sessions(
     fork: writes(context, forkSession, givenFork),
     commit: writes(context, commitTurn, givenCommit),
     meta: reads(context, loadMeta, givenSession),
+    lock: writes(context, lockSession, givenSession),
     saveMeta: writes(context, saveMeta, givenSaveMeta),
     list: lists(context, sessionList),
     head: reads(context, readHead, givenSession, shownHead),

@@ -140,6 +140,7 @@ function sessionCalls({ handle, lease, attachment }: Rows): Calls {
   return calls({
     create: ["new", { relation: { kind: "child", of: "s" } }, {}],
     open: ["s", {}],
+    lock: ["s", {}],
     meta: ["s", {}],
     saveMeta: [
       "s",

@@ -1,4 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { integer, row, run, sql } from "../../../src/kernel.ts";
+import type { Isolation } from "../../../src/sql/isolation.ts";
 import { attachments, queue, sessions } from "../../../src/sessions.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
@@ -38,6 +40,9 @@ async function turnAndNote(
 
 export function sessionComposingSuite(backend: Backend): void {
   const scene: InScene = (body) => inScene(backend, body);
+  describe("a session locked in a transaction of the app's own", () => {
+    lockTests(scene);
+  });
   describe("a turn committed in a transaction of the app's own", () => {
     refusedTests(scene);
     test(
@@ -128,6 +133,62 @@ export function sessionComposingSuite(backend: Backend): void {
       }),
     );
   });
+}
+
+function lockTests(scene: InScene): void {
+  test(
+    "lets bodies that lock it read and write one after the other, and before or after a turn",
+    scene(async ({ database, store, held }) => {
+      const { handle, fence } = await held("s");
+      await database.write("table", function* () {
+        yield* run(sql`CREATE TABLE app_count (n ${integer}, seen ${integer})`);
+        yield* run(sql`INSERT INTO app_count (n, seen) VALUES (0, 0)`);
+      });
+      const lock = store.lock.prepare("s");
+      const increment = (isolation: Isolation) =>
+        database.write(
+          "increment",
+          function* () {
+            const { revision } = yield* lock();
+            const found = yield* row<{ readonly n: number }>(
+              sql`SELECT n FROM app_count`,
+            );
+            yield* run(
+              sql`UPDATE app_count SET n = ${(found?.n ?? 0) + 1}, seen = ${revision}`,
+            );
+          },
+          { isolation },
+        );
+      const calls = Array.from({ length: 10 }, () => [
+        increment("readCommitted"),
+        increment("serializable"),
+      ]);
+      await Promise.all([
+        ...calls.flat(),
+        store.commit(handle, { turn: "t1", fence, nodes: [said("hi")] }),
+      ]);
+      await increment("readCommitted");
+      expect(
+        await database.read("counted", () => row(sql`SELECT * FROM app_count`)),
+      ).toEqual({ n: 21, seen: 1 });
+      expect(await store.lock(handle)).toEqual({ ...handle, revision: 1 });
+    }),
+  );
+
+  test(
+    "is refused when there is none, or not of that generation",
+    scene(async ({ store }) => {
+      expect(await rejection(store.lock("s"))).toMatchObject({
+        code: "SESSION_NOT_FOUND",
+      });
+      const { id, generation } = await store.create("s");
+      await store.delete("s");
+      await store.create("s");
+      expect(await rejection(store.lock({ id, generation }))).toMatchObject({
+        code: "SESSION_DELETED",
+      });
+    }),
+  );
 }
 
 function refusedTests(scene: InScene): void {

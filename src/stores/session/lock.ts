@@ -1,0 +1,28 @@
+import type { SessionHandle } from "../../model/session/session.ts";
+import { storeOperation, type StoreOperation } from "../../sql/operation.ts";
+import { lockedSession, type SessionRef } from "../session-row.ts";
+import type { SessionContext } from "./context.ts";
+
+interface LockedSession extends SessionHandle {
+  readonly revision: number;
+}
+
+/**
+ * Locks the root of a session for a transaction of the app's, which then comes
+ * before or after whatever else concerns that session, as our own calls do.
+ * Safe with an old snapshot: locking the root notices it (see `lockRoot`).
+ *
+ * @throws HoldfastError `SESSION_NOT_FOUND`, `SESSION_DELETED`
+ */
+export const lockSession: StoreOperation<
+  SessionContext,
+  SessionRef,
+  LockedSession
+> = storeOperation("lockSession", {
+  snapshotSafe: true,
+  key: (input: SessionRef) => input.id,
+  *one(_: SessionContext, ref) {
+    const { id, generation, revision } = yield* lockedSession(ref);
+    return { id, generation, revision };
+  },
+});
