@@ -350,7 +350,7 @@ function reopenTests(scene: InScene): void {
       const own = await holding(store, leases, await store.create("s"));
       expect(
         await own.commit({ turn: "t3", nodes: [said("on")] }),
-      ).toMatchObject({ revision: 3 });
+      ).toMatchObject({ revision: 4 });
       expect(sessions(database).durability).not.toBe("memory");
     }),
   );
