@@ -40,10 +40,8 @@ export type {
 } from "./stores/execution/lock/lock-pending.ts";
 export type { LockedExecution } from "./stores/execution/lock/locked.ts";
 export type { FunctionDraft } from "./stores/execution/lock/places.ts";
-export type {
-  AppendOptions,
-  AppendOutcome,
-} from "./stores/execution/log/append.ts";
+export type { AppendOptions } from "./stores/execution/log/append.ts";
+export type { AppendOutcome } from "./stores/execution/log/append-to.ts";
 export type {
   CreatedExecution,
   ExecutionDraft,

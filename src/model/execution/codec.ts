@@ -28,11 +28,8 @@ export interface ExecutionCodec {
   };
   /** @throws HoldfastError `OPTION_INVALID` when it is no result. */
   finished(result: ExecutionResult): Finished;
-  /** `inputHashes` are those of executions created in the same call, by their ids. */
-  event(
-    event: GivenEvent,
-    inputHashes?: ReadonlyMap<string, string>,
-  ): ExecutionEvent;
+  /** `inputHash` is that of the execution that is created with it, if one is. */
+  event(event: GivenEvent, inputHash?: string): ExecutionEvent;
   readValue(stored: Encoded): unknown;
   readResult(stored: Encoded): ExecutionResult;
   readEvent(logged: LoggedEvent): LoggedEvent<unknown>;
@@ -56,7 +53,7 @@ export function executionCodec(codec: Codec): ExecutionCodec {
       resultHash: hash(result),
       result: value(result),
     }),
-    event: (event, inputHashes) => encodedEvent(coding, event, inputHashes),
+    event: (event, inputHash) => encodedEvent(coding, event, inputHash),
     readValue: (stored) => codec.decode(stored),
     readResult,
     readEvent(logged) {
@@ -103,7 +100,7 @@ function checkedResult(result: ExecutionResult): ExecutionResult {
 function encodedEvent(
   codec: ExecutionCodec,
   event: GivenEvent,
-  inputHashes?: ReadonlyMap<string, string>,
+  createdInputHash?: string,
 ): ExecutionEvent {
   switch (event.kind) {
     case "finished":
@@ -113,13 +110,16 @@ function encodedEvent(
       const inputHash = codec.hash(input);
       return { kind: "continued", input: codec.value(input), inputHash };
     }
-    case "childRequested":
-    case "scheduled": {
-      const { input } = event;
-      const id = event.kind === "scheduled" ? event.execution : event.child;
-      const inputHash = inputHashes?.get(id) ?? codec.hash(input);
+    case "childRequested": {
+      const inputHash = createdInputHash ?? codec.hash(event.input);
       return recorded(event, { input: undefined, inputHash });
     }
+    case "scheduled":
+      // The outcome is the store's to decide, whatever is said here.
+      return recorded(event, {
+        inputHash: createdInputHash,
+        outcome: "created",
+      });
     case "stepFinished":
     case "transactionFinished": {
       const { input } = event;

@@ -101,6 +101,8 @@ export type EventsInvalidReason =
   | "field"
   /** "finished" is not the last, or is missing where a parent is to be told. */
   | "end"
+  /** What is to be started beside it is not among `children`, or is another function there. */
+  | "draft"
   /** A child, delay or parent is another execution's. */
   | "owner"
   /** A child that it did not create exists. */

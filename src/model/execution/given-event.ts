@@ -21,15 +21,18 @@ type Given<E extends ExecutionEvent<unknown>> = E extends {
         : E;
 
 type GivenFact<E extends { readonly kind: string }> = E extends {
-  readonly kind: "childRequested" | "scheduled";
+  readonly kind: "childRequested";
 }
   ? /** The input is taken from `children` when what is asked for is created with it. */
     Omit<E, "call" | "seen" | "inputHash"> & { readonly input?: unknown }
-  : E extends { readonly kind: "stepFinished" | "transactionFinished" }
-    ? /** Without an input nothing is compared when it is replayed. */
-      Omit<E, "call" | "seen" | "inputHash"> & { readonly input?: unknown }
-    : E extends { readonly kind: "externalResolved" }
-      ? Omit<E, "call" | "seen" | "resultHash"> & {
-          readonly result: ExecutionResult;
-        }
-      : Omit<E, "call" | "seen">;
+  : E extends { readonly kind: "scheduled" }
+    ? /** What it starts is among the `children` of the append. */
+      Omit<E, "call" | "seen" | "inputHash" | "outcome">
+    : E extends { readonly kind: "stepFinished" | "transactionFinished" }
+      ? /** Without an input nothing is compared when it is replayed. */
+        Omit<E, "call" | "seen" | "inputHash"> & { readonly input?: unknown }
+      : E extends { readonly kind: "externalResolved" }
+        ? Omit<E, "call" | "seen" | "resultHash"> & {
+            readonly result: ExecutionResult;
+          }
+        : Omit<E, "call" | "seen">;

@@ -55,13 +55,15 @@ export type HistoryFact<V = Encoded> =
     }
   /** Waits for any response after `seen`, of whatever set or signal. */
   | { readonly kind: "waiting"; readonly runExpiresAt: number }
-  /** Started a top-level execution of its own. */
+  /** Started a top-level execution of its own, or found that its id is taken. */
   | {
       readonly kind: "scheduled";
       readonly execution: ExecutionId;
       readonly function: FunctionName;
       readonly inputHash: string;
       readonly startAt: StartAt;
+      /** Decided by the store when this is appended. */
+      readonly outcome: ScheduledOutcome;
     }
   /** Resolved an external execution; only the hash of the value, which is in that one's log. */
   | {
@@ -110,6 +112,13 @@ export type HistoryFact<V = Encoded> =
       readonly value: V;
     }
   | { readonly kind: "patched"; readonly patch: string };
+
+/**
+ * What became of a run that was to be started: it was `created`; it `existed`
+ * with the same function and an equal input; or its id was in `conflict`, that
+ * of another or of one that is being removed, and nothing was created.
+ */
+export type ScheduledOutcome = "created" | "existed" | "conflict";
 
 export type HistoryKind = HistoryFact["kind"];
 

@@ -19,6 +19,7 @@ import {
   unparkExecution,
   unpauseExecution,
   type CancelOptions,
+  type ProgressOptions,
 } from "./control/lifecycle.ts";
 import {
   givenReceiveSignal,
@@ -57,12 +58,12 @@ import {
   waitForResponses,
   waitForResult,
 } from "./lock/wait.ts";
+import type { AppendOutcome } from "./log/append-to.ts";
 import {
   appendEvents,
   givenAppend,
   givenFinish,
   type AppendOptions,
-  type AppendOutcome,
   type FinishOptions,
 } from "./log/append.ts";
 import {
@@ -114,8 +115,10 @@ export interface Executions extends ExecutionReads {
   >;
   /**
    * Appends events at `version` and after, with the children they ask for:
-   * all or nothing, 1,000 of each at most. Repeat it with the same version
-   * and events: when the log holds them, it answers as the first time.
+   * all or nothing, 1,000 of each at most. Of each run that a "scheduled"
+   * starts beside, it tells what became of it: a taken id fails nothing.
+   * Repeat it with the same version and events: when the log holds them, it
+   * answers as the first time.
    * @throws HoldfastError `VERSION_CONFLICT`, `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `LOCK_LOST`, `EVENTS_INVALID`, `DELAY_EXISTS`, `EXECUTION_EXISTS`,
    *   `EXECUTION_PAUSED`, `EXECUTION_CANCELLING`, `EXECUTION_PARKED`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`
    * @example
@@ -276,9 +279,13 @@ export interface Executions extends ExecutionReads {
     [id: string, result: ExecutionResult, wait?: WaitOptions],
     "resolved" | "alreadyResolved"
   >;
-  /** Shows a value to people who look at the execution; null removes it. May be repeated. @throws HoldfastError `EXECUTION_NOT_FOUND`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE` */
+  /**
+   * Shows a value to people who look at the execution; null removes it. With
+   * a fence only while that run has, or last had, the lock. May be repeated.
+   * @throws HoldfastError `EXECUTION_NOT_FOUND`, `LOCK_LOST`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`
+   */
   readonly setProgress: Method<
-    [id: string, progress: unknown, wait?: WaitOptions],
+    [id: string, progress: unknown, options?: ProgressOptions],
     void
   >;
   /**

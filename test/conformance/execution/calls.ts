@@ -153,6 +153,7 @@ export const calls: Readonly<Record<StepName, Call>> = {
     world.store.setProgress(
       world.target(step).id,
       step.flag ? { done: step.index } : null,
+      world.fence(step),
     ),
   expireLock: (world, step) =>
     world.database.write(expireLock(world.context), {

@@ -75,7 +75,7 @@ export const codesOf: Readonly<Record<StepName, readonly ErrorCode[]>> = {
   cancelByForce: ["EXECUTION_NOT_FOUND"],
   cancelActivity: ["EXECUTION_NOT_FOUND", "EVENTS_INVALID"],
   resolve: ["EXECUTION_NOT_FOUND", "NOT_EXTERNAL", "RESOLUTION_CONFLICT"],
-  setProgress: ["EXECUTION_NOT_FOUND"],
+  setProgress: ["EXECUTION_NOT_FOUND", "LOCK_LOST"],
   expireLock: ["EXECUTION_NOT_FOUND"],
   expireDeadline: ["EXECUTION_NOT_FOUND"],
   releaseDead: ["EXECUTION_NOT_FOUND"],

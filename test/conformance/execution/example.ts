@@ -29,6 +29,8 @@ export const example: readonly Step[] = [
     draft("joinNextTried"),
     draft("externalResolved"),
     draft("scheduled"),
+    draft("scheduled"),
+    draft("scheduled", { set: 1 }),
   ),
   step("setProgress", "run-1", { flag: true }),
   step("signal", "run-1"),

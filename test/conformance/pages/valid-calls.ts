@@ -56,6 +56,7 @@ function executionCalls({ holder, owner }: Rows): Calls {
   const requested = [
     { kind: "joinSetCreated", joinSet },
     { kind: "childRequested", joinSet, child, function: "g" },
+    { kind: "scheduled", execution: "beside", function: "g", startAt: "now" },
   ];
   return calls({
     create: { args: [draft, {}], free: ["0.input", "0.metadata"] },
@@ -64,7 +65,12 @@ function executionCalls({ holder, owner }: Rows): Calls {
         "a",
         1,
         [event, ...requested],
-        { children: [{ id: child, function: "g" }] },
+        {
+          children: [
+            { id: child, function: "g" },
+            { id: "beside", function: "g" },
+          ],
+        },
       ],
       free: ["2.0.input", "2.0.value"],
     },
@@ -79,7 +85,7 @@ function executionCalls({ holder, owner }: Rows): Calls {
     resolve: { args: ["a", result, {}], free: ["1.value"] },
     signal: { args: ["a", "go", 1, {}], free: ["2"] },
     receive: ["held", "go", 2, { fence: holder }],
-    setProgress: { args: ["a", 1, {}], free: ["1"] },
+    setProgress: { args: ["held", 1, { fence: holder }], free: ["1"] },
     cancelDelay: [delay, {}],
     pauseDelay: [delay, {}],
     unpauseDelay: [delay, {}],

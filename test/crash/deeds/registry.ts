@@ -1,5 +1,5 @@
 import type { Database } from "../../../src/sql/database.ts";
-import type { AppendOutcome } from "../../../src/stores/execution/log/append.ts";
+import type { AppendOutcome } from "../../../src/stores/execution/log/append-to.ts";
 import { executions } from "../../../src/stores/execution/executions.ts";
 import type { AppendedProcessEvent } from "../../../src/stores/process/context.ts";
 import { processes } from "../../../src/stores/process/processes.ts";

@@ -24,8 +24,10 @@ import {
 } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { onlyWait, optionsAndWait, type Call } from "../../method.ts";
+import { checkedFence, type Fence } from "../checks.ts";
 import type { ExecutionContext, Finished } from "../context.ts";
 import { eventAt } from "../event-row.ts";
+import { assertHeld } from "../log/append.ts";
 import { appendTo } from "../log/append-to.ts";
 import { isPresent, lockedRecord } from "../state-row.ts";
 import { runInterrupted } from "../topics.ts";
@@ -288,30 +290,40 @@ export const resolveExternal: StoreOperation<
   },
 });
 
+export interface ProgressOptions extends WaitOptions {
+  /** Show it only as the run that last locked the execution. */
+  readonly fence?: Fence;
+}
+
 export interface SetProgress {
   readonly id: ExecutionId;
   /** A value for people to look at; not part of the log. */
   readonly progress: Encoded | null;
+  readonly fence?: Fence;
 }
 
 export function givenProgress(
   { values }: ExecutionContext,
   id: string,
   progress: unknown,
-  wait?: WaitOptions,
+  options?: ProgressOptions,
 ): Call<SetProgress> {
+  const { options: given, wait } = optionsAndWait(options, ["fence"]);
+  const { fence } = given;
   const input = {
     id: parseExecutionId(id),
     progress: progress === null ? null : values.value(progress),
+    ...(fence !== undefined && { fence: checkedFence("fence", fence) }),
   };
-  return { input, wait: onlyWait(wait) };
+  return { input, wait };
 }
 
-/** Shows how far an execution has come. @throws HoldfastError `EXECUTION_NOT_FOUND` */
+/** Shows how far an execution has come. @throws HoldfastError `EXECUTION_NOT_FOUND`, `LOCK_LOST` */
 export const setProgress: StoreOperation<ExecutionContext, SetProgress, void> =
   storeOperation("setProgress", {
     key: (input: SetProgress) => input.id,
-    *one(_: ExecutionContext, { id, progress }) {
+    *one(_: ExecutionContext, { id, progress, fence }) {
+      if (fence !== undefined) assertHeld(yield* lockedRecord(id), fence);
       const written = yield* run(sql`
         UPDATE holdfast_execution SET progress = ${progress} WHERE id = ${id} AND ${isPresent(id)}`);
       if (written === 0) yield* lockedRecord(id);

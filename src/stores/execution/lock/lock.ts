@@ -31,12 +31,8 @@ import {
   type Fence,
 } from "../checks.ts";
 import type { ExecutionContext } from "../context.ts";
-import {
-  assertNext,
-  type AppendEvents,
-  type AppendOutcome,
-} from "../log/append.ts";
-import { appendTo } from "../log/append-to.ts";
+import { assertNext, type AppendEvents } from "../log/append.ts";
+import { appendTo, type AppendOutcome } from "../log/append-to.ts";
 import {
   createOrFind,
   newExecution,

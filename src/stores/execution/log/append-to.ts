@@ -1,7 +1,10 @@
 import { HoldfastError } from "../../../model/errors.ts";
 import type { ExecutionEvent } from "../../../model/execution/event.ts";
 import { eventsInvalid } from "../../../model/execution/errors.ts";
-import { isFound } from "../../../model/execution/history-event.ts";
+import {
+  isFound,
+  type ScheduledOutcome,
+} from "../../../model/execution/history-event.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import { afterEvent } from "../../../model/execution/transition.ts";
 import type { ExecutionState } from "../../../model/execution/state.ts";
@@ -12,6 +15,7 @@ import type { Finished } from "../context.ts";
 import { insertEvent, type EventPlace } from "../event-row.ts";
 import { writeState, type ExecutionRecord } from "../state-row.ts";
 import { executionEnded, timerSet } from "../topics.ts";
+import { createIfFree, type NewExecution } from "./create.ts";
 import {
   announceState,
   answerTo,
@@ -19,6 +23,34 @@ import {
   respondToParent,
   signalInbox,
 } from "./respond.ts";
+
+/** What became of a run that an event was to start. */
+export interface Scheduled {
+  /** Of the event. */
+  readonly version: number;
+  readonly outcome: ScheduledOutcome;
+}
+
+export interface AppendOutcome {
+  /** The version the next event gets; of a finished execution the last one's. */
+  readonly nextVersion: number;
+  /** What became of each run that a "scheduled" was to start; missing when there was none. */
+  readonly scheduled?: readonly Scheduled[];
+}
+
+export function appended(
+  nextVersion: number,
+  scheduled: readonly Scheduled[],
+): AppendOutcome {
+  return scheduled.length === 0 ? { nextVersion } : { nextVersion, scheduled };
+}
+
+/** What the events of an append bring about besides the log, gathered while they are written. */
+export interface Effects {
+  /** What is still to be started, in the order of the events that do. */
+  readonly starts: NewExecution[];
+  readonly scheduled: Scheduled[];
+}
 
 /**
  * Appends events to an execution whose record the transaction has locked,
@@ -29,6 +61,7 @@ export function* appendTo(
   record: ExecutionRecord,
   at: number,
   events: readonly ExecutionEvent[],
+  effects: Effects = { starts: [], scheduled: [] },
 ): Tx<ExecutionState> {
   let { state } = record;
   for (const event of events) {
@@ -49,6 +82,7 @@ export function* appendTo(
         ordinal: question.ordinal,
       },
       event,
+      effects,
     );
     state = next;
   }
@@ -127,11 +161,17 @@ function* end(
 export function* insertWithEffects(
   place: EventPlace & { readonly id: ExecutionId },
   event: ExecutionEvent,
+  effects: Effects,
 ): Tx<void> {
   switch (event.kind) {
     case "delayRequested":
       yield* insertEvent(place, event);
       return yield* insertDelay(place, event);
+    case "scheduled": {
+      const outcome = yield* startBeside(place.id, effects.starts.shift());
+      effects.scheduled.push({ version: place.version, outcome });
+      return yield* insertEvent(place, { ...event, outcome });
+    }
     case "joinNextTried":
     case "joinNext": {
       const isQuestion = place.ordinal !== undefined;
@@ -152,6 +192,18 @@ export function* insertWithEffects(
     default:
       return yield* insertEvent(place, event);
   }
+}
+
+/** A taken id is an answer to the code that asked: it does not fail the append. */
+function* startBeside(
+  id: ExecutionId,
+  start: NewExecution | undefined,
+): Tx<ScheduledOutcome> {
+  if (start === undefined)
+    throw new Error(`Nothing was given that ${id} could start.`);
+  const found = yield* createIfFree(null, start);
+  if ("refusal" in found) return "conflict";
+  return found.existed ? "existed" : "created";
 }
 
 /** A delay's id is used once: neither while it is open nor after it was answered. */

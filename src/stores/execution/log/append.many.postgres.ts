@@ -1,7 +1,8 @@
 import { done, rows } from "../../../sql/operation.ts";
 import type { Done, Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
-import type { AppendEvents, AppendOutcome } from "./append.ts";
+import type { AppendEvents } from "./append.ts";
+import type { AppendOutcome } from "./append-to.ts";
 import { isFinish, isQuiet, responsesSeen } from "./event-check.ts";
 import { finishManyOnPostgres } from "./finish.many.postgres.ts";
 import {

@@ -1,5 +1,3 @@
-import type { Encoded } from "../../../model/values/encoded.ts";
-import { isHoldfastError } from "../../../model/errors.ts";
 import type { ExecutionEvent } from "../../../model/execution/event.ts";
 import {
   eventsInvalid,
@@ -19,7 +17,6 @@ import { checkedCount, givenList } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import {
   row,
-  rows,
   storeOperation,
   type StoreOperation,
   type Tx,
@@ -28,15 +25,15 @@ import { sql } from "../../../sql/statement.ts";
 import { optionsAndWait, type Call } from "../../method.ts";
 import { checkedFence, checkedVersion, type Fence } from "../checks.ts";
 import type { ExecutionContext } from "../context.ts";
-import {
-  eventColumns,
-  eventColumnsOf,
-  eventOf,
-  type EventRow,
-} from "../event-row.ts";
 import { lockedRecord, type ExecutionRecord } from "../state-row.ts";
 import { appendManyOnPostgres } from "./append.many.postgres.ts";
-import { appendTo, insertWithEffects } from "./append-to.ts";
+import {
+  appendTo,
+  appended,
+  insertWithEffects,
+  type AppendOutcome,
+  type Effects,
+} from "./append-to.ts";
 import {
   createUnder,
   newExecution,
@@ -52,11 +49,16 @@ import {
   isQuiet,
   responsesSeen,
 } from "./event-check.ts";
+import { answeredBefore } from "./repeat.ts";
 
 export interface AppendOptions extends WaitOptions {
   /** Append only as the run that last locked the execution. */
   readonly fence?: Fence;
-  /** Created in the same transaction, for what the events request or schedule. */
+  /**
+   * Created in the same transaction, for what the events request or schedule.
+   * A child that exists, or a run that no "scheduled" starts and whose id is
+   * taken, fails the append.
+   */
   readonly children?: readonly ExecutionDraft[];
   /** The key that creating or locking answered with; saves a lookup. */
   readonly key?: number;
@@ -80,8 +82,10 @@ export interface AppendEvents {
   readonly events: readonly ExecutionEvent[];
   /** Appends only while this run was the last to lock the execution. */
   readonly fence?: Fence;
-  /** Created in the same transaction, for what the events request or schedule. */
+  /** Created in the same transaction, for what the events request. */
   readonly children?: readonly NewExecution[];
+  /** For each "scheduled", in their order: what it is to start. */
+  readonly starts?: readonly NewExecution[];
   /** The parent that is told of the end. */
   readonly respondTo?: ExecutionId;
 }
@@ -138,25 +142,45 @@ function newEvents(
   assertCounts(execution, drawn, children);
   drawn.forEach((event, index) => assertKind(execution, event, index));
   const created = children?.map((child) => newExecution(context, child, at));
-  const inputHashes =
-    created && new Map(created.map((one) => [one.id, one.created.inputHash]));
+  const drafted = new DraftedExecutions(created ?? []);
   const input: AppendEvents = {
     id: execution,
     version: checkedVersion(version),
     at,
-    events: drawn.map((event) => values.event(event, inputHashes)),
+    events: drawn.map((event) =>
+      values.event(event, drafted.of(event)?.created.inputHash),
+    ),
     ...(fence !== undefined && { fence: checkedFence("fence", fence) }),
     ...(key !== undefined && { key: checkedCount("key", key) }),
-    ...(created && { children: created }),
+    ...(created && { children: drafted.children }),
+    ...(drafted.starts.length > 0 && { starts: drafted.starts }),
     ...(respondTo !== undefined && { respondTo: parseExecutionId(respondTo) }),
   };
   assertAppendable(input);
   return input;
 }
 
-export interface AppendOutcome {
-  /** The version the next event gets; of a finished execution the last one's. */
-  readonly nextVersion: number;
+/** What is created with an append, by the events that ask for it. */
+class DraftedExecutions {
+  /** What no event starts beside the execution. */
+  readonly children: NewExecution[];
+  /** What one does, in the order of those events. */
+  readonly starts: NewExecution[] = [];
+
+  constructor(drafts: readonly NewExecution[]) {
+    this.children = [...drafts];
+  }
+
+  /** One id may be given twice, with inputs that differ: each start gets its own. */
+  of(event: GivenEvent): NewExecution | undefined {
+    if (event.kind === "childRequested")
+      return this.children.find(({ id }) => id === event.child);
+    if (event.kind !== "scheduled") return undefined;
+    const index = this.children.findIndex(({ id }) => id === event.execution);
+    if (index < 0) return undefined;
+    this.starts.push(...this.children.splice(index, 1));
+    return this.starts.at(-1);
+  }
 }
 
 /**
@@ -211,6 +235,7 @@ function* appendQuietly(input: AppendEvents): Tx<AppendOutcome | undefined> {
       AND role <> 'external' AND responses >= ${responsesSeen(events)} AND ${held}
     RETURNING key, responses`);
   if (moved === undefined) return undefined;
+  const effects = effectsOf(input);
   let next = version;
   for (const event of events) {
     yield* insertWithEffects(
@@ -222,11 +247,12 @@ function* appendQuietly(input: AppendEvents): Tx<AppendOutcome | undefined> {
         responses: moved.responses,
       },
       event,
+      effects,
     );
     next += 1;
   }
   yield* createChildren(id, moved.key, input.children);
-  return { nextVersion: next };
+  return appended(next, effects.scheduled);
 }
 
 function* appendWithState(
@@ -241,10 +267,18 @@ function* appendWithState(
   }
   assertNext(record, version, input.key);
   assertHeld(record, input.fence);
-  const state = yield* appendTo(record, at, events);
+  const effects = effectsOf(input);
+  const state = yield* appendTo(record, at, events, effects);
   yield* createChildren(id, record.key, input.children);
   const isFinished = state.pending.kind === "finished";
-  return { nextVersion: isFinished ? state.version : state.version + 1 };
+  return appended(
+    isFinished ? state.version : state.version + 1,
+    effects.scheduled,
+  );
+}
+
+function effectsOf({ starts = [] }: AppendEvents): Effects {
+  return { starts: [...starts], scheduled: [] };
 }
 
 function isNext({ state }: ExecutionRecord, version: number): boolean {
@@ -293,85 +327,4 @@ function* createChildren(
         `its child ${child.id} exists already.`,
       );
   }
-}
-
-/**
- * What an append answered when it was made before: the log holds these events
- * at these versions, under the same lock. So a caller that could not learn
- * the outcome asks again. Undefined when it was another append, or none.
- */
-function* answeredBefore(
-  context: ExecutionContext,
-  { key, state }: ExecutionRecord,
-  input: AppendEvents,
-): Tx<AppendOutcome | undefined> {
-  const { version, events, fence } = input;
-  const last = version + events.length - 1;
-  if (version < 1 || last > state.version) return undefined;
-  if (input.key !== undefined && input.key !== key) return undefined;
-  const found = yield* rows<EventRow>(sql`
-    SELECT ${eventColumns} FROM holdfast_execution_event
-    WHERE execution = ${key} AND version >= ${version} AND version <= ${last} ORDER BY version`);
-  const isSame =
-    found.length === events.length &&
-    found.every((stored, index) =>
-      isSameEvent(context, stored, events[index] as ExecutionEvent),
-    );
-  if (!isSame) return undefined;
-  if (fence !== undefined && !(yield* wasHeld(key, version, fence)))
-    return undefined;
-  const isEnd = events.at(-1)?.kind === "finished";
-  return { nextVersion: isEnd ? last : last + 1 };
-}
-
-function isSameEvent(
-  context: ExecutionContext,
-  stored: EventRow,
-  event: ExecutionEvent,
-): boolean {
-  const { kind, call, seen, body, payload } = eventColumnsOf(event);
-  if (
-    stored.kind !== kind ||
-    stored.call !== call ||
-    stored.seen !== seen ||
-    stored.body !== body
-  )
-    return false;
-  // Their bodies hold the hash of the value.
-  if (kind === "finished" || kind === "continued") return true;
-  if (stored.payload === null || payload === null)
-    return stored.payload === payload;
-  return isSameValue(context, stored.payload, payload);
-}
-
-/** A codec that encrypts may write the same value in another way each time. */
-function isSameValue(
-  { values }: ExecutionContext,
-  stored: Encoded,
-  given: Encoded,
-): boolean {
-  if (stored === given) return true;
-  try {
-    const [one, other] = [stored, given].map((text) =>
-      values.hash(values.readValue(text)),
-    );
-    return one === other;
-  } catch (error) {
-    if (isHoldfastError(error)) return false;
-    throw error;
-  }
-}
-
-/** Whether this run was the last to lock the execution before a version. */
-function* wasHeld(
-  execution: number,
-  version: number,
-  fence: Fence,
-): Tx<boolean> {
-  const found = yield* row<EventRow>(sql`
-    SELECT ${eventColumns} FROM holdfast_execution_event
-    WHERE execution = ${execution} AND version < ${version} AND kind IN ('locked', 'forked')
-    ORDER BY version DESC LIMIT 1`);
-  const event = found === undefined ? undefined : eventOf(found).event;
-  return event?.kind === "locked" && isSameRun(event.holder, fence);
 }

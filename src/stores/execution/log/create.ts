@@ -1,4 +1,5 @@
 import type { Duration } from "../../../model/time/durations.ts";
+import type { HoldfastError } from "../../../model/errors.ts";
 import type { Created, ExecutionRole } from "../../../model/execution/event.ts";
 import {
   executionBeingRemoved,
@@ -179,7 +180,7 @@ export function* createOrFind(
   // Creating twice is creating once, also when the parent has gone on.
   const found = yield* existing(input);
   if (found === undefined) throw refusal;
-  return found;
+  return unlessTaken(found);
 }
 
 /** With the id, which its caller may not have chosen. */
@@ -228,8 +229,27 @@ const roundsMax = 5;
 export function* createUnder(
   parent: number | null,
   input: NewExecution,
-  { isLocked = false }: Creating = {},
+  creating?: Creating,
 ): Tx<CreateOutcome> {
+  return unlessTaken(yield* createIfFree(parent, input, creating));
+}
+
+/** An id that another execution has, with what is to be said of that. */
+export interface Taken {
+  readonly refusal: HoldfastError;
+}
+
+function unlessTaken(outcome: CreateOutcome | Taken): CreateOutcome {
+  if ("refusal" in outcome) throw outcome.refusal;
+  return outcome;
+}
+
+/** The same for those to whom a taken id is an answer. */
+export function* createIfFree(
+  parent: number | null,
+  input: NewExecution,
+  { isLocked = false }: Creating = {},
+): Tx<CreateOutcome | Taken> {
   for (let round = 0; round < roundsMax; round += 1) {
     const key = yield* insertState(parent, input);
     if (key !== undefined) return yield* begin(key, input, isLocked);
@@ -237,7 +257,7 @@ export function* createUnder(
     if (found !== undefined) return found;
     // It was in our way a moment ago; retention has taken it since.
   }
-  throw executionBeingRemoved(input.id);
+  return { refusal: executionBeingRemoved(input.id) };
 }
 
 function* insertState(
@@ -272,11 +292,11 @@ function* begin(
   return { key, nextVersion: 1, existed: false };
 }
 
-/** The one under the same id, if it is there and the same. */
+/** The one under the same id, if there is one; taken when it is not the same. */
 function* existing({
   id,
   created,
-}: NewExecution): Tx<CreateOutcome | undefined> {
+}: NewExecution): Tx<CreateOutcome | Taken | undefined> {
   const found = yield* row<{
     readonly key: number;
     readonly function: string;
@@ -287,11 +307,11 @@ function* existing({
   }>(sql`
     SELECT key, function, input_hash, version, state, removing_at FROM holdfast_execution WHERE id = ${id}`);
   if (found === undefined) return undefined;
-  if (found.removing_at !== null) throw executionBeingRemoved(id);
+  if (found.removing_at !== null) return { refusal: executionBeingRemoved(id) };
   if (found.function !== created.function)
-    throw executionExists(id, "function");
+    return { refusal: executionExists(id, "function") };
   if (found.input_hash !== created.inputHash)
-    throw executionExists(id, "input");
+    return { refusal: executionExists(id, "input") };
   const { key, version, state } = found;
   const nextVersion = state === "finished" ? version : version + 1;
   return { key, nextVersion, existed: true };

@@ -81,6 +81,7 @@ export function assertAppendable(input: AppendEvents): void {
   if (end >= 0 && end !== events.length - 1)
     throw eventsInvalid(id, "end", '"finished" must be the last of them.');
   events.forEach((event, index) => assertEvent(id, event, index));
+  assertStarts(input);
   const stranger = children?.find((child) => !isOwnChild(id, child.id));
   if (stranger !== undefined)
     throw eventsInvalid(id, "owner", `${stranger.id} is not a child of it.`);
@@ -99,6 +100,22 @@ export function assertAppendable(input: AppendEvents): void {
       "end",
       'a parent is told of the end, so "finished" must be among them.',
     );
+}
+
+/** Each start has what it starts, which is as the event says. */
+function assertStarts({ id, events, starts = [] }: AppendEvents): void {
+  const scheduled = events.filter((event) => event.kind === "scheduled");
+  scheduled.forEach((event, index) => {
+    const { execution, function: name } = event;
+    if (splitToParts(execution) !== undefined)
+      throw eventsInvalid(id, "owner", `${execution} is a child, and no run.`);
+    if (starts[index]?.created.function !== name)
+      throw eventsInvalid(
+        id,
+        "draft",
+        `it starts ${execution} as ${name}, and that is not among the children given.`,
+      );
+  });
 }
 
 /** True for a child of this execution, and for one that stands at the top. */
@@ -163,6 +180,7 @@ const asking: ReadonlySet<string> = new Set([
 const requesting: ReadonlySet<string> = new Set([
   "delayRequested",
   "childRequested",
+  "scheduled",
 ]);
 
 /** True for what a workflow records without asking for a response: only version and deaths change. */

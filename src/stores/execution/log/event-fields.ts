@@ -190,7 +190,13 @@ const fieldsOfKind: Readonly<
     outcome: oneOf("found", "pending", "allProcessed"),
   },
   waiting: { runExpiresAt: instant },
-  scheduled: { execution, function: functionName, inputHash: hash, startAt },
+  scheduled: {
+    execution,
+    function: functionName,
+    inputHash: hash,
+    startAt,
+    outcome: oneOf("created", "existed", "conflict"),
+  },
   externalResolved: {
     execution,
     resultHash: hash,

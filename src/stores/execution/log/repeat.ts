@@ -1,0 +1,110 @@
+import { isHoldfastError } from "../../../model/errors.ts";
+import type { ExecutionEvent } from "../../../model/execution/event.ts";
+import { isSameRun } from "../../../model/execution/state.ts";
+import type { Encoded } from "../../../model/values/encoded.ts";
+import { row, rows, type Tx } from "../../../sql/operation.ts";
+import { sql } from "../../../sql/statement.ts";
+import type { Fence } from "../checks.ts";
+import type { ExecutionContext } from "../context.ts";
+import {
+  eventColumns,
+  eventColumnsOf,
+  eventOf,
+  type EventRow,
+} from "../event-row.ts";
+import type { ExecutionRecord } from "../state-row.ts";
+import type { AppendEvents } from "./append.ts";
+import { appended, type AppendOutcome, type Scheduled } from "./append-to.ts";
+
+/**
+ * What an append answered when it was made before: the log holds these events
+ * at these versions, under the same lock. So a caller that could not learn
+ * the outcome asks again. Undefined when it was another append, or none.
+ */
+export function* answeredBefore(
+  context: ExecutionContext,
+  { key, state }: ExecutionRecord,
+  input: AppendEvents,
+): Tx<AppendOutcome | undefined> {
+  const { version, events, fence } = input;
+  const last = version + events.length - 1;
+  if (version < 1 || last > state.version) return undefined;
+  if (input.key !== undefined && input.key !== key) return undefined;
+  const found = yield* rows<EventRow>(sql`
+    SELECT ${eventColumns} FROM holdfast_execution_event
+    WHERE execution = ${key} AND version >= ${version} AND version <= ${last} ORDER BY version`);
+  const isSame =
+    found.length === events.length &&
+    found.every((stored, index) =>
+      isSameEvent(context, stored, events[index] as ExecutionEvent),
+    );
+  if (!isSame) return undefined;
+  if (fence !== undefined && !(yield* wasHeld(key, version, fence)))
+    return undefined;
+  const isEnd = events.at(-1)?.kind === "finished";
+  const scheduled = found.flatMap((stored): Scheduled | [] => {
+    const { event } = eventOf(stored);
+    if (event.kind !== "scheduled") return [];
+    return { version: stored.version, outcome: event.outcome };
+  });
+  return appended(isEnd ? last : last + 1, scheduled);
+}
+
+function isSameEvent(
+  context: ExecutionContext,
+  stored: EventRow,
+  event: ExecutionEvent,
+): boolean {
+  const { kind, call, seen, body, payload } = eventColumnsOf(event);
+  if (
+    stored.kind !== kind ||
+    stored.call !== call ||
+    stored.seen !== seen ||
+    bodyAsGiven(kind, stored.body) !== bodyAsGiven(kind, body)
+  )
+    return false;
+  // Their bodies hold the hash of the value.
+  if (kind === "finished" || kind === "continued") return true;
+  if (stored.payload === null || payload === null)
+    return stored.payload === payload;
+  return isSameValue(context, stored.payload, payload);
+}
+
+/** The body without what the store decided, which who asks again does not know. */
+function bodyAsGiven(kind: string, body: string): string {
+  return kind === "scheduled"
+    ? JSON.stringify({ ...(JSON.parse(body) as object), outcome: undefined })
+    : body;
+}
+
+/** A codec that encrypts may write the same value in another way each time. */
+function isSameValue(
+  { values }: ExecutionContext,
+  stored: Encoded,
+  given: Encoded,
+): boolean {
+  if (stored === given) return true;
+  try {
+    const [one, other] = [stored, given].map((text) =>
+      values.hash(values.readValue(text)),
+    );
+    return one === other;
+  } catch (error) {
+    if (isHoldfastError(error)) return false;
+    throw error;
+  }
+}
+
+/** Whether this run was the last to lock the execution before a version. */
+function* wasHeld(
+  execution: number,
+  version: number,
+  fence: Fence,
+): Tx<boolean> {
+  const found = yield* row<EventRow>(sql`
+    SELECT ${eventColumns} FROM holdfast_execution_event
+    WHERE execution = ${execution} AND version < ${version} AND kind IN ('locked', 'forked')
+    ORDER BY version DESC LIMIT 1`);
+  const event = found === undefined ? undefined : eventOf(found).event;
+  return event?.kind === "locked" && isSameRun(event.holder, fence);
+}
