@@ -8,6 +8,7 @@ import { executionContinuedSuite } from "./execution/continued.suite.ts";
 import { executionCreateSuite } from "./execution/create.suite.ts";
 import { executionDamageSuite } from "./execution/damage.suite.ts";
 import { executionDelaysSuite } from "./execution/delays.suite.ts";
+import { executionDueDelaysSuite } from "./execution/due-delays.suite.ts";
 import { executionEventsSuite } from "./execution/events.suite.ts";
 import { executionExpirySuite } from "./execution/expiry.suite.ts";
 import { executionExternalSuite } from "./execution/external.suite.ts";
@@ -62,6 +63,7 @@ export function executionConformance(each: Backend): void {
     executionHotWaitsSuite(backend);
     executionHintsSuite(backend);
     executionDelaysSuite(backend);
+    executionDueDelaysSuite(backend);
     executionSignalsSuite(backend);
     executionPauseSuite(backend);
     executionCancelSuite(backend);

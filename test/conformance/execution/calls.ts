@@ -1,3 +1,4 @@
+import { delayId } from "../../../src/model/ids/delay-id.ts";
 import { childId } from "../../../src/model/ids/execution-id.ts";
 import { answerDelay } from "../../fixtures/execution-operations.ts";
 import {
@@ -67,6 +68,9 @@ export const calls: Readonly<Record<StepName, Call>> = {
     return world.store.append(place.id, world.version(step), events, {
       ...world.fence(step),
       ...(children.length > 0 && { children }),
+      ...(step.index === 2 && {
+        withdraw: [delayId(place.id, setOf(step.set), 1)],
+      }),
       ...(step.flag && { key: world.key(step) }),
     });
   },

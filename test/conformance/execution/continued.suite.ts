@@ -106,7 +106,9 @@ export function executionContinuedSuite(backend: Backend): void {
       onExecutions(backend, async (setting) => {
         const { store, database } = setting;
         await startedAnew(setting);
-        await store.append("a", 4, [delayRequested("Delay_a.o:c1-1_1", T0)]);
+        await store.append("a", 4, [
+          delayRequested("Delay_a.o:c1-1_1", T0 + 1),
+        ]);
         await store.fork("a", 4, { id: "b" });
         expect((await store.tree("b")).items.map(({ id }) => id)).toEqual([
           "b",

@@ -32,6 +32,13 @@ export const example: readonly Step[] = [
     draft("scheduled"),
     draft("scheduled", { set: 1 }),
   ),
+  // A delay that is over is answered at once; another is taken back again.
+  append(
+    "run-1",
+    draft("delayRequested", { set: 1, index: 1, inMs: 100 }),
+    draft("delayRequested", { set: 1, index: 2 }),
+  ),
+  step("append", "run-1", { events: [draft("patched")], set: 1, index: 2 }),
   step("setProgress", "run-1", { flag: true }),
   step("signal", "run-1"),
   step("receive", "run-1", { fence: "right" }),

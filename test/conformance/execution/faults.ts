@@ -174,15 +174,26 @@ function leases({ events }: Story): readonly string[] {
   });
 }
 
-/** Open are those that the run asked for and was not answered, until it ends or starts anew. */
+/** Open are those that the run asked for, was not answered and did not take back, until it ends or starts anew. */
 function openDelays(story: Story): readonly string[] {
   const { row, events, responses, delays } = story;
   const answered = new Set(responses.map(({ source }) => source));
+  const takenBack = (delay: string, asked: number): boolean =>
+    events.some(
+      ({ version, withdrawn }) =>
+        version >= asked &&
+        withdrawn !== null &&
+        (JSON.parse(withdrawn) as string[]).some((member) =>
+          delay.endsWith(`.${member}`),
+        ),
+    );
   const expected = events
     .filter(({ version }) => version > row.history_from)
-    .map((event) => eventOf(event).event)
-    .flatMap((event) =>
-      event.kind === "delayRequested" && row.state !== "finished"
+    .map((event) => eventOf(event))
+    .flatMap(({ event, version }) =>
+      event.kind === "delayRequested" &&
+      row.state !== "finished" &&
+      !takenBack(event.delay, version)
         ? [
             `${event.delay} in ${splitDelayId(event.delay).joinSet} at ${event.expiresAt}`,
           ]

@@ -22,6 +22,7 @@ interface EventTableRow extends EventRow {
   readonly execution: number;
   readonly inbox: string | null;
   readonly ordinal: number | null;
+  readonly withdrawn: string | null;
 }
 
 type ResponseTableRow = Parameters<typeof responseOf>[0] & {

@@ -70,6 +70,7 @@ function executionCalls({ holder, owner }: Rows): Calls {
             { id: child, function: "g" },
             { id: "beside", function: "g" },
           ],
+          withdraw: ["Delay_a.n:x_9"],
         },
       ],
       free: ["2.0.input", "2.0.value"],

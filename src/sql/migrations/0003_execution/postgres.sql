@@ -71,7 +71,8 @@ CREATE INDEX holdfast_execution_removing ON holdfast_execution (id) WHERE removi
 CREATE INDEX holdfast_execution_cancelling ON holdfast_execution (function, id) WHERE lifecycle = 'cancelling';
 
 -- What happened, in order: appended, never changed. `responses` is how many
--- responses there were, so that both can be read as one story.
+-- responses there were, so that both can be read as one story; `withdrawn` lists
+-- the delays that the append which ends here took back, by set and index.
 CREATE TABLE holdfast_execution_event (
   seq BIGINT GENERATED ALWAYS AS IDENTITY,
   execution BIGINT NOT NULL,
@@ -83,6 +84,7 @@ CREATE TABLE holdfast_execution_event (
   seen BIGINT NOT NULL,
   inbox TEXT COLLATE "C",
   ordinal BIGINT,
+  withdrawn TEXT COLLATE "C",
   body TEXT COLLATE "C" NOT NULL,
   payload TEXT COLLATE "C"
 );

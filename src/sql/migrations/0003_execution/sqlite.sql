@@ -69,7 +69,8 @@ CREATE INDEX holdfast_execution_removing ON holdfast_execution (id) WHERE removi
 CREATE INDEX holdfast_execution_cancelling ON holdfast_execution (function, id) WHERE lifecycle = 'cancelling';
 
 -- What happened, in order: appended, never changed. `responses` is how many
--- responses there were, so that both can be read as one story.
+-- responses there were, so that both can be read as one story; `withdrawn` lists
+-- the delays that the append which ends here took back, by set and index.
 CREATE TABLE holdfast_execution_event (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
   execution INTEGER NOT NULL,
@@ -81,6 +82,7 @@ CREATE TABLE holdfast_execution_event (
   seen INTEGER NOT NULL,
   inbox TEXT,
   ordinal INTEGER,
+  withdrawn TEXT,
   body TEXT NOT NULL,
   payload TEXT
 ) STRICT;

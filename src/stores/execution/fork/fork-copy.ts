@@ -47,10 +47,10 @@ export function* copyEvents(
 ): Tx<void> {
   yield* run(sql`
     INSERT INTO holdfast_execution_event
-      (execution, version, at, responses, kind, call, seen, inbox, ordinal, body, payload)
+      (execution, version, at, responses, kind, call, seen, inbox, ordinal, withdrawn, body, payload)
     SELECT CAST(${copy} AS BIGINT), version, at,
       CASE WHEN responses > ${responses} THEN CAST(${responses} AS BIGINT) ELSE responses END,
-      kind, call, seen, inbox, ordinal, body, payload
+      kind, call, seen, inbox, ordinal, withdrawn, body, payload
     FROM holdfast_execution_event
     WHERE execution = ${source} AND version > 0 AND version <= ${version} ORDER BY version`);
 }

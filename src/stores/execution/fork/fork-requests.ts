@@ -3,6 +3,7 @@ import type {
   Created,
   ExecutionEvent,
 } from "../../../model/execution/event.ts";
+import { memberText } from "../../../model/ids/join-set-member.ts";
 import { childId, splitToParts } from "../../../model/ids/execution-id.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import { integersOf, textsOf } from "../../../sql/dialect.ts";
@@ -81,6 +82,7 @@ function* openRequests({
   const answers = yield* rows<{ readonly source: string }>(sql`
     SELECT source FROM holdfast_execution_response WHERE execution = ${key} AND kind <> 'signal'`);
   const answered = new Set(answers.map(({ source }) => source));
+  const withdrawn = yield* withdrawals(key, historyFrom);
   const open: OpenRequest[] = [];
   for (let after = historyFrom; ;) {
     const page = yield* rows<EventRow>(sql`
@@ -90,14 +92,37 @@ function* openRequests({
     for (const logged of page) {
       const { version } = logged;
       const event = eventOf(logged).event as Request;
-      const source =
-        event.kind === "childRequested" ? event.child : event.delay;
-      if (!answered.has(source)) open.push({ version, event });
+      if (event.kind === "childRequested") {
+        if (!answered.has(event.child)) open.push({ version, event });
+        continue;
+      }
+      const { joinSet, index } = splitDelayId(event.delay);
+      const gone = withdrawn.get(memberText(joinSet, index)) ?? 0;
+      if (!answered.has(event.delay) && gone < version)
+        open.push({ version, event });
     }
     assertFew(id, "open requests", open.length, openRequestsMax);
     if (page.length < requestsPerPage) return open;
     after = page.at(-1)?.version ?? after;
   }
+}
+
+/** Delays that were taken back, by set and index, with the last version at which they were. */
+function* withdrawals(
+  execution: number,
+  after: number,
+): Tx<ReadonlyMap<string, number>> {
+  const found = yield* rows<{
+    readonly version: number;
+    readonly withdrawn: string;
+  }>(sql`
+    SELECT version, withdrawn FROM holdfast_execution_event
+    WHERE execution = ${execution} AND version > ${after} AND withdrawn IS NOT NULL ORDER BY version`);
+  const versions = new Map<string, number>();
+  for (const { version, withdrawn } of found)
+    for (const member of JSON.parse(withdrawn) as readonly string[])
+      versions.set(member, version);
+  return versions;
 }
 
 interface CreatedAnew {

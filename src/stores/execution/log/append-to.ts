@@ -1,10 +1,10 @@
-import { HoldfastError } from "../../../model/errors.ts";
 import type { ExecutionEvent } from "../../../model/execution/event.ts";
 import { eventsInvalid } from "../../../model/execution/errors.ts";
 import {
   isFound,
   type ScheduledOutcome,
 } from "../../../model/execution/history-event.ts";
+import type { DelayId } from "../../../model/ids/delay-id.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import { afterEvent } from "../../../model/execution/transition.ts";
 import type { ExecutionState } from "../../../model/execution/state.ts";
@@ -14,8 +14,14 @@ import { endProcessOf } from "../../process/parts.ts";
 import type { Finished } from "../context.ts";
 import { insertEvent, type EventPlace } from "../event-row.ts";
 import { writeState, type ExecutionRecord } from "../state-row.ts";
-import { executionEnded, timerSet } from "../topics.ts";
+import { executionEnded } from "../topics.ts";
 import { createIfFree, type NewExecution } from "./create.ts";
+import {
+  answerDue,
+  requestDelay,
+  withdrawDelays,
+  type DelayRequested,
+} from "./delay-requests.ts";
 import {
   announceState,
   answerTo,
@@ -50,6 +56,19 @@ export interface Effects {
   /** What is still to be started, in the order of the events that do. */
   readonly starts: NewExecution[];
   readonly scheduled: Scheduled[];
+  /** Delays that are over, to be answered when all events are written. */
+  readonly due: DelayRequested[];
+  /** Delays that are taken back then. */
+  readonly withdraw: readonly DelayId[];
+}
+
+export function effectsOf({
+  starts = [],
+  withdraw = [],
+}: Partial<Pick<Effects, "withdraw">> & {
+  readonly starts?: readonly NewExecution[];
+}): Effects {
+  return { starts: [...starts], scheduled: [], due: [], withdraw };
 }
 
 /**
@@ -61,7 +80,7 @@ export function* appendTo(
   record: ExecutionRecord,
   at: number,
   events: readonly ExecutionEvent[],
-  effects: Effects = { starts: [], scheduled: [] },
+  effects: Effects = effectsOf({}),
 ): Tx<ExecutionState> {
   let { state } = record;
   for (const event of events) {
@@ -86,11 +105,19 @@ export function* appendTo(
     );
     state = next;
   }
+  yield* withdrawDelays(record.key, state.version, effects.withdraw);
+  // Nobody is left to be told of them when it has ended.
+  if (state.pending.kind !== "finished")
+    state = yield* answerDue(record, state, dueOf(effects), at);
   yield* writeState(record.key, state);
   const last = events.at(-1);
   yield* announceState(record, state);
   if (last?.kind === "finished") yield* end(record, state.version, at, last);
   return state;
+}
+
+function dueOf({ due, withdraw }: Effects): readonly DelayRequested[] {
+  return due.filter(({ delay }) => !withdraw.includes(delay));
 }
 
 interface Question {
@@ -166,7 +193,7 @@ export function* insertWithEffects(
   switch (event.kind) {
     case "delayRequested":
       yield* insertEvent(place, event);
-      return yield* insertDelay(place, event);
+      return yield* requestDelay(place, event, effects.due);
     case "scheduled": {
       const outcome = yield* startBeside(place.id, effects.starts.shift());
       effects.scheduled.push({ version: place.version, outcome });
@@ -186,6 +213,7 @@ export function* insertWithEffects(
     case "continued":
       yield* insertEvent(place, event);
       // They would wake a run that did not ask for them.
+      effects.due.length = 0;
       yield* run(sql`
         DELETE FROM holdfast_execution_delay WHERE execution = ${place.execution}`);
       return;
@@ -204,28 +232,4 @@ function* startBeside(
   const found = yield* createIfFree(null, start);
   if ("refusal" in found) return "conflict";
   return found.existed ? "existed" : "created";
-}
-
-/** A delay's id is used once: neither while it is open nor after it was answered. */
-function* insertDelay(
-  { id, execution }: EventPlace & { readonly id: ExecutionId },
-  event: Extract<ExecutionEvent, { readonly kind: "delayRequested" }>,
-): Tx<void> {
-  const { delay, joinSet, expiresAt } = event;
-  const answered = yield* row(sql`
-    SELECT seq FROM holdfast_execution_response WHERE execution = ${execution} AND source = ${delay}`);
-  const inserted =
-    answered === undefined
-      ? yield* row<{ readonly key: number }>(sql`
-          INSERT INTO holdfast_execution_delay (id, execution, inbox, expires_at, is_paused)
-          VALUES (${delay}, ${execution}, ${joinSet}, ${expiresAt}, 0)
-          ON CONFLICT (id) DO NOTHING RETURNING key`)
-      : undefined;
-  if (inserted === undefined)
-    throw new HoldfastError(
-      "DELAY_EXISTS",
-      `Execution ${id} has requested delay ${delay} before; nothing was written. Number the delays of a join set from 1 up.`,
-      { id, delay },
-    );
-  yield* announce(timerSet, id);
 }

@@ -5,6 +5,7 @@ import {
   lockLost,
   versionConflict,
 } from "../../../model/execution/errors.ts";
+import { parseDelayId, type DelayId } from "../../../model/ids/delay-id.ts";
 import {
   parseExecutionId,
   splitToParts,
@@ -30,9 +31,9 @@ import { appendManyOnPostgres } from "./append.many.postgres.ts";
 import {
   appendTo,
   appended,
+  effectsOf,
   insertWithEffects,
   type AppendOutcome,
-  type Effects,
 } from "./append-to.ts";
 import {
   createUnder,
@@ -60,6 +61,12 @@ export interface AppendOptions extends WaitOptions {
    * taken, fails the append.
    */
   readonly children?: readonly ExecutionDraft[];
+  /**
+   * Open delays of this execution, such as `Delay_order-42.o:7_1`, that are
+   * taken back without an answer: 1,000 at most. Those that are answered, or
+   * were never asked for, are passed over.
+   */
+  readonly withdraw?: readonly string[];
   /** The key that creating or locking answered with; saves a lookup. */
   readonly key?: number;
   /** The parent that is told of the end. It follows from the id; here it is checked. */
@@ -86,11 +93,19 @@ export interface AppendEvents {
   readonly children?: readonly NewExecution[];
   /** For each "scheduled", in their order: what it is to start. */
   readonly starts?: readonly NewExecution[];
+  /** Delays that are taken back. */
+  readonly withdraw?: readonly DelayId[];
   /** The parent that is told of the end. */
   readonly respondTo?: ExecutionId;
 }
 
-const appendNames = ["fence", "children", "key", "respondTo"] as const;
+const appendNames = [
+  "fence",
+  "children",
+  "withdraw",
+  "key",
+  "respondTo",
+] as const;
 
 export function givenAppend(
   context: ExecutionContext,
@@ -131,7 +146,7 @@ function newEvents(
   options: Omit<AppendOptions, keyof WaitOptions>,
 ): AppendEvents {
   const { values, clock } = context;
-  const { fence, children: drafts, key, respondTo } = options;
+  const { fence, children: drafts, key, respondTo, withdraw = [] } = options;
   const execution = parseExecutionId(id);
   const drawn = Array.from(givenList("events", given));
   const at = clock.now();
@@ -139,7 +154,8 @@ function newEvents(
     drafts === undefined
       ? undefined
       : Array.from(givenList("children", drafts));
-  assertCounts(execution, drawn, children);
+  const withdrawn = Array.from(givenList("withdraw", withdraw), parseDelayId);
+  assertCounts(execution, drawn, children, withdrawn);
   drawn.forEach((event, index) => assertKind(execution, event, index));
   const created = children?.map((child) => newExecution(context, child, at));
   const drafted = new DraftedExecutions(created ?? []);
@@ -154,6 +170,7 @@ function newEvents(
     ...(key !== undefined && { key: checkedCount("key", key) }),
     ...(created && { children: drafted.children }),
     ...(drafted.starts.length > 0 && { starts: drafted.starts }),
+    ...(withdrawn.length > 0 && { withdraw: withdrawn }),
     ...(respondTo !== undefined && { respondTo: parseExecutionId(respondTo) }),
   };
   assertAppendable(input);
@@ -200,7 +217,7 @@ export const appendEvents: StoreOperation<
   snapshotSafe: true,
   key: (input: AppendEvents) => input.id,
   *one(context: ExecutionContext, input) {
-    const quick = input.events.every(changesVersionAlone)
+    const quick = changesVersionAlone(input)
       ? yield* appendQuietly(input)
       : undefined;
     return quick ?? (yield* appendWithState(context, input));
@@ -275,10 +292,6 @@ function* appendWithState(
     isFinished ? state.version : state.version + 1,
     effects.scheduled,
   );
-}
-
-function effectsOf({ starts = [] }: AppendEvents): Effects {
-  return { starts: [...starts], scheduled: [] };
 }
 
 function isNext({ state }: ExecutionRecord, version: number): boolean {

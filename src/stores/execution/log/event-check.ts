@@ -15,26 +15,37 @@ import {
 } from "../../../model/execution/history-event.ts";
 import { isRecord, spokenKind } from "../../../model/values/spoken-kind.ts";
 import type { AppendEvents } from "./append.ts";
+import { isDueAt } from "./delay-requests.ts";
 import { faultyField } from "./event-fields.ts";
 
 /** An append is one transaction, and a child or event takes a statement or more. */
 const eventsMax = 1_000;
 const childrenMax = 1_000;
+const withdrawnMax = 1_000;
 
 /** Looked at before anything of them is encoded. @throws HoldfastError `EVENTS_INVALID` */
 export function assertCounts(
   id: ExecutionId,
   events: readonly unknown[],
-  children: readonly unknown[] | undefined,
+  children: readonly unknown[] = [],
+  withdraw: readonly unknown[] = [],
 ): void {
   if (events.length === 0)
     throw eventsInvalid(id, "none", "there are none. Give at least one.");
-  if (events.length > eventsMax || (children?.length ?? 0) > childrenMax)
+  const isTooMuch =
+    events.length > eventsMax ||
+    children.length > childrenMax ||
+    withdraw.length > withdrawnMax;
+  if (isTooMuch)
     throw eventsInvalid(
       id,
       "tooMany",
-      `an append takes at most ${eventsMax} events and ${childrenMax} children. Append them in parts.`,
-      { events: events.length, children: children?.length ?? 0 },
+      `an append takes at most ${eventsMax} events and ${childrenMax} children, and withdraws ${withdrawnMax} delays. Append them in parts.`,
+      {
+        events: events.length,
+        children: children.length,
+        ...(withdraw.length > 0 && { withdraw: withdraw.length }),
+      },
     );
 }
 
@@ -75,13 +86,16 @@ export function assertKind(
  * @throws HoldfastError `EVENTS_INVALID`
  */
 export function assertAppendable(input: AppendEvents): void {
-  const { id, events, children, respondTo } = input;
-  assertCounts(id, events, children);
+  const { id, events, children, withdraw = [], respondTo } = input;
+  assertCounts(id, events, children, withdraw);
   const end = events.findIndex((event) => event.kind === "finished");
   if (end >= 0 && end !== events.length - 1)
     throw eventsInvalid(id, "end", '"finished" must be the last of them.');
   events.forEach((event, index) => assertEvent(id, event, index));
   assertStarts(input);
+  const other = withdraw.find((delay) => splitDelayId(delay).execution !== id);
+  if (other !== undefined)
+    throw eventsInvalid(id, "owner", `${other} is not a delay of it.`);
   const stranger = children?.find((child) => !isOwnChild(id, child.id));
   if (stranger !== undefined)
     throw eventsInvalid(id, "owner", `${stranger.id} is not a child of it.`);
@@ -183,9 +197,22 @@ const requesting: ReadonlySet<string> = new Set([
   "scheduled",
 ]);
 
-/** True for what a workflow records without asking for a response: only version and deaths change. */
-export function changesVersionAlone(event: ExecutionEvent): boolean {
-  return isHistoryEvent(event) && !asking.has(event.kind) && !isFound(event);
+/** True for what a workflow records without asking for or being given a response: only version and deaths change. */
+export function changesVersionAlone({
+  at,
+  events,
+  withdraw,
+}: AppendEvents): boolean {
+  return (
+    withdraw === undefined &&
+    events.every(
+      (event) =>
+        isHistoryEvent(event) &&
+        !asking.has(event.kind) &&
+        !isFound(event) &&
+        !isDueAt(event, at),
+    )
+  );
 }
 
 /** How many responses there must be for all of these events to have seen what they say. */
@@ -197,24 +224,25 @@ export function responsesSeen(events: readonly ExecutionEvent[]): number {
 }
 
 /** True for an append that writes nothing but its events and the version. */
-export function isQuiet({
-  events,
-  children,
-  respondTo,
-}: AppendEvents): boolean {
+export function isQuiet(input: AppendEvents): boolean {
+  const { events, children, respondTo } = input;
   return (
     events.length > 0 &&
     (children === undefined || children.length === 0) &&
     respondTo === undefined &&
-    events.every(
-      (event) => !requesting.has(event.kind) && changesVersionAlone(event),
-    )
+    events.every((event) => !requesting.has(event.kind)) &&
+    changesVersionAlone(input)
   );
 }
 
 /** True for the end of an execution and nothing else. */
-export function isFinish({ events, children }: AppendEvents): boolean {
+export function isFinish({
+  events,
+  children,
+  withdraw,
+}: AppendEvents): boolean {
   return (
+    withdraw === undefined &&
     events.length === 1 &&
     events[0]?.kind === "finished" &&
     (children === undefined || children.length === 0)

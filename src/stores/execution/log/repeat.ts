@@ -14,6 +14,7 @@ import {
 } from "../event-row.ts";
 import type { ExecutionRecord } from "../state-row.ts";
 import type { AppendEvents } from "./append.ts";
+import { withdrawnText } from "./delay-requests.ts";
 import { appended, type AppendOutcome, type Scheduled } from "./append-to.ts";
 
 /**
@@ -30,11 +31,14 @@ export function* answeredBefore(
   const last = version + events.length - 1;
   if (version < 1 || last > state.version) return undefined;
   if (input.key !== undefined && input.key !== key) return undefined;
-  const found = yield* rows<EventRow>(sql`
-    SELECT ${eventColumns} FROM holdfast_execution_event
+  const found = yield* rows<
+    EventRow & { readonly withdrawn: string | null }
+  >(sql`
+    SELECT ${eventColumns}, withdrawn FROM holdfast_execution_event
     WHERE execution = ${key} AND version >= ${version} AND version <= ${last} ORDER BY version`);
   const isSame =
     found.length === events.length &&
+    found.at(-1)?.withdrawn === withdrawnText(input.withdraw ?? []) &&
     found.every((stored, index) =>
       isSameEvent(context, stored, events[index] as ExecutionEvent),
     );

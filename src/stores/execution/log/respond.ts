@@ -1,5 +1,7 @@
 import type { Encoded } from "../../../model/values/encoded.ts";
 import { HoldfastError } from "../../../model/errors.ts";
+import type { DelayOutcome } from "../../../model/execution/event.ts";
+import { splitDelayId, type DelayId } from "../../../model/ids/delay-id.ts";
 import { splitToParts } from "../../../model/ids/execution-id.ts";
 import type {
   ExecutionState,
@@ -93,21 +95,10 @@ export function* addResponse(
   response: NewResponse,
 ): Tx<{ readonly seq: number; readonly earlier?: EarlierResponse }> {
   const { key, id, state } = record;
-  const { at, kind, inbox, source } = response;
-  const earlier = yield* earlierResponse(key, source);
+  const earlier = yield* earlierResponse(key, response.source);
   if (earlier !== undefined) return { seq: earlier.seq, earlier };
-  const seq = state.responses + 1;
-  const ordinal = yield* nextAnswer(key, inbox);
-  yield* run(sql`
-    INSERT INTO holdfast_execution_response
-      (execution, seq, at, kind, inbox, ordinal, source, outcome, child, finished_version, value_hash, payload)
-    VALUES (${key}, ${seq}, ${at}, ${kind}, ${inbox}, ${ordinal}, ${source}, ${response.outcome}, ${response.child},
-      ${response.finishedVersion}, ${response.valueHash}, ${response.payload})`);
-  const next = afterResponse(state, {
-    at,
-    joinSet: kind === "signal" ? null : inbox,
-    ordinal,
-  });
+  const next = yield* insertResponse(key, state, response);
+  const seq = next.responses;
   if (next.pending === state.pending)
     yield* run(sql`
       UPDATE holdfast_execution SET responses = ${seq} WHERE key = ${key}`);
@@ -117,6 +108,43 @@ export function* addResponse(
   }
   yield* announce(newResponse, id);
   return { seq };
+}
+
+/** Inserts a response whose source has not answered yet; the state after it, which is still to be written. */
+export function* insertResponse(
+  key: number,
+  state: ExecutionState,
+  response: NewResponse,
+): Tx<ExecutionState> {
+  const { at, kind, inbox, source, outcome } = response;
+  const ordinal = yield* nextAnswer(key, inbox);
+  const joinSet = kind === "signal" ? null : inbox;
+  const next = afterResponse(state, { at, joinSet, ordinal });
+  yield* run(sql`
+    INSERT INTO holdfast_execution_response
+      (execution, seq, at, kind, inbox, ordinal, source, outcome, child, finished_version, value_hash, payload)
+    VALUES (${key}, ${next.responses}, ${at}, ${kind}, ${inbox}, ${ordinal}, ${source}, ${outcome}, ${response.child},
+      ${response.finishedVersion}, ${response.valueHash}, ${response.payload})`);
+  return next;
+}
+
+/** The answer of a delay: it expired, or somebody cancelled it. */
+export function delayResponse(
+  delay: DelayId,
+  outcome: DelayOutcome,
+  at: number,
+): NewResponse {
+  return {
+    at,
+    kind: "delay",
+    inbox: splitDelayId(delay).joinSet,
+    source: delay,
+    outcome,
+    child: null,
+    finishedVersion: null,
+    valueHash: null,
+    payload: null,
+  };
 }
 
 export function* earlierResponse(

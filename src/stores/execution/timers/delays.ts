@@ -18,7 +18,7 @@ import {
 import { sql } from "../../../sql/statement.ts";
 import { onlyWait, type Call } from "../../method.ts";
 import type { ExecutionContext } from "../context.ts";
-import { addResponse, earlierResponse } from "../log/respond.ts";
+import { addResponse, delayResponse, earlierResponse } from "../log/respond.ts";
 import { lockedRecord } from "../state-row.ts";
 import { timerSet } from "../topics.ts";
 
@@ -58,7 +58,7 @@ export const answerDelay: StoreOperation<
 > = storeOperation("answerDelay", {
   key: (input: AnswerDelay) => splitDelayId(input.delay).execution,
   *one(_: ExecutionContext, { delay, at, outcome }) {
-    const { execution, joinSet } = splitDelayId(delay);
+    const { execution } = splitDelayId(delay);
     const record = yield* lockedRecord(execution);
     // It may have been found expired before it was paused.
     const removed = yield* run(sql`
@@ -71,17 +71,7 @@ export const answerDelay: StoreOperation<
         ? "alreadyCancelled"
         : "alreadyExpired";
     }
-    yield* addResponse(record, {
-      at,
-      kind: "delay",
-      inbox: joinSet,
-      source: delay,
-      outcome,
-      child: null,
-      finishedVersion: null,
-      valueHash: null,
-      payload: null,
-    });
+    yield* addResponse(record, delayResponse(delay, outcome, at));
     return "answered";
   },
 });
