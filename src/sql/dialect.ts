@@ -149,6 +149,15 @@ export const seesLatest: Statement = spelled({
   postgres: "current_setting('transaction_isolation') = 'read committed'",
 });
 
+/**
+ * True where each statement of a transaction has a snapshot of its own, so
+ * that two of them may see different rows. On SQLite a transaction has one.
+ */
+export const isMoving: Statement = spelled({
+  sqlite: "1 = 0",
+  postgres: "current_setting('transaction_isolation') = 'read committed'",
+});
+
 const feedStart: Statement = spelled({
   sqlite: "e.tx = ",
   postgres: "(e.tx, e.key) > (",

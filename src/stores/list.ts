@@ -229,6 +229,10 @@ export function* sliced<R>(
  * A slice of rows that may be large. First the bytes of those that come next
  * are read, which costs little, since no value is; then as many rows as fit
  * into a page, one at least.
+ *
+ * The two statements may see different rows, in a body that is readCommitted.
+ * So the second one looks for one row more where the first has seen the end:
+ * it finds it only when others have come in front.
  */
 export function* slicedByBytes<R>(
   { after, limit }: SliceBounds,
@@ -239,12 +243,14 @@ export function* slicedByBytes<R>(
   const bytes = yield* bytesOf(after, limit + 1);
   const count = Math.min(rowsWithin(bytes, pageBytesMax), limit);
   if (count === 0) return { rows: [], next: undefined };
-  const found = yield* rows(after, count);
-  const last = found.at(-1);
+  const isCut = bytes.length > count;
+  const found = yield* rows(after, isCut ? count : count + 1);
+  const page = found.slice(0, count);
+  const last = page.at(-1);
+  const hasMore = isCut || found.length > count;
   return {
-    rows: found,
-    next:
-      bytes.length > count && last !== undefined ? placeOf(last) : undefined,
+    rows: page,
+    next: hasMore && last !== undefined ? placeOf(last) : undefined,
   };
 }
 
@@ -259,15 +265,13 @@ export function* slicedFitting<S extends { readonly bytes: number }, R>(
   ) => Tx<readonly S[]>,
   largeRows: (large: readonly S[]) => Tx<readonly R[]>,
 ): Tx<Slice<R>> {
-  const { rows, found } = yield* fittingRows(
-    limit + 1,
+  const { rows, end, isCut } = yield* fittingRows(
+    { looked: limit + 1, shown: limit },
+    placeOf,
     (smallMax) => sizedRows(after, limit + 1, smallMax),
     largeRows,
   );
-  const page = rows.slice(0, limit);
-  const last = page.at(-1);
-  const hasMore = page.length < found && last !== undefined;
-  return { rows: page, next: hasMore ? placeOf(last) : undefined };
+  return { rows, next: isCut ? end : undefined };
 }
 
 /** What a row costs besides its values: a hundred thousand short ones are too much as well. */
@@ -283,9 +287,14 @@ export function rowsWithin(bytes: readonly number[], bytesMax: number): number {
   return bytes.length;
 }
 
-/** Rows that fit, and how many there were to choose from. */
+/** Rows that fit. */
 export interface Fitting<R> {
   readonly rows: readonly R[];
+  /** Where the last of them stood, also when it has gone since; undefined when there was none. */
+  readonly end: Place | undefined;
+  /** Whether there were more than fit. */
+  readonly isCut: boolean;
+  /** How many there were. */
   readonly found: number;
 }
 
@@ -293,23 +302,35 @@ export interface Fitting<R> {
  * Rows in order as long as they fit into a page, one at least. Most values are
  * small, and come with the sizes of all in one statement: even if every row
  * had one as large as `smallMax`, they would fit. Larger ones follow by a
- * statement of their own, in the same order, once it is known which of them
- * fit.
+ * statement of their own, once it is known which of them fit; those that have
+ * gone by then are left out.
  */
 export function* fittingRows<S extends { readonly bytes: number }, R>(
-  limit: number,
+  { looked, shown }: { readonly looked: number; readonly shown: number },
+  placeOf: (row: R) => Place,
   sizedRows: (smallMax: number) => Tx<readonly S[]>,
   largeRows: (large: readonly S[]) => Tx<readonly R[]>,
 ): Tx<Fitting<R>> {
-  const smallMax = Math.floor(pageBytesMax / limit);
+  const smallMax = Math.floor(pageBytesMax / looked);
   const sized = yield* sizedRows(smallMax);
   const sizes = sized.map(({ bytes }) => bytes);
-  const kept = sized.slice(0, rowsWithin(sizes, pageBytesMax));
-  const isSmall = (row: S): row is S & R => row.bytes <= smallMax;
-  const large = kept.filter((row) => !isSmall(row));
-  const inOrder = (large.length === 0 ? [] : yield* largeRows(large)).values();
-  const rows = kept.map((row) =>
-    isSmall(row) ? row : (inOrder.next().value as R),
+  const count = Math.min(rowsWithin(sizes, pageBytesMax), shown);
+  // Without its value a row has its place all the same.
+  const kept = sized.slice(0, count) as readonly unknown[] as readonly (S &
+    R)[];
+  const last = kept.at(-1);
+  const end = last && placeOf(last);
+  const { length: all } = sized;
+  const isCut = count < all;
+  const large = kept.filter(({ bytes }) => bytes > smallMax);
+  if (large.length === 0) return { rows: kept, end, isCut, found: all };
+  const textOf = (row: R): string => placeOf(row).join(" ");
+  const found = new Map(
+    (yield* largeRows(large)).map((row) => [textOf(row), row]),
   );
-  return { rows, found: sized.length };
+  const rows = kept.flatMap((row) => {
+    const whole = row.bytes > smallMax ? found.get(textOf(row)) : row;
+    return whole === undefined ? [] : [whole];
+  });
+  return { rows, end, isCut, found: all };
 }

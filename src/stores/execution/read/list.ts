@@ -1,3 +1,4 @@
+import { isMoving } from "../../../sql/dialect.ts";
 import { row, rows, type Tx } from "../../../sql/operation.ts";
 import { sql, type Statement } from "../../../sql/statement.ts";
 import { numberAt, textAt } from "../../cursor.ts";
@@ -64,13 +65,53 @@ function* executionSlice(
   const start = after
     ? { createdAt: numberAt(after, 0), id: textAt(after, 1) }
     : filter.newerThan;
-  const walk = walkOf(path, filter, clock.now(), start, limit);
-  const found = yield* rows<SummaryRow>(walk.page);
-  const kept = found.slice(0, limit);
+  const now = clock.now();
+  const walk = (bounds?: ScanBounds): Walk =>
+    walkOf(path, filter, now, start, limit, bounds);
+  const { rows: kept, next } = yield* walked(walk, limit);
   return {
     rows: filter.newerThan === undefined ? kept : kept.toReversed(),
-    next: found.length > limit ? placeOf(kept.at(-1)) : yield* endOfScan(walk),
+    next,
   };
+}
+
+/**
+ * Reads a page, and where it stopped looking when it is not full. Where two
+ * statements may see different rows, what the first has looked at cannot be
+ * told by the second: the page is then read again, up to that place.
+ */
+function* walked(
+  walk: (bounds?: ScanBounds) => Walk,
+  limit: number,
+): Tx<Slice<SummaryRow>> {
+  const { page, end } = walk();
+  const found = yield* rows<SummaryRow>(page);
+  if (found.length > limit || end === undefined) return cutAt(found, limit);
+  const upTo = placeOf(yield* row<RowPlace>(end));
+  if (!(yield* isMovingNow())) return { rows: found, next: upTo };
+  const again = yield* rows<SummaryRow>(walk({ upTo }).page);
+  const slice = cutAt(again, limit);
+  return { ...slice, next: slice.next ?? upTo };
+}
+
+function cutAt(found: readonly SummaryRow[], limit: number): Slice<SummaryRow> {
+  const kept = found.slice(0, limit);
+  const isFull = found.length > limit;
+  return { rows: kept, next: isFull ? placeOf(kept.at(-1)) : undefined };
+}
+
+/** Whether the next statement may see other rows than the last one. */
+function* isMovingNow(): Tx<boolean> {
+  const found = yield* row<{ readonly is_moving: number }>(sql`
+    SELECT CASE WHEN ${isMoving} THEN 1 ELSE 0 END AS is_moving`);
+  return found?.is_moving === 1;
+}
+
+type RowPlace = Pick<SummaryRow, "created_at" | "id">;
+
+/** Of a page that is read again: the last row that it may look at, if that is known. */
+interface ScanBounds {
+  readonly upTo: Place | undefined;
 }
 
 interface Walk {
@@ -91,6 +132,7 @@ function walkOf(
   now: number,
   start: ListPlace | undefined,
   limit: number,
+  bounds: ScanBounds | undefined,
 ): Walk {
   const conditions = conditionsOf(filter, now, path.answers);
   const passes = allOf(conditions);
@@ -98,6 +140,7 @@ function walkOf(
   // A tree that is being removed is gone, though its rows go one after the other.
   const within = allOf([
     beyond(start, isNewer),
+    ...notBeyond(bounds?.upTo, isNewer),
     ...timesOf(filter),
     sql`removing_at IS NULL`,
   ]);
@@ -113,7 +156,9 @@ function walkOf(
         WHERE key = found AND ${within} AND ${passes} ${order} LIMIT ${limit + 1}`,
       end: undefined,
     };
-  const scan = conditions.length === 0 ? limit + 1 : scanRowsMax;
+  // Again with room for rows that come meanwhile: they must not move its end.
+  const rowsMax = bounds === undefined ? scanRowsMax : 2 * scanRowsMax;
+  const scan = conditions.length === 0 ? limit + 1 : rowsMax;
   const ordered = sql`FROM holdfast_execution WHERE ${path.where} AND ${within} ${order}`;
   return {
     page: sql`
@@ -126,18 +171,20 @@ function walkOf(
   };
 }
 
-/** Where the page stopped looking, when there may be more beyond. */
-function* endOfScan({ end }: Walk): Tx<Place | undefined> {
-  if (end === undefined) return undefined;
-  return placeOf(yield* row<Pick<SummaryRow, "created_at" | "id">>(end));
-}
-
 function beyond(start: ListPlace | undefined, isNewer: boolean): Statement {
   if (start === undefined) return sql`1 = 1`;
   const { createdAt, id } = start;
   return isNewer
     ? sql`(created_at, id) > (${createdAt}, ${id})`
     : sql`(created_at, id) < (${createdAt}, ${id})`;
+}
+
+function notBeyond(upTo: Place | undefined, isNewer: boolean): Statement[] {
+  if (upTo === undefined) return [];
+  const [createdAt, id] = [numberAt(upTo, 0), textAt(upTo, 1)];
+  return isNewer
+    ? [sql`(created_at, id) <= (${createdAt}, ${id})`]
+    : [sql`(created_at, id) >= (${createdAt}, ${id})`];
 }
 
 function timesOf({ createdFrom, createdTo }: ExecutionFilter): Statement[] {
@@ -153,8 +200,6 @@ function allOf(conditions: readonly Statement[]): Statement {
   return all;
 }
 
-function placeOf(
-  found: Pick<SummaryRow, "created_at" | "id"> | undefined,
-): Place | undefined {
+function placeOf(found: RowPlace | undefined): Place | undefined {
   return found && [found.created_at, found.id];
 }

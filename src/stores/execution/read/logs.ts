@@ -249,28 +249,24 @@ function linesOfOne(
 /**
  * The lines of a tree lie among those of all others. So the first one is
  * looked up, by one step in the index for each execution of the tree, and from
- * there on the log is read as it was written, for 2,000 lines.
+ * there on the log is read as it was written, over 2,000 keys. Keys and not
+ * lines, since lines that go while the page is read would move its end.
  */
 function* linesOfTree(
   { id, from }: LogFilter,
   { after, limit }: SliceBounds,
 ): Tx<Slice<LogRow>> {
   const tree = inTree(id);
-  const start = yield* row<{ readonly first_key: number | null }>(sql`
-    SELECT min(first_key) AS first_key FROM (
-      SELECT (
-        SELECT min(l.key) FROM holdfast_execution_log AS l WHERE l.execution = e.key AND l.key >= ${firstKey(after, from)}
-      ) AS first_key
-      FROM holdfast_execution AS e WHERE ${tree}) AS firsts`);
-  const first = start?.first_key ?? null;
+  const first = yield* firstInTree(tree, firstKey(after, from));
   if (first === null) return { rows: [], next: undefined };
-  const near = sql`FROM holdfast_execution_log WHERE key >= ${first} ORDER BY key LIMIT`;
+  const end = first + scanRowsMax;
   const found = yield* rows<{
     readonly key: number;
     readonly bytes: number;
   }>(sql`
     SELECT l.key AS key, l.bytes AS bytes FROM (
-      SELECT key, execution, octet_length(message) + COALESCE(octet_length(payload), 0) AS bytes ${near} ${scanRowsMax}
+      SELECT key, execution, octet_length(message) + COALESCE(octet_length(payload), 0) AS bytes
+      FROM holdfast_execution_log WHERE key >= ${first} AND key < ${end} ORDER BY key LIMIT ${scanRowsMax}
     ) AS l CROSS JOIN holdfast_execution AS e
     WHERE e.key = l.execution AND ${tree} ORDER BY l.key LIMIT ${limit + 1}`);
   const fitting = rowsWithin(
@@ -282,16 +278,21 @@ function* linesOfTree(
     SELECT ${lineColumns}, e.id AS execution
     FROM holdfast_execution_log AS l JOIN holdfast_execution AS e ON e.key = l.execution
     WHERE l.key IN ${integersOf(kept)} ORDER BY l.key`);
-  const last =
-    kept.length < found.length ? kept.at(-1) : yield* endOfScan(near);
-  return { rows: lines, next: last === undefined ? undefined : [last] };
+  if (kept.length < found.length)
+    return { rows: lines, next: [kept.at(-1) ?? first] };
+  const later = yield* firstInTree(tree, end);
+  return { rows: lines, next: later === null ? undefined : [later - 1] };
 }
 
-/** Where the page stopped looking, when there may be more beyond. */
-function* endOfScan(near: Statement): Tx<number | undefined> {
-  const end = yield* row<{ readonly key: number }>(sql`
-    SELECT key ${near} 1 OFFSET ${scanRowsMax - 1}`);
-  return end?.key;
+/** The first line of a tree from a key on. */
+function* firstInTree(tree: Statement, from: number): Tx<number | null> {
+  const found = yield* row<{ readonly first_key: number | null }>(sql`
+    SELECT min(first_key) AS first_key FROM (
+      SELECT (
+        SELECT min(l.key) FROM holdfast_execution_log AS l WHERE l.execution = e.key AND l.key >= ${from}
+      ) AS first_key
+      FROM holdfast_execution AS e WHERE ${tree}) AS firsts`);
+  return found?.first_key ?? null;
 }
 
 function inTree(id: ExecutionId): Statement {

@@ -47,11 +47,14 @@ export function* numberedSlice<S extends Sized, R>(
   sizedRows: (smallMax: number) => Tx<readonly S[]>,
   largeRows: (large: readonly S[]) => Tx<readonly R[]>,
 ): Tx<Slice<R>> {
-  const { rows, found } = yield* fittingRows(limit, sizedRows, largeRows);
-  const end = rows.at(-1);
-  const isCut = rows.length < found || found === limit;
-  const reached =
-    isCut && end !== undefined ? numberOf(end) : isUp ? high : low;
+  const { rows, end, isCut, found } = yield* fittingRows(
+    { looked: limit, shown: limit },
+    (row: R) => [numberOf(row)],
+    sizedRows,
+    largeRows,
+  );
+  const isStopped = isCut || found === limit;
+  const reached = isStopped ? Number(end?.[0]) : isUp ? high : low;
   const hasMore = isUp ? reached < last : reached > first;
   return { rows, next: hasMore ? [reached] : undefined };
 }
