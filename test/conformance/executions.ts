@@ -26,6 +26,7 @@ import { executionLockRulesSuite } from "./execution/lock-rules.suite.ts";
 import { executionLockedSuite } from "./execution/locked.suite.ts";
 import { executionLockingSuite } from "./execution/locking.suite.ts";
 import { executionNotesSuite } from "./execution/notes.suite.ts";
+import { executionOriginSuite } from "./execution/origin.suite.ts";
 import { executionOverviewsSuite } from "./execution/overviews.suite.ts";
 import { executionPauseSuite } from "./execution/pause.suite.ts";
 import { executionReadsSuite } from "./execution/reads.suite.ts";
@@ -74,6 +75,7 @@ export function executionConformance(each: Backend): void {
     executionForkSuite(backend);
     executionForkPointsSuite(backend);
     executionContinuedSuite(backend);
+    executionOriginSuite(backend);
     executionDamageSuite(backend);
     executionSweepsSuite(backend);
     executionAtomicitySuite(backend);

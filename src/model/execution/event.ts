@@ -38,6 +38,11 @@ export interface ForkOrigin {
   readonly version: number;
   /** True when the copy was made to try a failed run again. */
   readonly isRetry: boolean;
+  /** The first in the line of copies, from which its code computes: the seed follows from the id. */
+  readonly original: {
+    readonly execution: ExecutionId;
+    readonly createdAt: number;
+  };
 }
 
 /**

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { parseExecutionId } from "../ids/execution-id.ts";
-import { executionSeed } from "./seed.ts";
+import { executionSeed, runSeed } from "./seed.ts";
 
 // Computed by an independent implementation; replays depend on these numbers.
 test.each([
@@ -9,6 +9,17 @@ test.each([
   ["E_01HF7YAT00ABCDEFGHJKMNPQRS", 0xd3e6_b794_bd63_6be3n],
 ])("the seed of %s is pinned", (id, seed) => {
   expect(executionSeed(parseExecutionId(id))).toBe(seed);
+});
+
+// The same, over the id, "#" and the number.
+test.each([
+  ["order-42", 1, 0x79f7_be97_0f21_a398n],
+  ["order-42", 2, 0x8339_2c29_5446_3555n],
+  ["order-42", 10, 0xdc05_d99c_265f_e4e9n],
+  ["order-42.o:7_1", 3, 0xba69_4816_a7d8_09fan],
+  ["E_01HF7YAT00ABCDEFGHJKMNPQRS", 1, 0x4677_b6e2_1387_5853n],
+])("the seed of %s started anew for time %i is pinned", (id, times, seed) => {
+  expect(runSeed(parseExecutionId(id), times)).toBe(seed);
 });
 
 test("ten thousand siblings have ten thousand seeds of 64 bits", () => {

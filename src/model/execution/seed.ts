@@ -10,10 +10,24 @@ const prime = 0x0000_0100_0000_01b3n;
  * never changes (pinned in the tests).
  */
 export function executionSeed(id: ExecutionId): bigint {
+  return seedOf(id);
+}
+
+/**
+ * The same of a run under the id, by how often it was started anew: nothing
+ * that it draws repeats what the runs before it drew.
+ */
+export function runSeed(id: ExecutionId, continuations: number): bigint {
+  // No id has the character between the two.
+  return seedOf(continuations === 0 ? id : `${id}#${continuations}`);
+}
+
+/** Every lock computes it: about 1 µs. In halves of 32 bits it takes no less. */
+function seedOf(text: string): bigint {
   let hash = offsetBasis;
-  for (let at = 0; at < id.length; at += 1) {
+  for (let at = 0; at < text.length; at += 1) {
     // Ids are ASCII, so character codes are the UTF-8 bytes.
-    hash = BigInt.asUintN(64, (hash ^ BigInt(id.charCodeAt(at))) * prime);
+    hash = BigInt.asUintN(64, (hash ^ BigInt(text.charCodeAt(at))) * prime);
   }
   return mix64(hash);
 }

@@ -80,7 +80,7 @@ export function executionForkSuite(backend: Backend): void {
         );
         expect((await logOf(setting, "b"))[0]?.[2]).toMatchObject({
           forkedFrom: { execution: "a", version: 2, isRetry: false },
-          scheduledAt: T0 + 60,
+          scheduledAt: T0,
         });
         const state = await stateOfExecution(database, "b");
         expect(state).toMatchObject({
@@ -306,7 +306,14 @@ function retries(backend: Backend): void {
         expect((await logOf(setting, id)).at(-1)).toEqual([
           8,
           "forked",
-          { from: { execution: "a", version: 7, isRetry: true } },
+          {
+            from: {
+              execution: "a",
+              version: 7,
+              isRetry: true,
+              original: { execution: "a", createdAt: T0 },
+            },
+          },
         ]);
         const { locked } = await store.lockPending({
           ...byAnn,

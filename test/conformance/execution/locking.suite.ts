@@ -49,6 +49,9 @@ export function executionLockingSuite(backend: Backend): void {
             // The SHA-256 of holdfast:execution:1:{"n":1}, from another program.
             inputHash:
               "a7cbdc126bd7a68bc5f75d07447e0edeb9febb893e4ad3a62721d63bb7705ec1",
+            startedAt: T0,
+            // From another program too, as in seed.test.ts.
+            seed: 0x02c0_bdbf_4814_20f8n,
             created: expect.objectContaining({ input: { n: 1 } }) as unknown,
             leaseUntil: T0 + 1_000,
             holder: { ...ann, owner: database.owner },

@@ -122,7 +122,11 @@ export class ExecutionWorld {
     try {
       const answer = await calls[call](this, step);
       const outcome = JSON.stringify(answer, (name, value: unknown) =>
-        name === "key" ? undefined : value,
+        name === "key"
+          ? undefined
+          : typeof value === "bigint"
+            ? String(value)
+            : value,
       )?.replaceAll(this.database.owner, "Own");
       const isEventful = !uneventful.has(outcome ?? "");
       return { call, isEventful, ...(outcome !== undefined && { outcome }) };

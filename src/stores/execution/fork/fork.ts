@@ -1,5 +1,6 @@
 import type {
   ControlEvent,
+  Created,
   ForkOrigin,
 } from "../../../model/execution/event.ts";
 import {
@@ -119,20 +120,14 @@ export const forkExecution: StoreOperation<
     const earlier = yield* earlierFork(input);
     if (earlier !== undefined) return earlier;
     const record = yield* lockedSource(source);
-    const from: ForkOrigin = {
-      execution: source,
-      version: yield* forkVersion(record, input.version),
+    const version = yield* forkVersion(record, input.version);
+    const created = yield* createdOf(record, at, {
+      version,
       isRetry: input.version === undefined,
-    };
-    assertCopyable(record, from);
-    const outcome = yield* createUnder(null, {
-      id,
-      at,
-      created: {
-        ...(yield* createdOf(record, at)),
-        forkedFrom: from,
-      },
     });
+    const { forkedFrom: from } = created;
+    assertCopyable(record, from);
+    const outcome = yield* createUnder(null, { id, at, created });
     if (outcome.existed) return (yield* earlierFork(input)) ?? notTheSame(id);
     yield* fillFork(record, { key: outcome.key, id }, from, at);
     return { ...outcome, id, nextVersion: from.version + 2 };
@@ -181,14 +176,22 @@ function* lockedSource(id: ExecutionId): Tx<ExecutionRecord> {
   return yield* lockedRecord(id);
 }
 
+/** What the copy is created with. Its code computes what that of the original did: also when it was to start. */
 function* createdOf(
   { id, key }: ExecutionRecord,
   at: number,
-): Tx<ReturnType<typeof createdAnew>> {
+  { version, isRetry }: Pick<ForkOrigin, "version" | "isRetry">,
+): Tx<Created & { readonly forkedFrom: ForkOrigin }> {
   const created = yield* readCreatedEvent(id, key);
   const found = yield* row<{ readonly created_at: number }>(sql`
     SELECT created_at FROM holdfast_execution WHERE key = ${key}`);
-  return createdAnew(created, found?.created_at ?? at, at);
+  const createdAt = found?.created_at ?? at;
+  const original = created.forkedFrom?.original ?? { execution: id, createdAt };
+  return {
+    ...createdAnew(created, createdAt, at),
+    scheduledAt: created.scheduledAt,
+    forkedFrom: { execution: id, version, isRetry, original },
+  };
 }
 
 function* fillFork(

@@ -20,6 +20,8 @@ import type { ReadBudget } from "./history.ts";
 export interface LockedInputs {
   readonly created: Created;
   readonly start: InputEvent;
+  /** When the input was given: of a copy, when the original was created. */
+  readonly startedAt: number;
 }
 
 type InputEvent = Extract<
@@ -139,10 +141,17 @@ function inputsOf(
       unread.add(key);
       continue;
     }
-    const created = inputIn(first, key);
-    const start = state.historyFrom === 0 ? created : inputIn(last, key);
-    if (created?.kind === "created" && start !== undefined)
-      inputs.set(key, { created, start });
+    const created = inputIn(first, key)?.event;
+    const start = inputIn(state.historyFrom === 0 ? first : last, key);
+    if (created?.kind !== "created" || start === undefined) continue;
+    const { event, at } = start;
+    const original =
+      event.kind === "created" ? event.forkedFrom?.original : undefined;
+    inputs.set(key, {
+      created,
+      start: event,
+      startedAt: original?.createdAt ?? at,
+    });
   }
   return { inputs, unread };
 }
@@ -150,10 +159,11 @@ function inputsOf(
 function inputIn(
   part: SizedEvents | undefined,
   key: number,
-): InputEvent | undefined {
+): { readonly event: InputEvent; readonly at: number } | undefined {
   const row = part?.found.get(key);
-  const event = row && undamaged(() => eventOf(row).event);
+  const logged = row && undamaged(() => eventOf(row));
+  const event = logged?.event;
   return event?.kind === "created" || event?.kind === "continued"
-    ? event
+    ? { event, at: logged?.at ?? 0 }
     : undefined;
 }

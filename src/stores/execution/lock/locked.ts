@@ -7,6 +7,7 @@ import type {
   LoggedEvent,
   LoggedResponse,
 } from "../../../model/execution/event.ts";
+import { runSeed } from "../../../model/execution/seed.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import type { FunctionName } from "../../../model/ids/function-name.ts";
 import { integersOf } from "../../../sql/dialect.ts";
@@ -33,6 +34,10 @@ export interface LockedExecution {
   readonly input: unknown;
   /** What the input was hashed to when it was given. */
   readonly inputHash: string;
+  /** When that input was given; of a copy, when it was to the original. */
+  readonly startedAt: number;
+  /** What its random numbers follow from: the same for copies, another one after each new start. */
+  readonly seed: bigint;
   /** Its input is the very same value, unless the execution was continued with another. */
   readonly created: Created<unknown>;
   readonly leaseUntil: number;
@@ -95,6 +100,11 @@ export function* loadLocked(
     function: record.function,
     nextVersion: version + 1,
     ...decodedInputs(context, id, inputs),
+    startedAt: inputs.startedAt,
+    seed: runSeed(
+      inputs.created.forkedFrom?.original.execution ?? id,
+      state.continuations,
+    ),
     leaseUntil,
     holder,
     failures: state.failures,
