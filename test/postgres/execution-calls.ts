@@ -60,7 +60,7 @@ const population: readonly (readonly [
     {},
     () => [
       lockedEvent(),
-      { kind: "waiting", call: 1, seen: 0, runExpiresAt: 500 },
+      { kind: "waiting", call: 1, seen: 0, runExpiresAt: 500, wakeAt: null },
     ],
   ],
   ["waiting.o:1_1", { role: "activity" }, () => [lockedEvent()]],

@@ -48,11 +48,9 @@ test.each([
     ),
     [
       "holdfast_execution_pending",
-      ...Array.from({ length: 3 }, () => "holdfast_execution_running"),
+      "holdfast_execution_running",
       "holdfast_execution_pending",
       "holdfast_execution_pending",
-      "holdfast_execution_running",
-      "holdfast_execution_running",
     ],
   ],
   [

@@ -110,6 +110,8 @@ function encodedEvent(
       const inputHash = codec.hash(input);
       return { kind: "continued", input: codec.value(input), inputHash };
     }
+    case "waiting":
+      return recorded(event, { wakeAt: event.wakeAt ?? null });
     case "childRequested": {
       const inputHash = createdInputHash ?? codec.hash(event.input);
       return recorded(event, { input: undefined, inputHash });

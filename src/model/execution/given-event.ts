@@ -35,4 +35,8 @@ type GivenFact<E extends { readonly kind: string }> = E extends {
         ? Omit<E, "call" | "seen" | "resultHash"> & {
             readonly result: ExecutionResult;
           }
-        : Omit<E, "call" | "seen">;
+        : E extends { readonly kind: "waiting" }
+          ? Omit<E, "call" | "seen" | "wakeAt"> & {
+              readonly wakeAt?: number | null;
+            }
+          : Omit<E, "call" | "seen">;

@@ -53,8 +53,16 @@ export type HistoryFact<V = Encoded> =
       readonly joinSet: JoinSetId;
       readonly outcome: "found" | "pending" | "allProcessed";
     }
-  /** Waits for any response after `seen`, of whatever set or signal. */
-  | { readonly kind: "waiting"; readonly runExpiresAt: number }
+  /**
+   * Waits for any response after `seen`, of whatever set or signal, and, if
+   * there is a `wakeAt`, no longer than until then: it is due at that instant
+   * without a row that would have to be answered.
+   */
+  | {
+      readonly kind: "waiting";
+      readonly runExpiresAt: number;
+      readonly wakeAt: number | null;
+    }
   /** Started a top-level execution of its own, or found that its id is taken. */
   | {
       readonly kind: "scheduled";

@@ -65,6 +65,15 @@ const finished: PendingState = {
 };
 
 /** All asked by `me` at 100, until 200. */
+const asleep = (lastLock: Holder, dueAt: number): PendingState => ({
+  kind: "pending",
+  dueAt,
+  leaseUntil: dueAt,
+  lastLock,
+  seen: 0,
+  wakeAt: 90,
+});
+
 const table: readonly [string, PendingState, string][] = [
   ["due before", due(99, null), "new"],
   ["due exactly now", due(100, null), "new"],
@@ -84,7 +93,12 @@ const table: readonly [string, PendingState, string][] = [
   ["locked by another", held(other, 150), "LOCK_HELD"],
   ["locked by another, expired", held(other, 50), "LOCK_HELD"],
   ["locked by another run of mine", held(myLaterRun, 150), "LOCK_HELD"],
-  ["blocked, kept by me", blocked, "LOCK_BLOCKED"],
+  ["blocked, kept by me", blocked, "extension"],
+  ["blocked, kept by another", { ...blocked, lastLock: other }, "LOCK_BLOCKED"],
+  ["blocked, kept by nobody", { ...blocked, leaseUntil: null }, "LOCK_BLOCKED"],
+  ["asleep, kept by me", asleep(me, 200), "extension"],
+  ["asleep, kept by another", asleep(other, 200), "LOCK_NOT_DUE"],
+  ["asleep, until now", asleep(other, 100), "new"],
   ["finished", finished, "EXECUTION_FINISHED"],
 ];
 

@@ -12,8 +12,8 @@ export interface LockRequest {
 }
 
 /**
- * Whether a lock would be a new one or the extension of one's own; throws when
- * it may not be taken. An expired lock is never taken over: first it must be
+ * Whether a lock would be a new one or the extension of one's own, also of a
+ * wait that is kept in memory; throws when it may not be taken. An expired lock is never taken over: first it must be
  * recorded that it expired, so that the log tells what happened.
  *
  * @throws HoldfastError `LOCK_EXPIRY_INVALID`, `LOCK_NOT_DUE`, `LOCK_HELD`,
@@ -49,6 +49,8 @@ export function canAppendLock(
         { id, holder: pending.holder.executor, leaseUntil: pending.leaseUntil },
       );
     case "blocked":
+      if (isSameRun(pending.lastLock, holder) && pending.leaseUntil !== null)
+        return "extension";
       throw refusal(
         "LOCK_BLOCKED",
         `Execution ${id} waits for ${pending.on.kind === "joinSet" ? `join set ${pending.on.joinSet}` : pending.on.kind}. It can be locked once that has come.`,

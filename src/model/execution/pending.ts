@@ -1,7 +1,7 @@
 import { HoldfastError, unreachable } from "../errors.ts";
 import type { ExecutionId } from "../ids/execution-id.ts";
-import { lastHolder } from "./state.ts";
-import type { PendingState } from "./state.ts";
+import { isSleeping, lastHolder } from "./state.ts";
+import type { PendingState, Sleeping } from "./state.ts";
 
 /** What becomes of where an execution stands when a hold on it ends, or it is to be woken. */
 
@@ -27,22 +27,49 @@ export function dueAgain(pending: PendingState, dueAt: number): PendingState {
   };
 }
 
+/** Waits for a response, or until an instant; who keeps it in memory has it until its lease ends, as always. */
+export function asleep(
+  sleeping: Omit<Sleeping, "kind" | "dueAt">,
+): PendingState {
+  const { wakeAt, leaseUntil } = sleeping;
+  const dueAt = Math.max(wakeAt, leaseUntil ?? wakeAt);
+  return { ...sleeping, kind: "pending", dueAt };
+}
+
 /**
- * Whatever it waited for, its code is to be told. Who keeps it in memory is
- * told there, and has until the end of its lease.
+ * What it waited for has come, or its code is to be told something. Who keeps
+ * it in memory hears of it there, and has until the end of its lease.
  */
-export function dueForCleanUp(pending: PendingState, at: number): PendingState {
-  if (pending.kind === "locked" || pending.kind === "finished") return pending;
-  if (isEndedFromOutside(pending)) return pending;
+export function woken(
+  pending: Extract<PendingState, { readonly kind: "pending" | "blocked" }>,
+  at: number,
+): PendingState {
   const { leaseUntil, lastLock } = pending;
-  const dueAt = Math.max(leaseUntil ?? at, at);
-  if (pending.kind === "pending" && pending.dueAt <= dueAt) return pending;
+  const next = Math.max(leaseUntil ?? at, at);
   return {
     kind: "pending",
-    dueAt,
+    dueAt: pending.kind === "pending" ? Math.min(pending.dueAt, next) : next,
     leaseUntil: leaseUntil !== null && leaseUntil > at ? leaseUntil : null,
     lastLock,
   };
+}
+
+/** Whatever it waits for, its code is to be told that it is to end. */
+export function dueForCleanUp(pending: PendingState, at: number): PendingState {
+  if (pending.kind === "locked" || pending.kind === "finished") return pending;
+  return isEndedFromOutside(pending) ? pending : woken(pending, at);
+}
+
+/** What its own run keeps in memory while it waits goes on waiting, for longer; undefined for what is then locked. */
+export function keptLonger(
+  pending: PendingState,
+  at: number,
+  { leaseUntil }: { readonly leaseUntil: number },
+): PendingState | undefined {
+  if (pending.kind === "blocked") return { ...pending, leaseUntil };
+  return isSleeping(pending) && pending.dueAt > at
+    ? asleep({ ...pending, leaseUntil })
+    : undefined;
 }
 
 /** Nobody has it and nobody can get it any more: who forces its end ends it. */
@@ -70,7 +97,9 @@ export function withoutLease(
     case "locked":
       return dueAgain(pending, dueAt);
     case "pending":
-      return dueAgain(pending, Math.min(pending.dueAt, dueAt));
+      return isSleeping(pending)
+        ? asleep({ ...pending, leaseUntil: null })
+        : dueAgain(pending, Math.min(pending.dueAt, dueAt));
     case "blocked":
       return { ...pending, leaseUntil: null };
     case "finished":
@@ -87,7 +116,11 @@ export function released(
   dueAt: number,
 ): PendingState {
   if (pending.kind === "locked") return dueAgain(pending, dueAt);
-  if (pending.kind === "pending" && dueAt >= pending.dueAt)
+  if (
+    pending.kind === "pending" &&
+    !isSleeping(pending) &&
+    dueAt >= pending.dueAt
+  )
     throw new HoldfastError(
       "UNLOCK_REFUSED",
       `Execution ${id} is not locked, and is due at ${pending.dueAt} already. Unlocking may only bring that forward.`,

@@ -30,6 +30,7 @@ export type PendingState =
       readonly leaseUntil: number | null;
       readonly lastLock: Holder | null;
     }
+  | Sleeping
   | {
       readonly kind: "locked";
       readonly holder: Holder;
@@ -47,6 +48,23 @@ export type PendingState =
       readonly finishedAt: number;
       readonly resultKind: ResultKind;
     };
+
+/**
+ * Waits for a response after `seen`, and for no longer than until `wakeAt`: due
+ * then, or when the lease of who keeps it in memory ends after that.
+ */
+export interface Sleeping {
+  readonly kind: "pending";
+  readonly dueAt: number;
+  readonly leaseUntil: number | null;
+  readonly lastLock: Holder | null;
+  readonly seen: number;
+  readonly wakeAt: number;
+}
+
+export function isSleeping(pending: PendingState): pending is Sleeping {
+  return pending.kind === "pending" && "wakeAt" in pending;
+}
 
 /** The state row: what a fold over events and responses gives. */
 export interface ExecutionState {

@@ -10,6 +10,14 @@ const due = (dueAt: number): Standing["pending"] => ({
   leaseUntil: null,
   lastLock: null,
 });
+const asleep = (wakeAt: number): Standing["pending"] => ({
+  kind: "pending",
+  dueAt: wakeAt,
+  leaseUntil: null,
+  lastLock: null,
+  seen: 0,
+  wakeAt,
+});
 const blocked: Standing["pending"] = {
   kind: "blocked",
   on: { kind: "resolution" },
@@ -26,6 +34,8 @@ test.each<[string, Standing]>([
   ["pending", { lifecycle: "active", pending: due(10) }],
   ["scheduled", { lifecycle: "active", pending: due(11) }],
   ["blocked", { lifecycle: "active", pending: blocked }],
+  ["blocked", { lifecycle: "active", pending: asleep(11) }],
+  ["pending", { lifecycle: "active", pending: asleep(10) }],
   ["paused", { lifecycle: "paused", pending: due(10) }],
   ["cancelling", { lifecycle: "cancelling", pending: blocked }],
   ["parked", { lifecycle: "parked", pending: due(11) }],

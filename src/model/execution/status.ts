@@ -1,6 +1,6 @@
 import { unreachable } from "../errors.ts";
 import type { ResultKind } from "./event.ts";
-import type { ExecutionState } from "./state.ts";
+import { isSleeping, type ExecutionState } from "./state.ts";
 
 /**
  * The one word that tells a reader where an execution stands. Each execution
@@ -45,6 +45,7 @@ export function statusOf(
   if (lifecycle !== "active") return lifecycle;
   switch (pending.kind) {
     case "pending":
+      if (isSleeping(pending) && pending.wakeAt > now) return "blocked";
       return pending.dueAt > now ? "scheduled" : "pending";
     case "locked":
     case "blocked":

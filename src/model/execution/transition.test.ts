@@ -120,6 +120,7 @@ const wait = (runExpiresAt: number): ExecutionEvent => ({
   ...at,
   kind: "waiting",
   runExpiresAt,
+  wakeAt: null,
 });
 const end: ExecutionEvent = {
   kind: "finished",

@@ -8,14 +8,17 @@ import {
 import type { ExecutionId } from "../ids/execution-id.ts";
 import { canAppendLock } from "./lock.ts";
 import {
+  asleep,
   dueAgain,
   dueForCleanUp,
   isHeld,
+  keptLonger,
   released,
   takenFromAll,
   withoutLease,
+  woken,
 } from "./pending.ts";
-import { lastHolder } from "./state.ts";
+import { isSleeping, lastHolder } from "./state.ts";
 import type { BlockedOn, ExecutionState, Lifecycle } from "./state.ts";
 import { isFound, isHistoryEvent } from "./history-event.ts";
 import type { HistoryEvent } from "./history-event.ts";
@@ -136,6 +139,13 @@ function afterHistory(
       pending: { kind: "pending", dueAt, leaseUntil, lastLock },
     };
   }
+  if (event.kind === "waiting" && event.wakeAt !== null) {
+    const { wakeAt } = event;
+    return {
+      ...moved,
+      pending: asleep({ seen, wakeAt, leaseUntil, lastLock }),
+    };
+  }
   const on = blockedBy(id, event, ordinal);
   return { ...moved, pending: { kind: "blocked", on, leaseUntil, lastLock } };
 }
@@ -163,7 +173,7 @@ function afterControl(
       canAppendLock(id, state, { at, ...event });
       return {
         ...state,
-        pending: {
+        pending: keptLonger(state.pending, at, event) ?? {
           kind: "locked",
           holder: event.holder,
           leaseUntil: event.leaseUntil,
@@ -306,19 +316,10 @@ export function afterResponse(
   const { at } = arriving;
   const { pending } = state;
   const counted = { ...state, responses: state.responses + 1 };
-  if (pending.kind !== "blocked" || !answers(pending.on, arriving))
-    return counted;
-  const { leaseUntil, lastLock } = pending;
-  const dueAt = Math.max(leaseUntil ?? at, at);
-  return {
-    ...counted,
-    pending: {
-      kind: "pending",
-      dueAt,
-      leaseUntil: leaseUntil !== null && leaseUntil > at ? leaseUntil : null,
-      lastLock,
-    },
-  };
+  const isAnswer =
+    isSleeping(pending) ||
+    (pending.kind === "blocked" && answers(pending.on, arriving));
+  return isAnswer ? { ...counted, pending: woken(pending, at) } : counted;
 }
 
 function answers(on: BlockedOn, { joinSet, ordinal }: Arriving): boolean {

@@ -54,6 +54,13 @@ import {
 } from "./lock/lock-pending.ts";
 import type { LockedExecution } from "./lock/locked.ts";
 import {
+  givenRenew,
+  renewLeases,
+  type HeldRun,
+  type RenewOptions,
+  type RenewOutcome,
+} from "./lock/renew.ts";
+import {
   waitForPending,
   waitForResponses,
   waitForResult,
@@ -205,12 +212,27 @@ export interface Executions extends ExecutionReads {
   >;
   /**
    * Makes one's own lock end later, also when it has just ended and nobody
-   * has taken the execution. The retry policy stays unless one is given.
+   * has taken the execution; what is kept in memory while it waits goes on
+   * waiting. The retry policy stays unless one is given.
    * @throws HoldfastError `LOCK_LOST`, and those of `lock`
    */
   readonly extend: Method<
     [id: string, version: number, options: LockOptions],
     AppendOutcome
+  >;
+  /**
+   * Makes the leases of up to 1,000 runs end later, of what is locked and of
+   * what is kept in memory while it waits, without an event: versions stay. A
+   * lease never becomes shorter. Paused and cancelling runs are renewed too.
+   * The answer names those that this holder has no longer: stop working on
+   * them. May be repeated.
+   * @throws HoldfastError `LOCK_EXPIRY_INVALID`, `OPTION_INVALID`, `ID_MALFORMED`, `DURATION_INVALID`
+   * @example
+   * const { lost } = await log.renew(hot.map(({ id, key }) => ({ id, key })), { holder, lease: "30s" });
+   */
+  readonly renew: Method<
+    [runs: readonly HeldRun[], options: RenewOptions],
+    RenewOutcome
   >;
   /**
    * Creates an execution and locks it in one step, whatever the limits of its
@@ -410,6 +432,7 @@ export function executions(
     lockPending: writes(context, lockPending, givenLockPending),
     lock: writes(context, lockExecution, givenLock),
     extend: writes(context, extendLock, givenLock),
+    renew: writes(context, renewLeases, givenRenew),
     createLocked: writes(context, createAndLock, givenCreateLocked),
     unlock: writes(context, appendEvents, givenUnlock),
 

@@ -43,7 +43,7 @@ export function* writeStatesOnPostgres(
       failures = t.failures, deaths = t.deaths, lock_version = t.lock_version,
       executor = t.executor, run = t.run, owner = t.owner, max_retries = t.max_retries,
       backoff_ms = t.backoff_ms, backoff_max_ms = t.backoff_max_ms, inbox = t.inbox,
-      ordinal = t.ordinal, is_closing = t.is_closing, seen = t.seen, responses = t.responses,
+      ordinal = t.ordinal, is_closing = t.is_closing, seen = t.seen, wake_at = t.wake_at, responses = t.responses,
       history_from = t.history_from, responses_from = t.responses_from,
       continuations = t.continuations, code_version = t.code_version
     FROM unnest(
@@ -68,6 +68,7 @@ export function* writeStatesOnPostgres(
       ${to.map((one) => one.ordinal)}::bigint[],
       ${to.map((one) => one.is_closing)}::bigint[],
       ${to.map((one) => one.seen)}::bigint[],
+      ${to.map((one) => one.wake_at)}::bigint[],
       ${to.map((one) => one.responses)}::bigint[],
       ${to.map((one) => one.history_from)}::bigint[],
       ${to.map((one) => one.responses_from)}::bigint[],
@@ -75,6 +76,6 @@ export function* writeStatesOnPostgres(
       ${to.map((one) => one.code_version)}::text[]
     ) AS t (key, version, state, lifecycle, due_at, lease_until, finished_at, result_kind, failures, deaths,
       lock_version, executor, run, owner, max_retries, backoff_ms, backoff_max_ms, inbox, ordinal, is_closing,
-      seen, responses, history_from, responses_from, continuations, code_version)
+      seen, wake_at, responses, history_from, responses_from, continuations, code_version)
     WHERE e.key = t.key`);
 }

@@ -13,6 +13,7 @@ import type {
 } from "../../model/execution/event.ts";
 import { topLevelOf, type ExecutionId } from "../../model/ids/execution-id.ts";
 import {
+  isSleeping,
   lastHolder,
   type BlockedOn,
   type ExecutionState,
@@ -53,6 +54,7 @@ export interface StateRow {
   readonly ordinal: number | null;
   readonly is_closing: number | null;
   readonly seen: number | null;
+  readonly wake_at: number | null;
   readonly responses: number;
   readonly history_from: number;
   readonly responses_from: number;
@@ -64,7 +66,7 @@ export interface StateRow {
 export const stateColumns: Statement = sql`
   key, id, parent, role, function, version, state, lifecycle, due_at, lease_until, finished_at, result_kind,
   failures, deaths, lock_version, executor, run, owner, max_retries, backoff_ms, backoff_max_ms,
-  inbox, ordinal, is_closing, seen, responses, history_from, responses_from, continuations, code_version, process`;
+  inbox, ordinal, is_closing, seen, wake_at, responses, history_from, responses_from, continuations, code_version, process`;
 
 /** An execution with its state, as an operation works on it. */
 export interface ExecutionRecord {
@@ -162,14 +164,17 @@ function pendingOf(found: StateRow): PendingState {
       ? { executor, run: runId, owner }
       : null;
   switch (found.state) {
-    case "pending":
-      if (found.due_at === null) break;
+    case "pending": {
+      const { due_at: dueAt, seen, wake_at: wakeAt } = found;
+      if (dueAt === null || (seen === null) !== (wakeAt === null)) break;
       return {
         kind: "pending",
-        dueAt: found.due_at,
+        dueAt,
         leaseUntil,
         lastLock: holder,
+        ...(seen !== null && wakeAt !== null && { seen, wakeAt }),
       };
+    }
     case "locked": {
       const { lock_version: lockVersion } = found;
       if (holder === null || leaseUntil === null || lockVersion === null) break;
@@ -220,6 +225,7 @@ export function stateValuesOf(state: ExecutionState): StateValues {
   const { pending, retry } = state;
   const holder = lastHolder(pending);
   const on = pending.kind === "blocked" ? pending.on : undefined;
+  const sleeping = isSleeping(pending) ? pending : undefined;
   return {
     version: state.version,
     state: pending.kind,
@@ -240,7 +246,8 @@ export function stateValuesOf(state: ExecutionState): StateValues {
     inbox: on?.kind === "joinSet" ? on.joinSet : null,
     ordinal: on?.kind === "joinSet" ? on.ordinal : null,
     is_closing: on?.kind === "joinSet" ? Number(on.isClosing) : null,
-    seen: on?.kind === "responses" ? on.seen : null,
+    seen: on?.kind === "responses" ? on.seen : (sleeping?.seen ?? null),
+    wake_at: sleeping?.wakeAt ?? null,
     responses: state.responses,
     history_from: state.historyFrom,
     responses_from: state.responsesFrom,
@@ -259,7 +266,7 @@ export function* writeState(key: number, state: ExecutionState): Tx<void> {
       failures = ${to.failures}, deaths = ${to.deaths}, lock_version = ${to.lock_version},
       executor = ${to.executor}, run = ${to.run}, owner = ${to.owner}, max_retries = ${to.max_retries},
       backoff_ms = ${to.backoff_ms}, backoff_max_ms = ${to.backoff_max_ms}, inbox = ${to.inbox},
-      ordinal = ${to.ordinal}, is_closing = ${to.is_closing}, seen = ${to.seen}, responses = ${to.responses},
+      ordinal = ${to.ordinal}, is_closing = ${to.is_closing}, seen = ${to.seen}, wake_at = ${to.wake_at}, responses = ${to.responses},
       history_from = ${to.history_from}, responses_from = ${to.responses_from},
       continuations = ${to.continuations}, code_version = ${to.code_version}
     WHERE key = ${key}`);

@@ -103,6 +103,7 @@ export const calls: Readonly<Record<StepName, Call>> = {
       world.version(step),
       lockOptions(world, step),
     ),
+  renew: (world, step) => world.renew(step),
   unlock: (world, step) =>
     world.store.unlock(world.target(step).id, world.version(step), {
       holder: world.fence(step).fence ?? world.worker(step),

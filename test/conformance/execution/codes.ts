@@ -46,6 +46,7 @@ export const codesOf: Readonly<Record<StepName, readonly ErrorCode[]>> = {
   lockPending: ["LOCK_EXPIRY_INVALID"],
   lock: ["EXECUTION_NOT_FOUND", "VERSION_CONFLICT", ...lock],
   extend: [...place, ...lock],
+  renew: ["LOCK_EXPIRY_INVALID"],
   unlock: [...place, ...lifecycle, "UNLOCK_REFUSED"],
   cancelDelay: ["EXECUTION_NOT_FOUND", "DELAY_NOT_FOUND"],
   expireDelay: ["EXECUTION_NOT_FOUND", "DELAY_NOT_FOUND"],

@@ -201,7 +201,11 @@ function historyOf(
     case "joinNextTried":
       return { kind, joinSet, outcome: flag ? "found" : "pending" };
     case "waiting":
-      return { kind, runExpiresAt: dueAt };
+      return {
+        kind,
+        runExpiresAt: dueAt,
+        ...(flag && { wakeAt: now + 20 * (index - 1) ** 4 }),
+      };
     case "scheduled": {
       const execution = `later-${index}` as ExecutionId;
       return { kind, execution, function: name, startAt: "now" };

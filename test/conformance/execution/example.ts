@@ -47,6 +47,7 @@ export const example: readonly Step[] = [
   step("pauseDelay", "run-1", { index: 2 }),
   step("unpauseDelay", "run-1", { index: 2 }),
   append("run-1", draft("joinNext", { inMs: 1_000 })),
+  step("renew", "run-1", { inMs: 60_000, fence: "right" }),
   step("expireDelay", "run-1", { index: 1 }),
   step("clock", "", { inMs: 60_000 }),
   step("pause", "run-1"),

@@ -94,8 +94,13 @@ export function joinNextTried(
   return { kind: "joinNextTried", joinSet: parseJoinSetId(joinSet), outcome };
 }
 
-export function waiting(seen: number, runExpiresAt: number): GivenEvent {
-  return { kind: "waiting", runExpiresAt, call: 0, seen };
+export function waiting(
+  seen: number,
+  runExpiresAt: number,
+  wakeAt?: number,
+): GivenEvent {
+  const wait = { kind: "waiting", runExpiresAt, call: 0, seen } as const;
+  return wakeAt === undefined ? wait : { ...wait, wakeAt };
 }
 
 export function attemptFailed(dueAt: number, message = "no luck"): GivenEvent {

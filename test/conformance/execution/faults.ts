@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { splitDelayId } from "../../../src/model/ids/delay-id.ts";
+import type { Renewal } from "../../../src/model/execution/fold-pending.ts";
 import { foldExecution } from "../../../src/model/execution/fold.ts";
 import type { PendingState } from "../../../src/model/execution/state.ts";
 import { splitToParts } from "../../../src/model/ids/execution-id.ts";
@@ -24,7 +25,10 @@ interface Story {
  * Everything about the tables that no sequence of operations may bring about,
  * in words; nothing when all is well.
  */
-export function faultsIn(tables: Tables): readonly string[] {
+export function faultsIn(
+  tables: Tables,
+  renewals: ReadonlyMap<string, readonly Renewal[]> = new Map(),
+): readonly string[] {
   const events = grouped(tables.events, (event) => event.execution);
   const responses = grouped(tables.responses, (one) => one.execution);
   const delays = grouped(tables.delays, (delay) => delay.execution);
@@ -42,7 +46,7 @@ export function faultsIn(tables: Tables): readonly string[] {
       ...creation(story),
       ...openDelays(story),
       ...leases(story),
-      ...folding(story),
+      ...folding(story, renewals.get(row.id) ?? []),
     ];
     faults.push(...found.map((fault) => `${row.id}: ${fault}`));
   }
@@ -63,10 +67,14 @@ function grouped<T, K>(
   return groups;
 }
 
-function folding({ row, events, responses }: Story): readonly string[] {
+function folding(
+  { row, events, responses }: Story,
+  renewals: readonly Renewal[],
+): readonly string[] {
   const fold = foldExecution(
     events.map((event) => ({ ...eventOf(event), responses: event.responses })),
     responses.map(responseOf),
+    renewals,
   );
   const state = stateOf(row);
   return isDeepStrictEqual(state, fold)
@@ -115,7 +123,15 @@ function ordinalOf({ ordinal }: { readonly ordinal: number | null }): number {
 const columnsOf: Readonly<
   Record<PendingState["kind"], readonly (keyof ExecutionRow)[]>
 > = {
-  pending: ["due_at", "lease_until", "executor", "run", "owner"],
+  pending: [
+    "due_at",
+    "lease_until",
+    "executor",
+    "run",
+    "owner",
+    "seen",
+    "wake_at",
+  ],
   locked: ["lease_until", "lock_version", "executor", "run", "owner"],
   blocked: [
     "lease_until",

@@ -24,6 +24,8 @@ const endings: Readonly<Record<string, Ending>> = {
     store.unlock("a", 2, { holder: ann, reason: "busy", after: "1h" }),
   "waits, and is not kept in memory": (store, { clock }) =>
     store.append("a", 2, [waiting(0, clock.now())]),
+  "waits, and is kept in memory": (store, { clock }) =>
+    store.append("a", 2, [waiting(0, clock.now() + hourMs)]),
   "is to be tried again later": (store, { clock }) =>
     store.append("a", 2, [attemptFailed(clock.now() + hourMs)]),
   "is parked": (store) =>
@@ -99,22 +101,6 @@ export function executionLimitWaitsSuite(backend: Backend): void {
         });
         expect(locked.map(({ id }) => id)).toEqual(["b"]);
       })(),
-    );
-
-    test(
-      "ends at the instant up to which it was kept in memory",
-      scene(async (around) => {
-        const { watched, clock } = around;
-        const store = await full(around);
-        const wait = store.waitForPending(functions, { timeout });
-        await watched.asleep();
-        await store.append("a", 2, [waiting(0, clock.now() + 500)]);
-        await watched.asleep();
-        clock.advance(499);
-        expect(await isOpen(wait)).toBe(true);
-        clock.advance(1);
-        await wait;
-      }),
     );
 
     test(

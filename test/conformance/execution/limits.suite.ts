@@ -4,7 +4,7 @@ import { executions } from "../../../src/stores/execution/executions.ts";
 import type { Executions } from "../../../src/stores/execution/executions.ts";
 import type { FunctionLimits } from "../../../src/stores/execution/lock/places.ts";
 import type { Backend } from "../backend.ts";
-import { waiting } from "./execution-events.ts";
+import { joinNext, waiting } from "./execution-events.ts";
 import { T0, byBob, onExecutions } from "./fixture.ts";
 
 /** How many of a function, and of a key, are held at once. */
@@ -71,18 +71,22 @@ export function executionLimitsSuite(backend: Backend): void {
       }),
     );
 
-    test(
-      "one that is kept in memory while it waits counts until its lease has passed",
-      onExecutions(backend, async ({ store, clock }) => {
-        await store.create({ id: "a", function: "f" });
-        await store.create({ id: "b", function: "f" });
-        await take(store, 1, { concurrencyMax: 1 });
-        await store.append("a", 2, [waiting(0, T0 + 1_000)]);
-        clock.set(T0 + 999);
-        expect(await take(store, 9, { concurrencyMax: 1 })).toEqual([]);
-        clock.set(T0 + 1_000);
-        expect(await take(store, 9, { concurrencyMax: 1 })).toEqual(["b"]);
-      }),
+    test.each([
+      ["waits", waiting(0, T0 + 1_000)],
+      ["waits until an instant", waiting(0, T0 + 1_000, T0 + 500)],
+      ["asks a join set", joinNext("n:x", T0 + 1_000)],
+    ] as const)(
+      "[R13] one that %s counts against no limit, also while it is kept in memory",
+      (_, event) =>
+        onExecutions(backend, async ({ store }) => {
+          for (const id of ["a", "b"])
+            await store.create({ id, function: "f", concurrencyKey: "k" });
+          const max = { concurrencyMax: 1, perKeyMax: 1 };
+          await take(store, 1, max);
+          expect(await take(store, 9, max)).toEqual([]);
+          await store.append("a", 2, [event], { fence: byBob.holder });
+          expect(await take(store, 9, max)).toEqual(["b"]);
+        })(),
     );
 
     test(
@@ -203,21 +207,18 @@ export function executionLimitsSuite(backend: Backend): void {
     );
 
     test(
-      "what sleeps on after its lease has passed is not held",
+      "[R13] one that was answered counts once it is locked again, and not before",
       onExecutions(backend, async ({ store, clock }) => {
-        for (const id of ["a", "b", "c", "d"])
-          await store.create({ id, function: "f", concurrencyKey: "k" });
-        await take(store, 2, {});
+        for (const id of ["a", "b", "c"])
+          await store.create({ id, function: "f" });
+        await take(store, 1, { concurrencyMax: 1 });
         await store.append("a", 2, [waiting(0, T0 + 500)]);
-        await store.append("b", 2, [waiting(0, T0 + 900)]);
-        clock.set(T0 + 600);
-        expect(
-          await take(store, 9, { concurrencyMax: 2, perKeyMax: 9 }),
-        ).toEqual(["c"]);
-        clock.set(T0 + 900);
-        expect(
-          await take(store, 9, { concurrencyMax: 9, perKeyMax: 2 }),
-        ).toEqual(["d"]);
+        await store.signal("a", "go", 1);
+        clock.set(T0 + 499);
+        expect(await take(store, 9, { concurrencyMax: 1 })).toEqual(["b"]);
+        await store.finish("b", 2, { kind: "completed", value: 1 });
+        await store.extend("a", 3, byBob);
+        expect(await take(store, 9, { concurrencyMax: 1 })).toEqual([]);
       }),
     );
   });

@@ -6,6 +6,7 @@ import { seededEntropy } from "../../../src/model/entropy.ts";
 import { isHoldfastError } from "../../../src/model/errors.ts";
 import type { ErrorCode } from "../../../src/model/errors.ts";
 import type { Holder } from "../../../src/model/execution/event.ts";
+import type { Renewal } from "../../../src/model/execution/fold-pending.ts";
 import type { ExecutionId } from "../../../src/model/ids/execution-id.ts";
 import { rows } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
@@ -82,6 +83,7 @@ const fitting: Partial<Record<StepName, (row: PeekRow) => boolean>> = {
   finish: ({ state }) => state !== "finished",
   lock: ({ state, lifecycle }) => state === "pending" && lifecycle === "active",
   extend: ({ state }) => state === "locked",
+  renew: ({ executor }) => executor !== null,
   unlock: ({ state }) => state === "locked",
   pause: ({ state }) => state !== "finished",
   unpause: ({ lifecycle }) => lifecycle === "paused",
@@ -103,6 +105,8 @@ export class ExecutionWorld {
   readonly database: Database;
   readonly store: Executions;
   readonly context: ExecutionContext;
+  /** Renewals leave no event, so a fold is told of them. */
+  readonly renewals = new Map<string, Renewal[]>();
   #peek: Peek = { executions: [], delays: [] };
 
   constructor(database: Database) {
@@ -144,6 +148,24 @@ export class ExecutionWorld {
     const some = seen > 0 && fits !== undefined ? all.filter(fits) : all;
     const choice = some.length > 0 ? some : all;
     return choice[of % Math.max(1, choice.length)] ?? nobody;
+  }
+
+  /** Renews whatever there is for one holder; what it has is renewed. */
+  async renew(step: Step): Promise<unknown> {
+    const runs = this.#peek.executions.map(({ id, key }) => ({ id, key }));
+    const lease = Math.max(0, step.inMs);
+    const { lost } = await this.store.renew(runs, {
+      holder: this.fence(step).fence ?? this.worker(step),
+      lease,
+    });
+    const leaseUntil = this.clock.now() + lease;
+    for (const { id, version, responses } of (await peek(this.database))
+      .executions) {
+      if (lost.includes(id)) continue;
+      const renewal = { version, responses, leaseUntil };
+      this.renewals.set(id, [...(this.renewals.get(id) ?? []), renewal]);
+    }
+    return lost.length === runs.length ? "nothing renewed" : { lost };
   }
 
   version(step: Step): number {
@@ -199,6 +221,7 @@ function never(): never {
 const uneventful: ReadonlySet<string> = new Set(
   [
     "nothing received",
+    "nothing renewed",
     "notExpired",
     "notHeld",
     "alreadyExpired",

@@ -32,13 +32,13 @@ export async function runSequence(
       const before = tables;
       tables = await readTables(database);
       if (answer.code !== undefined) expect(tables).toEqual(before);
-      expect(faultsIn(tables)).toEqual([]);
+      expect(faultsIn(tables, world.renewals)).toEqual([]);
       seen = tables;
     } else if (answer.isEventful && step.call !== "clock")
       seen = await peek(database);
   }
   tables = await readTables(database);
-  expect(faultsIn(tables)).toEqual([]);
+  expect(faultsIn(tables, world.renewals)).toEqual([]);
   return { told, tables };
 }
 
@@ -55,10 +55,14 @@ export async function runAtOnce(
   const world = new ExecutionWorld(database);
   const told: Told[] = [];
   for (let start = 0; start < sequence.length; start += groupSize) {
+    const group = sequence.slice(start, start + groupSize);
+    // Of a renewal nobody could tell afterwards between which others it came.
+    for (const step of group.filter(({ call }) => call === "renew"))
+      await world.take(step, await peek(database));
     const seen = await peek(database);
     const answers = await Promise.all(
-      sequence
-        .slice(start, start + groupSize)
+      group
+        .filter(({ call }) => call !== "renew")
         .map((step) => world.take(step, seen)),
     );
     for (const { call, code } of answers)
@@ -66,7 +70,7 @@ export async function runAtOnce(
     told.push(...answers);
   }
   const tables = await readTables(database);
-  expect(faultsIn(tables)).toEqual([]);
+  expect(faultsIn(tables, world.renewals)).toEqual([]);
   return { told, tables };
 }
 

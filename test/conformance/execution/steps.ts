@@ -12,6 +12,7 @@ const weights = {
   lockPending: 5,
   lock: 5,
   extend: 2,
+  renew: 3,
   unlock: 2,
   cancelDelay: 2,
   expireDelay: 2,

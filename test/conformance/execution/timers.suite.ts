@@ -125,6 +125,7 @@ function expiredTests(onDatabase: OnDatabase): void {
       await append(database, "kept", 2, {
         kind: "waiting",
         runExpiresAt: 50,
+        wakeAt: null,
       });
       expect(await expired(database, 1_000_000)).toEqual(nothing);
     }),

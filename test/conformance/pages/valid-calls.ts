@@ -97,6 +97,7 @@ function executionCalls({ holder, owner }: Rows): Calls {
       args: [draft, locked],
       free: ["0.input", "0.metadata"],
     },
+    renew: [[{ id: "held", key: 1 }], { holder, lease: "1h" }],
     unlock: ["held", 2, { holder, reason: "r" }],
     ...executionReads(owner),
   });

@@ -29,6 +29,7 @@ CREATE TABLE holdfast_execution (
   ordinal INTEGER,
   is_closing INTEGER,
   seen INTEGER,
+  wake_at INTEGER,
   responses INTEGER NOT NULL,
   history_from INTEGER NOT NULL,
   responses_from INTEGER NOT NULL DEFAULT 0,
@@ -47,10 +48,8 @@ CREATE INDEX holdfast_execution_waiting_key ON holdfast_execution (function, con
   WHERE state = 'pending' AND lifecycle IN ('active', 'cancelling');
 CREATE INDEX holdfast_execution_expiry ON holdfast_execution (lease_until, id) WHERE state = 'locked';
 CREATE INDEX holdfast_execution_holder ON holdfast_execution (owner, lease_until) WHERE lease_until IS NOT NULL;
--- What is held of a function: locked, or kept in memory until a lease has passed.
--- Each is a range of it, so those who sleep on after their lease are not counted one by one.
-CREATE INDEX holdfast_execution_running ON holdfast_execution (function, state, lease_until, concurrency_key)
-  WHERE lease_until IS NOT NULL;
+-- What is counted against the limits of a function and its keys.
+CREATE INDEX holdfast_execution_running ON holdfast_execution (function, concurrency_key) WHERE state = 'locked';
 CREATE INDEX holdfast_execution_deadline ON holdfast_execution (deadline_at, id)
   WHERE deadline_at IS NOT NULL AND state <> 'finished' AND lifecycle <> 'cancelling';
 CREATE INDEX holdfast_execution_created ON holdfast_execution (created_at, id);

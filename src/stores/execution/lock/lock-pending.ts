@@ -175,7 +175,7 @@ function* search(context: ExecutionContext, input: LockPending): Tx<Search> {
     isLimited: false,
     isFull: false,
   };
-  const holdings = yield* holdingsOf(input.functions, input.at);
+  const holdings = yield* holdingsOf(input.functions);
   for (let round = 0; round < roundsMax; round += 1) {
     const missing = input.limit - state.found.length;
     const spare = Math.min(state.damaged.size, spareMax);
@@ -323,7 +323,7 @@ function* writeLocks(
   yield* run(sql`
     UPDATE holdfast_execution SET
       version = version + 1, state = 'locked', due_at = NULL, lease_until = ${leaseUntil}, lock_version = version + 1,
-      executor = ${holder.executor}, run = ${holder.run}, owner = ${holder.owner},
+      executor = ${holder.executor}, run = ${holder.run}, owner = ${holder.owner}, seen = NULL, wake_at = NULL,
       max_retries = ${retry.maxRetries}, backoff_ms = ${retry.backoffMs}, backoff_max_ms = ${retry.backoffMaxMs},
       code_version = COALESCE(${codeVersion}, code_version)
     WHERE key IN ${keys}`);

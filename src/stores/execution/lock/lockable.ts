@@ -48,7 +48,7 @@ export const findLockable: StoreOperation<
       return { isThere: true, again: undefined, walked: new Map() };
     const { items, walked } = yield* candidatesOf({
       functions: limited,
-      holdings: yield* holdingsOf(limited, now),
+      holdings: yield* holdingsOf(limited),
       chosen: [],
       dueBy: now,
       count: 1,
@@ -56,8 +56,10 @@ export const findLockable: StoreOperation<
       walkAfter,
     });
     const instants = earliest === undefined ? [] : [earliest];
-    for (const { name } of limited)
-      instants.push(...(yield* changesOf(name, now)));
+    for (const { name } of limited) {
+      const next = yield* nextDueAfter(name, now);
+      if (next !== undefined) instants.push(next);
+    }
     return {
       isThere: items.length > 0,
       again: instants.length === 0 ? undefined : Math.min(...instants),
@@ -66,20 +68,16 @@ export const findLockable: StoreOperation<
   },
 });
 
-/** When the next of a function is due, and when the next lease of one that is only kept in memory has passed. */
-function* changesOf(name: FunctionName, now: number): Tx<readonly number[]> {
-  const found = yield* row<Readonly<Record<string, number | null>>>(sql`
-    SELECT
-      (SELECT due_at FROM holdfast_execution
-       WHERE function = ${name} AND ${isLockable} AND due_at > ${now}
-       ORDER BY due_at, id LIMIT 1) AS due,
-      (SELECT lease_until FROM holdfast_execution
-       WHERE function = ${name} AND state = 'pending' AND lease_until > ${now}
-       ORDER BY lease_until LIMIT 1) AS pending,
-      (SELECT lease_until FROM holdfast_execution
-       WHERE function = ${name} AND state = 'blocked' AND lease_until > ${now}
-       ORDER BY lease_until LIMIT 1) AS blocked`);
-  return Object.values(found ?? {}).filter((instant) => instant !== null);
+/** When the next of a function is due: what is due already waits for a place, and is told of when there is one. */
+function* nextDueAfter(
+  name: FunctionName,
+  now: number,
+): Tx<number | undefined> {
+  const found = yield* row<{ readonly due_at: number }>(sql`
+    SELECT due_at FROM holdfast_execution
+    WHERE function = ${name} AND ${isLockable} AND due_at > ${now}
+    ORDER BY due_at, id LIMIT 1`);
+  return found?.due_at;
 }
 
 export interface EarliestDue {

@@ -6,10 +6,10 @@ import type { RetryPolicy } from "../../../model/time/retry-policy.ts";
 import { checkedCount, draftOf, givenList } from "../../../model/shape.ts";
 import { lockRow } from "../../../sql/dialect.ts";
 import { row, rows, run, type Tx } from "../../../sql/operation.ts";
-import { sql, type Statement } from "../../../sql/statement.ts";
+import { sql } from "../../../sql/statement.ts";
 import { checkedRetry } from "../checks.ts";
 
-/** How many executions may be held at once, counted over all processes. */
+/** How many executions may be locked at once, counted over all processes. One that waits is not counted. */
 export interface FunctionLimits {
   readonly concurrencyMax?: number | undefined;
   /** Of one function with one concurrency key; those without a key are not counted. */
@@ -119,29 +119,25 @@ export function* holdFunctions(
 /** Counts what is held of the functions that have limits; the others are missing. */
 export function* holdingsOf(
   functions: readonly LimitedFunction[],
-  at: number,
 ): Tx<Holdings> {
   const holdings = new Map<FunctionName, Holding>();
   for (const served of functions)
-    if (hasLimit(served))
-      holdings.set(served.name, yield* holdingOf(served, at));
+    if (hasLimit(served)) holdings.set(served.name, yield* holdingOf(served));
   return holdings;
 }
 
-function* holdingOf(
-  { name, perKeyMax }: LimitedFunction,
-  at: number,
-): Tx<Holding> {
+function* holdingOf({ name, perKeyMax }: LimitedFunction): Tx<Holding> {
   if (perKeyMax === undefined) {
     const counted = yield* row<{ readonly n: number }>(sql`
-      SELECT COUNT(*) AS n FROM (${heldOf(name, at)}) AS held`);
+      SELECT COUNT(*) AS n FROM holdfast_execution WHERE function = ${name} AND state = 'locked'`);
     return { total: counted?.n ?? 0, byKey: new Map() };
   }
   const counted = yield* rows<{
     readonly concurrency_key: string | null;
     readonly n: number;
   }>(sql`
-    SELECT concurrency_key, COUNT(*) AS n FROM (${heldOf(name, at)}) AS held GROUP BY concurrency_key`);
+    SELECT concurrency_key, COUNT(*) AS n FROM holdfast_execution
+    WHERE function = ${name} AND state = 'locked' GROUP BY concurrency_key`);
   const byKey = new Map<string, number>();
   let total = 0;
   for (const { concurrency_key: concurrencyKey, n } of counted) {
@@ -149,19 +145,6 @@ function* holdingOf(
     if (concurrencyKey !== null) byKey.set(concurrencyKey, n);
   }
   return { total, byKey };
-}
-
-/**
- * Held at this moment: locked, or kept in memory by a worker while it waits.
- * One range of the index for each, so that those who went on sleeping after
- * their lease had passed are not looked at.
- */
-function heldOf(name: FunctionName, at: number): Statement {
-  const held = sql`SELECT concurrency_key FROM holdfast_execution WHERE function = ${name} AND lease_until IS NOT NULL`;
-  return sql`
-    ${held} AND state = 'locked'
-    UNION ALL ${held} AND state = 'pending' AND lease_until > ${at}
-    UNION ALL ${held} AND state = 'blocked' AND lease_until > ${at}`;
 }
 
 /** What is left of the limits of one function while candidates are chosen. */

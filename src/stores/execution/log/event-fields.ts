@@ -189,7 +189,7 @@ const fieldsOfKind: Readonly<
     joinSet,
     outcome: oneOf("found", "pending", "allProcessed"),
   },
-  waiting: { runExpiresAt: instant },
+  waiting: { runExpiresAt: instant, wakeAt: orNull(instant) },
   scheduled: {
     execution,
     function: functionName,

@@ -220,13 +220,7 @@ export function* announceState(
   if (pending.kind === "locked") yield* announce(timerSet, id);
 }
 
-/** True when it counted as held, and does so no longer or only up to an instant that nobody knows of. */
+/** True when it counted against a limit, and does so no longer. */
 function isLetGo(before: PendingState, after: PendingState): boolean {
-  const lease = leaseOf(before);
-  if (lease === null || after.kind === "locked") return false;
-  return before.kind === "locked" || leaseOf(after) !== lease;
-}
-
-function leaseOf(pending: PendingState): number | null {
-  return pending.kind === "finished" ? null : pending.leaseUntil;
+  return before.kind === "locked" && after.kind !== "locked";
 }

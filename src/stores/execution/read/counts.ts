@@ -113,6 +113,7 @@ const countSlice: StoreOperation<
         SELECT key, function, CASE
           WHEN state = 'finished' THEN result_kind
           WHEN lifecycle <> 'active' THEN lifecycle
+          WHEN state = 'pending' AND wake_at > ${now} THEN 'blocked'
           WHEN state = 'pending' AND due_at > ${now} THEN 'scheduled'
           ELSE state END AS status
         FROM holdfast_execution WHERE key > ${after} AND key <= ${upTo} ORDER BY key LIMIT ${rowsMax}) AS slice

@@ -189,10 +189,12 @@ function statusCondition(
     case "pending":
       return sql`state = 'pending' AND lifecycle = 'active' AND due_at <= ${now}`;
     case "scheduled":
-      return sql`state = 'pending' AND lifecycle = 'active' AND due_at > ${now}`;
+      return sql`state = 'pending' AND lifecycle = 'active' AND due_at > ${now}
+        AND (wake_at IS NULL OR wake_at <= ${now})`;
     case "locked":
+      return sql`state = 'locked' AND lifecycle = 'active'`;
     case "blocked":
-      return sql`state = ${status} AND lifecycle = 'active'`;
+      return sql`lifecycle = 'active' AND (state = 'blocked' OR (state = 'pending' AND wake_at > ${now}))`;
     case "paused":
     case "cancelling":
     case "parked":

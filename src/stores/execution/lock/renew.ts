@@ -1,0 +1,108 @@
+import type { Duration } from "../../../model/time/durations.ts";
+import { assertLeaseAhead } from "../../../model/execution/lock.ts";
+import {
+  parseExecutionId,
+  type ExecutionId,
+} from "../../../model/ids/execution-id.ts";
+import { instantAfter } from "../../../model/time/instants.ts";
+import { checkedCount, draftOf, givenList } from "../../../model/shape.ts";
+import type { WaitOptions } from "../../../sql/database.ts";
+import { integersOf, lockRow } from "../../../sql/dialect.ts";
+import {
+  rows,
+  storeOperation,
+  type StoreOperation,
+} from "../../../sql/operation.ts";
+import { sql } from "../../../sql/statement.ts";
+import { optionsAndWait, type Call } from "../../method.ts";
+import { checkedFence, type Fence } from "../checks.ts";
+import type { ExecutionContext } from "../context.ts";
+
+/** A run that a worker has, by its id and the key that locking answered with. */
+export interface HeldRun {
+  readonly id: string;
+  readonly key: number;
+}
+
+export interface RenewOptions extends WaitOptions {
+  /** Who has them: an executor, and this round of it. */
+  readonly holder: Fence;
+  /** How long, from now; a lease that ends later stays. */
+  readonly lease: Duration;
+}
+
+interface RenewRuns {
+  readonly runs: readonly { readonly id: ExecutionId; readonly key: number }[];
+  readonly holder: Fence;
+  readonly at: number;
+  readonly leaseUntil: number;
+}
+
+const runsMax = 1_000;
+
+export function givenRenew(
+  { clock }: ExecutionContext,
+  runs: readonly HeldRun[],
+  options: RenewOptions,
+): Call<RenewRuns> {
+  const { options: given, wait } = optionsAndWait(options, ["holder", "lease"]);
+  const at = clock.now();
+  const input = {
+    runs: Array.from(givenList("runs", runs, runsMax), (run) => {
+      const { id, key } = draftOf("a held run", run, ["id", "key"]);
+      return { id: parseExecutionId(id), key: checkedCount("key", key) };
+    }),
+    holder: checkedFence("holder", given.holder),
+    at,
+    leaseUntil: instantAfter(at, given.lease, "a lease"),
+  };
+  assertLeaseAhead(input);
+  return { input, wait };
+}
+
+export interface RenewOutcome {
+  /** Those that this holder has no longer: stop working on them. */
+  readonly lost: readonly ExecutionId[];
+}
+
+/**
+ * Moves the ends of leases, of what is locked and of what is kept in memory
+ * while it waits, without an event: one statement for all of them. What is due
+ * at the end of its lease is due at the new one.
+ *
+ * A lease that has passed is renewed as long as nobody has noticed: neither
+ * taken the run nor recorded that its lock expired.
+ *
+ * The younger row is locked first, as where an execution locks itself and then
+ * its parent, so that nobody waits in a circle.
+ */
+export const renewLeases: StoreOperation<
+  ExecutionContext,
+  RenewRuns,
+  RenewOutcome
+> = storeOperation("renewLeases", {
+  key: (input: RenewRuns) => input.holder.executor,
+  *one({ clock }: ExecutionContext, { runs, holder, ...given }) {
+    // The call may have waited.
+    const lateMs = Math.max(0, clock.now() - given.at);
+    const until = given.leaseUntil + lateMs;
+    const held = sql`executor = ${holder.executor} AND run = ${holder.run} AND lease_until IS NOT NULL`;
+    const renewed = yield* rows<{
+      readonly key: number;
+      readonly id: ExecutionId;
+    }>(sql`
+      UPDATE holdfast_execution SET
+        lease_until = CASE WHEN lease_until < ${until} THEN ${until} ELSE lease_until END,
+        due_at = CASE WHEN due_at < ${until} THEN ${until} ELSE due_at END
+      WHERE ${held} AND key IN (
+        SELECT key FROM holdfast_execution
+        WHERE key IN ${integersOf(runs.map(({ key }) => key))} AND ${held} ORDER BY key DESC ${lockRow})
+      RETURNING key, id`);
+    const kept = new Map(renewed.map(({ key, id }) => [key, id]));
+    return {
+      lost: runs
+        .filter(({ key, id }) => kept.get(key) !== id)
+        .map(({ id }) => id),
+    };
+  },
+});
