@@ -74,7 +74,13 @@ function stateAt(
   const before = (): PendingState => stateAt(items, at - 1, events, responses);
   const item = items[at];
   if (item === undefined) throw new Error("No item decides the state.");
-  if ("arrived" in item) return unblocked(before(), item.arrived, responses);
+  if ("arrived" in item) {
+    const earlier = items
+      .slice(0, at)
+      .flatMap((each) => ("logged" in each ? each.logged : []));
+    const { continuations } = startsOf(earlier);
+    return unblocked(before(), item.arrived, continuations, responses);
+  }
   if ("renewed" in item) return keptUntil(before(), item.renewed.leaseUntil);
   const { index, logged } = item;
   const { event } = logged;
@@ -206,8 +212,13 @@ function responseFor(
 ): LoggedResponse | undefined {
   const there = responses.slice(0, logged.responses);
   if (event.kind === "waiting") {
-    const { responsesFrom } = startsOf(events.slice(0, index));
-    return there.find(({ seq }) => seq > event.seen && seq > responsesFrom);
+    const { responsesFrom, continuations } = startsOf(events.slice(0, index));
+    return there.find(
+      (arrived) =>
+        arrived.seq > event.seen &&
+        arrived.seq > responsesFrom &&
+        isForRun(arrived, continuations),
+    );
   }
   const asked = questionsTo(event.joinSet, events.slice(0, index + 1));
   return ofSet(event.joinSet, there)[asked - 1];
@@ -235,12 +246,22 @@ function ofSet(
   );
 }
 
-/** A set's n-th response, and no other, ends the wait for it. */
+/** The sets of a run have its number behind their first letter; signals are for whichever run there is. */
+function isForRun({ response }: LoggedResponse, run: number): boolean {
+  if (response.kind === "signal") return true;
+  const number = /^[a-z]([0-9]*):/.exec(response.joinSet)?.[1] ?? "";
+  return number === (run === 0 ? "" : String(run));
+}
+
+/** A set's n-th response, and no other, ends the wait for it; what another run asked for ends none. */
 function unblocked(
   state: PendingState,
-  { at, seq }: LoggedResponse,
+  arrived: LoggedResponse,
+  run: number,
   responses: readonly LoggedResponse[],
 ): PendingState {
+  const { at, seq } = arrived;
+  if (!isForRun(arrived, run)) return state;
   if (isAsleep(state)) return roused(state, at);
   if (state.kind !== "blocked" || state.on.kind === "resolution") return state;
   if (state.on.kind === "joinSet") {

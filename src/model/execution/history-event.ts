@@ -174,3 +174,10 @@ export function isFound<E extends { readonly kind: string }>(
     (event as Partial<Found>).outcome === "found"
   );
 }
+
+/** The join set that an event speaks of, if it does. */
+export function joinSetIn(event: {
+  readonly kind: string;
+}): JoinSetId | undefined {
+  return (event as { readonly joinSet?: JoinSetId }).joinSet;
+}

@@ -60,8 +60,9 @@ test.each([
 test.each([
   ["found what has not come", tried("found")],
   ["seen more than there is", patched(3)],
-])("nobody can have %s", (_, event) => {
-  expect(() => after(event, null)).toThrow(
+  ["asked a set of another run", { ...tried("pending"), joinSet: "n1:y" }],
+] as const)("nobody can have %s", (_, event) => {
+  expect(() => after(event as ExecutionEvent, null)).toThrow(
     expect.objectContaining({ code: "EVENTS_INVALID" }),
   );
 });

@@ -303,26 +303,31 @@ describe("what is counted", () => {
 });
 
 describe("the state after a response at 100", () => {
-  const table: readonly [string, PendingState, string | null, PendingState][] =
+  const table: readonly [
+    string,
+    PendingState,
+    JoinSetId | null,
+    PendingState,
+  ][] = [
+    ["of the set it waits for", cold, x, dueAgain(100, me)],
+    ["of another set", cold, y, cold],
+    ["a signal, while it waits for a set", cold, null, cold],
+    ["while a worker keeps it", blockedOn(x, 300), x, soft],
+    ["when its lease just ended", blockedOn(x, 100), x, dueAgain(100, me)],
+    ["when its lease has passed", blockedOn(x, 50), x, dueAgain(100, me)],
+    ["any, while it waits for any", waits(null), y, dueAgain(100, me)],
     [
-      ["of the set it waits for", cold, "n:x", dueAgain(100, me)],
-      ["of another set", cold, "n:y", cold],
-      ["a signal, while it waits for a set", cold, null, cold],
-      ["while a worker keeps it", blockedOn(x, 300), "n:x", soft],
-      [
-        "when its lease just ended",
-        blockedOn(x, 100),
-        "n:x",
-        dueAgain(100, me),
-      ],
-      ["when its lease has passed", blockedOn(x, 50), "n:x", dueAgain(100, me)],
-      ["any, while it waits for any", waits(null), "n:y", dueAgain(100, me)],
-      ["a signal, while it waits for any", waits(300), null, soft],
-      ["while it waits for a resolution", external, "n:x", external],
-      ["while it is locked", locked, "n:x", locked],
-      ["while it is pending", pending, "n:x", pending],
-      ["after its end", finished, "n:x", finished],
-    ];
+      "of a run before, while it waits for any",
+      waits(null),
+      "n1:y" as JoinSetId,
+      waits(null),
+    ],
+    ["a signal, while it waits for any", waits(300), null, soft],
+    ["while it waits for a resolution", external, x, external],
+    ["while it is locked", locked, x, locked],
+    ["while it is pending", pending, x, pending],
+    ["after its end", finished, x, finished],
+  ];
   test.each(table)("%s", (_, from, joinSet, expected) => {
     expect(
       afterResponse(state(from), { at: 100, joinSet, ordinal: 1 }),

@@ -6,6 +6,7 @@ import {
   refusedByLifecycle,
 } from "./errors.ts";
 import type { ExecutionId } from "../ids/execution-id.ts";
+import { continuationOf, type JoinSetId } from "../ids/join-set-id.ts";
 import { canAppendLock } from "./lock.ts";
 import {
   asleep,
@@ -20,7 +21,7 @@ import {
 } from "./pending.ts";
 import { isSleeping, lastHolder } from "./state.ts";
 import type { BlockedOn, ExecutionState, Lifecycle } from "./state.ts";
-import { isFound, isHistoryEvent } from "./history-event.ts";
+import { isFound, isHistoryEvent, joinSetIn } from "./history-event.ts";
 import type { HistoryEvent } from "./history-event.ts";
 
 /** An event about to be appended, with what only the database knows about it. */
@@ -121,6 +122,13 @@ function afterHistory(
       id,
       "response",
       `it cannot have seen ${seen} responses, since there are ${state.responses}.`,
+    );
+  const joinSet = joinSetIn(event);
+  if (joinSet !== undefined && continuationOf(joinSet) !== state.continuations)
+    throw eventsInvalid(
+      id,
+      "owner",
+      `${joinSet} is not a set of its run, which was started anew ${state.continuations} times. Name sets with that number.`,
     );
   const moved = { ...state, deaths: 0 };
   if (isFound(event) && answeredAt === null)
@@ -303,7 +311,7 @@ function notSo(
 export interface Arriving {
   readonly at: number;
   /** The join set it belongs to; null for a signal. */
-  readonly joinSet: string | null;
+  readonly joinSet: JoinSetId | null;
   /** The how-manieth of its set or signal it is, from 1 on. */
   readonly ordinal: number;
 }
@@ -316,9 +324,14 @@ export function afterResponse(
   const { at } = arriving;
   const { pending } = state;
   const counted = { ...state, responses: state.responses + 1 };
+  // What a run before it asked for is no news to it.
+  const isNews =
+    arriving.joinSet === null ||
+    continuationOf(arriving.joinSet) === state.continuations;
   const isAnswer =
-    isSleeping(pending) ||
-    (pending.kind === "blocked" && answers(pending.on, arriving));
+    isNews &&
+    (isSleeping(pending) ||
+      (pending.kind === "blocked" && answers(pending.on, arriving)));
   return isAnswer ? { ...counted, pending: woken(pending, at) } : counted;
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import {
+  continuationOf,
   generatedJoinSet,
   namedJoinSet,
   oneOffJoinSet,
@@ -13,12 +14,29 @@ describe("a join set id", () => {
     expect(generatedJoinSet(7)).toBe("g:7");
   });
 
-  test.each(["n:payments", "o:7", "g:1", "n:a/b-c", `n:${"x".repeat(64)}`])(
-    "parses: %s",
-    (text) => {
-      expect(parseJoinSetId(text)).toBe(text);
-    },
-  );
+  test("keeps those of each run under an id apart, by how often it was started anew", () => {
+    expect(namedJoinSet("7", 0)).toBe("n:7");
+    expect(namedJoinSet("7", 2)).toBe("n2:7");
+    expect(oneOffJoinSet(7, 10)).toBe("o10:7");
+    expect(generatedJoinSet(7, 1)).toBe("g1:7");
+    expect(
+      ["n:7", "n2:7", "o10:7", "g1:7", "o:2"].map((text) =>
+        continuationOf(parseJoinSetId(text)),
+      ),
+    ).toEqual([0, 2, 10, 1, 0]);
+  });
+
+  test.each([
+    "n:payments",
+    "o:7",
+    "g:1",
+    "n:a/b-c",
+    `n:${"x".repeat(64)}`,
+    "n1:a",
+    "o9007199254740991:7",
+  ])("parses: %s", (text) => {
+    expect(parseJoinSetId(text)).toBe(text);
+  });
 
   test.each([
     "",
@@ -33,6 +51,12 @@ describe("a join set id", () => {
     "n:a b",
     "n:ä",
     "n:a\n",
+    "n0:a",
+    "n01:a",
+    "n-1:a",
+    "1n:a",
+    "n9007199254740992:a",
+    "n10000000000000000:a",
     `n:${"x".repeat(65)}`,
   ])("is refused: %j", (text) => {
     expect(() => parseJoinSetId(text)).toThrow(
@@ -59,5 +83,7 @@ test.each([-1, 0.5, Number.NaN, 2 ** 53])(
     const refused = expect.objectContaining({ code: "ID_MALFORMED" });
     expect(() => oneOffJoinSet(number)).toThrow(refused);
     expect(() => generatedJoinSet(number)).toThrow(refused);
+    expect(() => oneOffJoinSet(1, number)).toThrow(refused);
+    expect(() => namedJoinSet("a", number)).toThrow(refused);
   },
 );

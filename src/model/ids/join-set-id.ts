@@ -6,18 +6,20 @@ import { malformedId } from "./malformed-id.ts";
 /**
  * The set of children and delays that an execution waits for together, as
  * `<kind>:<name>`. The kinds keep the namespaces apart: a set the user named
- * "7" (`n:7`) is not the one made for call 7 (`o:7`).
+ * "7" (`n:7`) is not the one made for call 7 (`o:7`). After a new start under
+ * the same id the kind is followed by the number of that start (`n2:7`), so
+ * that names may be used again.
  */
 export type JoinSetId = Branded<"JoinSetId">;
 
 // Without "_", "." and ":", which separate the parts of derived ids.
 const nameAlphabet = "[A-Za-z0-9/-]{1,64}";
 const namePattern = new RegExp(`^${nameAlphabet}$`);
-const idPattern = new RegExp(`^[ong]:${nameAlphabet}$`);
+const idPattern = new RegExp(`^[ong]([1-9][0-9]{0,15})?:${nameAlphabet}$`);
 
-/** A set that the user named. */
-export function namedJoinSet(name: string): JoinSetId {
-  if (namePattern.test(name)) return `n:${name}` as JoinSetId;
+/** A set that the user named, in the run that was started anew so often. */
+export function namedJoinSet(name: string, continuation = 0): JoinSetId {
+  if (namePattern.test(name)) return setOf("n", name, continuation);
   throw new HoldfastError(
     "NAME_INVALID",
     `A join set name is 1 to 64 of A-Z, a-z, 0-9, "/" and "-"; got ${excerpt(name)}.`,
@@ -26,32 +28,46 @@ export function namedJoinSet(name: string): JoinSetId {
 }
 
 /** The set made for a single call (a child, a sleep), named by the call's number. */
-export function oneOffJoinSet(callNumber: number): JoinSetId {
-  return numbered("o", callNumber);
+export function oneOffJoinSet(callNumber: number, continuation = 0): JoinSetId {
+  return setOf("o", numbered(callNumber), continuation);
 }
 
 /** The set for which the user gave no name: the how-manieth of the run it is. */
-export function generatedJoinSet(counter: number): JoinSetId {
-  return numbered("g", counter);
+export function generatedJoinSet(counter: number, continuation = 0): JoinSetId {
+  return setOf("g", numbered(counter), continuation);
+}
+
+/** How often the run was started anew that the set belongs to. */
+export function continuationOf(joinSet: JoinSetId): number {
+  return Number(joinSet.slice(1, joinSet.indexOf(":")));
 }
 
 /** @throws HoldfastError `ID_MALFORMED`. */
 export function parseJoinSetId(text: string): JoinSetId {
   if (isJoinSetId(text)) return text;
   throw malformedId(
-    'a join set id such as "n:payments", "o:7" or "g:1" (kind o, n or g; a name of 1 to 64 of A-Z, a-z, 0-9, "/" and "-")',
+    'a join set id such as "n:payments", "o:7" or "g2:1" (kind o, n or g; the number of the new start, if any; a name of 1 to 64 of A-Z, a-z, 0-9, "/" and "-")',
     text,
     "joinSet",
   );
 }
 
 export function isJoinSetId(text: string): text is JoinSetId {
-  return typeof text === "string" && idPattern.test(text);
+  if (typeof text !== "string") return false;
+  const found = idPattern.exec(text);
+  return found !== null && Number.isSafeInteger(Number(found[1] ?? 0));
 }
 
-function numbered(kind: "o" | "g", number: number): JoinSetId {
-  if (Number.isSafeInteger(number) && number >= 0) {
-    return `${kind}:${number}` as JoinSetId;
-  }
+function setOf(
+  kind: "o" | "n" | "g",
+  name: string,
+  continuation: number,
+): JoinSetId {
+  const run = numbered(continuation);
+  return `${kind}${run === "0" ? "" : run}:${name}` as JoinSetId;
+}
+
+function numbered(number: number): string {
+  if (Number.isSafeInteger(number) && number >= 0) return String(number);
   throw malformedId("a join set numbered from 0 up", String(number), "joinSet");
 }

@@ -69,7 +69,7 @@ export const calls: Readonly<Record<StepName, Call>> = {
       ...world.fence(step),
       ...(children.length > 0 && { children }),
       ...(step.index === 2 && {
-        withdraw: [delayId(place.id, setOf(step.set), 1)],
+        withdraw: [delayId(place.id, setOf(step.set, place.continuations), 1)],
       }),
       ...(step.flag && { key: world.key(step) }),
     });

@@ -4,6 +4,10 @@ import type { Backend } from "../backend.ts";
 import {
   childRequested,
   delayRequested,
+  joinNext,
+  joinNextTooMany,
+  joinNextTried,
+  joinSetCreated,
   step,
   waiting,
 } from "./execution-events.ts";
@@ -12,11 +16,13 @@ import {
   byAnn,
   onExecutions,
   openDelays,
+  refusal,
   responsesOf,
   standing,
   stateOfExecution,
 } from "./fixture.ts";
 import type { Setting } from "./fixture.ts";
+import { result } from "./parent.ts";
 
 const continued: GivenEvent = { kind: "continued", input: "new" };
 
@@ -54,9 +60,9 @@ export function executionContinuedSuite(backend: Backend): void {
         await store.create({ id: "b", function: "f" });
         await store.append("b", 1, [
           continued,
-          delayRequested("Delay_b.o:1_1", T0 + 200),
+          delayRequested("Delay_b.o1:1_1", T0 + 200),
         ]);
-        expect(await openDelays(setting)).toEqual(["Delay_b.o:1_1"]);
+        expect(await openDelays(setting)).toEqual(["Delay_b.o1:1_1"]);
       }),
     );
 
@@ -106,16 +112,14 @@ export function executionContinuedSuite(backend: Backend): void {
       onExecutions(backend, async (setting) => {
         const { store, database } = setting;
         await startedAnew(setting);
-        await store.append("a", 4, [
-          delayRequested("Delay_a.o:c1-1_1", T0 + 1),
-        ]);
+        await store.append("a", 4, [delayRequested("Delay_a.o1:1_1", T0 + 1)]);
         await store.fork("a", 4, { id: "b" });
         expect((await store.tree("b")).items.map(({ id }) => id)).toEqual([
           "b",
         ]);
         expect(await openDelays(setting)).toEqual([
-          "Delay_a.o:c1-1_1",
-          "Delay_b.o:c1-1_1",
+          "Delay_a.o1:1_1",
+          "Delay_b.o1:1_1",
         ]);
         expect(await stateOfExecution(database, "b")).toMatchObject({
           historyFrom: 3,
@@ -148,6 +152,149 @@ export function executionContinuedSuite(backend: Backend): void {
           history: [],
           continuations: 1,
         });
+      }),
+    );
+  });
+
+  sets(backend);
+}
+
+/** Run "a" with an open child in set "x" of its first run, started anew. */
+async function withLateChild({ store }: Setting): Promise<void> {
+  await store.create({ id: "a", function: "f" });
+  await store.append(
+    "a",
+    1,
+    [childRequested("n:x", "a.n:x_1", "g"), continued],
+    { children: [{ id: "a.n:x_1", function: "g" }] },
+  );
+}
+
+function sets(backend: Backend): void {
+  describe("the sets of a run that was started anew under its id", () => {
+    test(
+      "[R14] may have the names of those before, and are others",
+      onExecutions(backend, async (setting) => {
+        const { store } = setting;
+        await withLateChild(setting);
+        await store.append(
+          "a",
+          3,
+          [childRequested("n1:x", "a.n1:x_1", "g"), joinNext("n1:x", T0)],
+          { children: [{ id: "a.n1:x_1", function: "g" }] },
+        );
+        await store.finish("a.n:x_1", 1, result);
+        expect((await standing(setting, "a")).pending.kind).toBe("blocked");
+        await store.finish("a.n1:x_1", 1, result);
+        expect((await standing(setting, "a")).pending.kind).toBe("pending");
+      }),
+    );
+
+    test(
+      "[R14] are all that it may ask: a set of another run would never answer it",
+      onExecutions(backend, async (setting) => {
+        const { store } = setting;
+        await withLateChild(setting);
+        for (const joinSet of ["n:x", "n2:x"]) {
+          const events: readonly GivenEvent[] = [
+            joinSetCreated(joinSet),
+            childRequested(joinSet, `a.${joinSet}_2`, "g"),
+            delayRequested(`Delay_a.${joinSet}_1`, T0 + 9),
+            joinNext(joinSet, T0),
+            joinNextTooMany(joinSet),
+            joinNextTried(joinSet, "found"),
+            joinNextTried(joinSet, "pending"),
+          ];
+          for (const event of events)
+            for (const all of [[event], [joinSetCreated("n1:x"), event]])
+              expect(
+                await refusal(setting, () => store.append("a", 3, all)),
+              ).toBe("EVENTS_INVALID");
+        }
+        // In one append with the new start, each is of its own run.
+        await store.append("a", 3, [
+          joinSetCreated("n1:y"),
+          continued,
+          joinSetCreated("n2:y"),
+        ]);
+      }),
+    );
+
+    test(
+      "[R14] are checked for each of many that are appended at once",
+      onExecutions(backend, async ({ store }) => {
+        const ids = ["a", "b", "c", "d"];
+        for (const id of ids) {
+          await store.create({ id, function: "f" });
+          await store.append(id, 1, [continued]);
+        }
+        const told = await Promise.allSettled(
+          ids.map((id, n) =>
+            store.append(id, 2, [joinSetCreated(n % 2 === 0 ? "n:x" : "n1:x")]),
+          ),
+        );
+        expect(told.map(({ status }) => status)).toEqual([
+          "rejected",
+          "fulfilled",
+          "rejected",
+          "fulfilled",
+        ]);
+      }),
+    );
+
+    test(
+      "[R14] alone answer its waits: what the run before asked for is numbered and wakes nobody",
+      onExecutions(backend, async (setting) => {
+        const { store } = setting;
+        await withLateChild(setting);
+        await store.append("a", 3, [waiting(0, T0)]);
+        await store.finish("a.n:x_1", 1, result);
+        expect(await standing(setting, "a")).toMatchObject({
+          pending: { kind: "blocked", on: { kind: "responses" } },
+        });
+        expect(await responsesOf(setting, "a")).toHaveLength(1);
+        // Nor does it answer a wait that comes after it, or wake one that has a time.
+        await store.append("a", 4, [waiting(0, T0)]);
+        expect((await standing(setting, "a")).pending.kind).toBe("blocked");
+        setting.clock.advance(8);
+        await store.signal("a", "go", 1);
+        expect((await standing(setting, "a")).pending).toMatchObject({
+          kind: "pending",
+          dueAt: T0 + 8,
+        });
+        // Behind it, another wait finds the signal.
+        await store.append("a", 5, [waiting(0, T0)]);
+        expect((await standing(setting, "a")).pending).toMatchObject({
+          kind: "pending",
+          dueAt: T0 + 8,
+        });
+      }),
+    );
+
+    test(
+      "[R14] are not woken by many late children that end at once",
+      onExecutions(backend, async (setting) => {
+        const { store } = setting;
+        const children = [1, 2, 3, 4].map((n) => ({
+          id: `a.n:x_${n}`,
+          function: "g",
+        }));
+        await store.create({ id: "a", function: "f" });
+        await store.append(
+          "a",
+          1,
+          [
+            ...children.map(({ id }) => childRequested("n:x", id, "g")),
+            continued,
+            waiting(0, T0),
+          ],
+          { children },
+        );
+        await Promise.all(
+          children.map(({ id }) => store.finish(id, 1, result)),
+        );
+        expect((await standing(setting, "a")).pending.kind).toBe("blocked");
+        expect(await responsesOf(setting, "a")).toHaveLength(4);
       }),
     );
   });

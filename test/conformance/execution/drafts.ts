@@ -30,8 +30,8 @@ export const workers: readonly Pick<Holder, "executor" | "run">[] = [
 export const functions = ["shop/order", "shop/pay"] as const;
 export const signals = ["approve", "reject"] as const;
 
-export function setOf(number: number): JoinSetId {
-  return namedJoinSet(`set-${number}`);
+export function setOf(number: number, continuations = 0): JoinSetId {
+  return namedJoinSet(`set-${number}`, continuations);
 }
 
 /** Gives up soon, so that sequences get there. */
@@ -46,6 +46,8 @@ export interface DraftPlace {
   readonly id: ExecutionId;
   /** How many it has. */
   readonly responses: number;
+  /** How often it was started anew. */
+  readonly continuations: number;
   readonly now: number;
   readonly owner: OwnerId;
   readonly worker: Pick<Holder, "executor" | "run">;
@@ -165,13 +167,22 @@ type Placed =
   | "scheduled"
   | "externalResolved";
 
+/** A set of its run; now and then one of the run before, which must be refused. */
+function ownSet(
+  continuations: number,
+  { set, index, seen }: Pick<EventDraft, "set" | "index" | "seen">,
+): JoinSetId {
+  const isLate = seen === 2 && index === 2;
+  return setOf(set, Math.max(0, continuations - (isLate ? 1 : 0)));
+}
+
 function historyOf(
-  { id, now }: DraftPlace,
+  { id, now, continuations }: DraftPlace,
   draft: EventDraft,
   kind: History["kind"],
 ): Fact {
   const { set, index, inMs, flag } = draft;
-  const joinSet = setOf(set);
+  const joinSet = ownSet(continuations, draft);
   const dueAt = Math.max(0, now + inMs);
   const name = functions[set] as FunctionName;
   switch (kind) {
@@ -183,7 +194,7 @@ function historyOf(
     }
     case "delayRequested": {
       // Now and then one that belongs to the other set, which must be refused.
-      const own = flag && index === 3 ? setOf(1 - set) : joinSet;
+      const own = flag && index === 3 ? setOf(1 - set, continuations) : joinSet;
       const delay = delayId(id, own, index);
       const startAt = { in: Math.max(0, inMs) };
       return { kind, joinSet, delay, expiresAt: dueAt, startAt };
@@ -264,7 +275,7 @@ function ownRecord(
 
 /** What is created with a drafted event: what it asks for, unless it is one that leaves it out. */
 export function childrenOfDraft(
-  { id }: DraftPlace,
+  { id, continuations }: DraftPlace,
   draft: EventDraft,
 ): readonly ExecutionDraft[] {
   const { set, index, flag } = draft;
@@ -277,5 +288,5 @@ export function childrenOfDraft(
   if (draft.kind === "scheduled")
     return [{ ...shape, id: `later-${index}`, scheduledBy: id }];
   if (draft.kind !== "childRequested" || (flag && index === 3)) return [];
-  return [{ ...shape, id: childId(id, setOf(set), index) }];
+  return [{ ...shape, id: childId(id, ownSet(continuations, draft), index) }];
 }

@@ -50,13 +50,14 @@ type PeekRow = Pick<
   | "executor"
   | "run"
   | "responses"
+  | "continuations"
 > & { readonly deadline_at: number | null };
 
 export function peek(database: Database): Promise<Peek> {
   return database.read("peek", function* () {
     return {
       executions: yield* rows<PeekRow>(sql`
-        SELECT key, id, role, version, state, lifecycle, executor, run, responses, deadline_at FROM holdfast_execution`),
+        SELECT key, id, role, version, state, lifecycle, executor, run, responses, continuations, deadline_at FROM holdfast_execution`),
       delays: yield* rows<{ readonly id: string }>(sql`
         SELECT id FROM holdfast_execution_delay ORDER BY id`),
     };
@@ -73,6 +74,7 @@ const nobody: PeekRow = {
   executor: null,
   run: null,
   responses: 0,
+  continuations: 0,
   deadline_at: null,
 };
 
@@ -199,13 +201,18 @@ export class ExecutionWorld {
     const open = delays[step.of % Math.max(1, delays.length)];
     return step.seen > 0 && step.on === undefined && open !== undefined
       ? (open.id as DelayId)
-      : delayId(this.target(step).id, setOf(step.set), step.index);
+      : delayId(
+          this.target(step).id,
+          setOf(step.set, this.target(step).continuations),
+          step.index,
+        );
   }
 
   place(step: Step): DraftPlace {
     return {
       id: this.target(step).id,
       responses: this.target(step).responses,
+      continuations: this.target(step).continuations,
       now: this.clock.now(),
       owner: this.database.owner,
       worker: this.worker(step),

@@ -9,7 +9,7 @@ import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import { afterEvent } from "../../../model/execution/transition.ts";
 import type { ExecutionState } from "../../../model/execution/state.ts";
 import { announce, row, run, type Tx } from "../../../sql/operation.ts";
-import { sql } from "../../../sql/statement.ts";
+import { sql, type Statement } from "../../../sql/statement.ts";
 import { endProcessOf } from "../../process/parts.ts";
 import type { Finished } from "../context.ts";
 import { insertEvent, type EventPlace } from "../event-row.ts";
@@ -142,12 +142,12 @@ function* questionOf(
       return { ordinal, answeredAt: answer?.at ?? null };
     }
     case "waiting": {
-      // What an earlier run under the id was given is no news to this one.
+      // What an earlier run under the id was given, or asked for, is no news to this one.
       const after = Math.max(event.seen, state.responsesFrom);
       if (state.responses <= after) return noQuestion;
       const answer = yield* row<{ readonly at: number }>(sql`
         SELECT at FROM holdfast_execution_response
-        WHERE execution = ${execution} AND seq = ${after + 1}`);
+        WHERE execution = ${execution} AND seq > ${after} AND ${isOfRun(state)} ORDER BY seq LIMIT 1`);
       return { ordinal: undefined, answeredAt: answer?.at ?? null };
     }
     case "signalReceived": {
@@ -165,6 +165,13 @@ function* questionOf(
     default:
       return noQuestion;
   }
+}
+
+/** True for responses to the run that is going on: signals, and those of its own sets, whose names tell. */
+function isOfRun({ continuations }: ExecutionState): Statement {
+  if (continuations === 0) return sql`1 = 1`;
+  const number = `${continuations}:`;
+  return sql`(kind = 'signal' OR substr(inbox, 2, ${number.length}) = ${number})`;
 }
 
 function* end(

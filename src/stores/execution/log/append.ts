@@ -49,6 +49,7 @@ import {
   isFinish,
   isQuiet,
   responsesSeen,
+  runNamed,
 } from "./event-check.ts";
 import { answeredBefore } from "./repeat.ts";
 
@@ -246,10 +247,12 @@ function* appendQuietly(input: AppendEvents): Tx<AppendOutcome | undefined> {
     fence === undefined
       ? sql`1 = 1`
       : sql`executor = ${fence.executor} AND run = ${fence.run}`;
+  const named = runNamed(events);
+  const ofRun = named === null ? sql`1 = 1` : sql`continuations = ${named}`;
   const moved = yield* row<Moved>(sql`
     UPDATE holdfast_execution SET version = version + ${events.length}, deaths = 0
     WHERE ${which} AND version = ${version - 1} AND state <> 'finished' AND lifecycle = 'active'
-      AND role <> 'external' AND responses >= ${responsesSeen(events)} AND ${held}
+      AND role <> 'external' AND responses >= ${responsesSeen(events)} AND ${ofRun} AND ${held}
     RETURNING key, responses`);
   if (moved === undefined) return undefined;
   const effects = effectsOf(input);

@@ -12,7 +12,9 @@ import {
   isFound,
   isHistoryEvent,
   isHistoryKind,
+  joinSetIn,
 } from "../../../model/execution/history-event.ts";
+import { continuationOf } from "../../../model/ids/join-set-id.ts";
 import { isRecord, spokenKind } from "../../../model/values/spoken-kind.ts";
 import type { AppendEvents } from "./append.ts";
 import { isDueAt } from "./delay-requests.ts";
@@ -205,6 +207,7 @@ export function changesVersionAlone({
 }: AppendEvents): boolean {
   return (
     withdraw === undefined &&
+    isOfOneRun(events) &&
     events.every(
       (event) =>
         isHistoryEvent(event) &&
@@ -213,6 +216,23 @@ export function changesVersionAlone({
         !isDueAt(event, at),
     )
   );
+}
+
+/** The number of the run that the sets of these events belong to; null when they name no set. */
+export function runNamed(events: readonly ExecutionEvent[]): number | null {
+  for (const event of events) {
+    const joinSet = joinSetIn(event);
+    if (joinSet !== undefined) return continuationOf(joinSet);
+  }
+  return null;
+}
+
+function isOfOneRun(events: readonly ExecutionEvent[]): boolean {
+  const run = runNamed(events);
+  return events.every((event) => {
+    const joinSet = joinSetIn(event);
+    return joinSet === undefined || continuationOf(joinSet) === run;
+  });
 }
 
 /** How many responses there must be for all of these events to have seen what they say. */

@@ -3,6 +3,7 @@ import type { ExecutionEvent } from "../../../model/execution/event.ts";
 import { splitToParts } from "../../../model/ids/execution-id.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import type { ExecutionState } from "../../../model/execution/state.ts";
+import type { JoinSetId } from "../../../model/ids/join-set-id.ts";
 import { isSameRun, lastHolder } from "../../../model/execution/state.ts";
 import {
   afterEvent,
@@ -157,7 +158,7 @@ class Round {
 
   *#answer(
     parent: ExecutionRecord,
-    inbox: string,
+    inbox: JoinSetId,
     child: ExecutionRecord,
     finishedVersion: number,
     at: number,

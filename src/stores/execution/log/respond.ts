@@ -3,6 +3,7 @@ import { HoldfastError } from "../../../model/errors.ts";
 import type { DelayOutcome } from "../../../model/execution/event.ts";
 import { splitDelayId, type DelayId } from "../../../model/ids/delay-id.ts";
 import { splitToParts } from "../../../model/ids/execution-id.ts";
+import type { JoinSetId } from "../../../model/ids/join-set-id.ts";
 import type {
   ExecutionState,
   PendingState,
@@ -118,7 +119,7 @@ export function* insertResponse(
 ): Tx<ExecutionState> {
   const { at, kind, inbox, source, outcome } = response;
   const ordinal = yield* nextAnswer(key, inbox);
-  const joinSet = kind === "signal" ? null : inbox;
+  const joinSet = kind === "signal" ? null : (inbox as JoinSetId);
   const next = afterResponse(state, { at, joinSet, ordinal });
   yield* run(sql`
     INSERT INTO holdfast_execution_response
