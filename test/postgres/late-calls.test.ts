@@ -11,6 +11,7 @@ lateCallTests((story) =>
     const watch = place.shell();
     await story(database, clock, async (begin, meanwhile) => {
       await shell.unsafe("BEGIN");
+      await shell`SELECT key FROM holdfast_execution FOR UPDATE`;
       await shell`SELECT key FROM holdfast_process FOR UPDATE`;
       await shell`SELECT key FROM holdfast_session FOR UPDATE`;
       await shell`SELECT key FROM holdfast_effect FOR UPDATE`;

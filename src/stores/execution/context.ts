@@ -36,6 +36,18 @@ export interface ExecutionContext extends StoreContext {
   readonly walks: Map<FunctionName, string>;
 }
 
+/**
+ * The instant at which a body that has locked its execution judges leases and
+ * due times, and which it records: time may have passed since the call, and a
+ * clock that was set back must not revive what was over.
+ */
+export function judgedAt(
+  { clock }: Pick<ExecutionContext, "clock">,
+  askedAt: number,
+): number {
+  return Math.max(askedAt, clock.now());
+}
+
 export function executionContext(
   database: Database,
   options?: StoreOptions,

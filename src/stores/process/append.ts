@@ -238,7 +238,7 @@ function* appendCancelRequest(
     input,
   );
   if (id === null || !isThere || appended.status !== "running") return appended;
-  yield* cancelOrMark({
+  yield* cancelOrMark(context, {
     id,
     at: instantOf(() => context.clock.now()),
     ...resultOf(context, input),

@@ -18,7 +18,7 @@ import {
 } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { writes, type Method } from "../../method.ts";
-import type { ExecutionContext } from "../context.ts";
+import { judgedAt, type ExecutionContext } from "../context.ts";
 import { appendTo } from "../log/append-to.ts";
 import { idsBelow } from "../read/tree.ts";
 import { lockedRecord } from "../state-row.ts";
@@ -41,8 +41,9 @@ const forceCancellation: StoreOperation<
   Forced
 > = storeOperation("forceCancellation", {
   key: (input: RequestCancellation) => input.id,
-  *one(_: ExecutionContext, { id, at, reason, cancelled }) {
+  *one(context: ExecutionContext, { id, at: askedAt, reason, cancelled }) {
     const record = yield* lockedRecord(id);
+    const at = judgedAt(context, askedAt);
     if (record.state.pending.kind === "finished") return "alreadyFinished";
     const requested: readonly ExecutionEvent[] = isForced(record.state)
       ? []

@@ -25,7 +25,7 @@ import {
 import { sql } from "../../../sql/statement.ts";
 import { onlyWait, optionsAndWait, type Call } from "../../method.ts";
 import { checkedFence, type Fence } from "../checks.ts";
-import type { ExecutionContext, Finished } from "../context.ts";
+import { judgedAt, type ExecutionContext, type Finished } from "../context.ts";
 import { eventAt } from "../event-row.ts";
 import { assertHeld } from "../log/append.ts";
 import { appendTo } from "../log/append-to.ts";
@@ -87,10 +87,9 @@ export const pauseExecution: StoreOperation<
   Changed
 > = storeOperation("pauseExecution", {
   key: keyOf,
-  *one({ clock }: ExecutionContext, { id, at: askedAt }) {
+  *one(context: ExecutionContext, { id, at: askedAt }) {
     const record = yield* lockedRecord(id);
-    // A lease may have run out while the call waited.
-    const at = Math.max(askedAt, clock.now());
+    const at = judgedAt(context, askedAt);
     if (isSoAlready(record.state, "paused")) return unchanged(record.state);
     return changed(yield* appendTo(record, at, [{ kind: "paused" }]));
   },
@@ -103,7 +102,8 @@ export const unpauseExecution: StoreOperation<
   Changed
 > = storeOperation("unpauseExecution", {
   key: keyOf,
-  one: (_: ExecutionContext, input) => activate(input, { kind: "unpaused" }),
+  one: (context: ExecutionContext, input) =>
+    activate(context, input, { kind: "unpaused" }),
 });
 
 /** Lets a parked execution go on. May be repeated. @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `EXECUTION_CANCELLING` or `EXECUTION_PAUSED`. */
@@ -113,14 +113,17 @@ export const unparkExecution: StoreOperation<
   Changed
 > = storeOperation("unparkExecution", {
   key: keyOf,
-  one: (_: ExecutionContext, input) => activate(input, { kind: "unparked" }),
+  one: (context: ExecutionContext, input) =>
+    activate(context, input, { kind: "unparked" }),
 });
 
 function* activate(
-  { id, at }: OfExecution,
+  context: ExecutionContext,
+  { id, at: askedAt }: OfExecution,
   event: ExecutionEvent,
 ): Tx<Changed> {
   const record = yield* lockedRecord(id);
+  const at = judgedAt(context, askedAt);
   if (isSoAlready(record.state, "active")) return unchanged(record.state);
   return changed(yield* appendTo(record, at, [event]));
 }
@@ -176,18 +179,16 @@ export const requestCancellation: StoreOperation<
   CancellationOutcome
 > = storeOperation("requestCancellation", {
   key: keyOf,
-  one: ({ clock }: ExecutionContext, input: RequestCancellation) =>
-    cancelOrMark({ ...input, at: Math.max(input.at, clock.now()) }),
+  one: cancelOrMark,
 });
 
 /** The same as a part of other operations. */
-export function* cancelOrMark({
-  id,
-  at,
-  reason,
-  cancelled,
-}: RequestCancellation): Tx<CancellationOutcome> {
+export function* cancelOrMark(
+  context: Pick<ExecutionContext, "clock">,
+  { id, at: askedAt, reason, cancelled }: RequestCancellation,
+): Tx<CancellationOutcome> {
   const record = yield* lockedRecord(id);
+  const at = judgedAt(context, askedAt);
   const decision = decideCancellation(record.state, {
     at,
     hasBegun: yield* hasBegun(record),
@@ -219,8 +220,9 @@ export const cancelActivity: StoreOperation<
   "cancelled" | "alreadyFinished"
 > = storeOperation("cancelActivity", {
   key: keyOf,
-  *one({ endings }: ExecutionContext, { id, at }) {
+  *one(context: ExecutionContext, { id, at: askedAt }) {
     const record = yield* lockedRecord(id);
+    const at = judgedAt(context, askedAt);
     const { role, pending } = record.state;
     if (pending.kind === "finished") return "alreadyFinished";
     if (role === "workflow")
@@ -229,7 +231,7 @@ export const cancelActivity: StoreOperation<
         "role",
         "it is a workflow. Request its cancellation.",
       );
-    yield* appendTo(record, at, [endings.cancelled]);
+    yield* appendTo(record, at, [context.endings.cancelled]);
     if (isHeld(pending, at)) yield* announce(runInterrupted, id);
     return "cancelled";
   },
@@ -266,8 +268,10 @@ export const resolveExternal: StoreOperation<
   "resolved" | "alreadyResolved"
 > = storeOperation("resolveExternal", {
   key: keyOf,
-  *one(_: ExecutionContext, { id, at, finished }: ResolveExternal) {
+  *one(context: ExecutionContext, input: ResolveExternal) {
+    const { id, finished } = input;
     const record = yield* lockedRecord(id);
+    const at = judgedAt(context, input.at);
     const { role, pending, version } = record.state;
     if (role !== "external")
       throw new HoldfastError(

@@ -18,7 +18,7 @@ import {
 import { sql } from "../../../sql/statement.ts";
 import { optionsAndWait, type Call } from "../../method.ts";
 import { checkedFence, checkedVersion, type Fence } from "../checks.ts";
-import type { ExecutionContext } from "../context.ts";
+import { judgedAt, type ExecutionContext } from "../context.ts";
 import { eventAt } from "../event-row.ts";
 import { assertHeld, assertNext } from "../log/append.ts";
 import { appendTo } from "../log/append-to.ts";
@@ -86,8 +86,10 @@ export const sendSignal: StoreOperation<
   SendSignalOutcome
 > = storeOperation("sendSignal", {
   key: (input: SendSignal) => input.id,
-  *one(_: ExecutionContext, { id, signal, signalKey, at, value, valueHash }) {
+  *one(context: ExecutionContext, input) {
+    const { id, signal, signalKey, value, valueHash } = input;
     const record = yield* lockedRecord(id);
+    const at = judgedAt(context, input.at);
     const inbox = signalInbox(signal);
     // The blank keeps it apart from the ids of children and delays, which have none.
     const source = `${inbox} ${signalKey}`;
@@ -184,11 +186,10 @@ export const receiveSignal: StoreOperation<
   ReceivedSignal | undefined
 > = storeOperation("receiveSignal", {
   key: (input: ReceiveSignal) => input.id,
-  *one(
-    _: ExecutionContext,
-    { id, signal, version, at, call = 0, seen = 0, fence },
-  ) {
+  *one(context: ExecutionContext, input) {
+    const { id, signal, version, call = 0, seen = 0, fence } = input;
     const record = yield* lockedRecord(id);
+    const at = judgedAt(context, input.at);
     const nextVersion = version + 1;
     const before = yield* takenBefore(record, version, { signal, call, seen });
     if (before !== undefined) return { ...before, nextVersion };

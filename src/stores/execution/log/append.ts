@@ -25,7 +25,7 @@ import {
 import { sql } from "../../../sql/statement.ts";
 import { optionsAndWait, type Call } from "../../method.ts";
 import { checkedFence, checkedVersion, type Fence } from "../checks.ts";
-import type { ExecutionContext } from "../context.ts";
+import { judgedAt, type ExecutionContext } from "../context.ts";
 import { lockedRecord, type ExecutionRecord } from "../state-row.ts";
 import { appendManyOnPostgres } from "./append.many.postgres.ts";
 import {
@@ -279,8 +279,9 @@ function* appendWithState(
   context: ExecutionContext,
   input: AppendEvents,
 ): Tx<AppendOutcome> {
-  const { id, version, at, events } = input;
+  const { id, version, events } = input;
   const record = yield* lockedRecord(id);
+  const at = judgedAt(context, input.at);
   if (!isNext(record, version)) {
     const before = yield* answeredBefore(context, record, input);
     if (before !== undefined) return before;

@@ -17,7 +17,7 @@ import {
 } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { onlyWait, type Call } from "../../method.ts";
-import type { ExecutionContext } from "../context.ts";
+import { judgedAt, type ExecutionContext } from "../context.ts";
 import { addResponse, delayResponse, earlierResponse } from "../log/respond.ts";
 import { lockedRecord } from "../state-row.ts";
 import { timerSet } from "../topics.ts";
@@ -57,9 +57,10 @@ export const answerDelay: StoreOperation<
   AnswerDelayOutcome
 > = storeOperation("answerDelay", {
   key: (input: AnswerDelay) => splitDelayId(input.delay).execution,
-  *one(_: ExecutionContext, { delay, at, outcome }) {
+  *one(context: ExecutionContext, { delay, at: askedAt, outcome }) {
     const { execution } = splitDelayId(delay);
     const record = yield* lockedRecord(execution);
+    const at = judgedAt(context, askedAt);
     // It may have been found expired before it was paused.
     const removed = yield* run(sql`
         DELETE FROM holdfast_execution_delay
