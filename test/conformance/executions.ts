@@ -12,6 +12,7 @@ import { executionDueDelaysSuite } from "./execution/due-delays.suite.ts";
 import { executionEventsSuite } from "./execution/events.suite.ts";
 import { executionExpirySuite } from "./execution/expiry.suite.ts";
 import { executionExternalSuite } from "./execution/external.suite.ts";
+import { executionFindingSuite } from "./execution/finding.suite.ts";
 import { executionFoldSuite } from "./execution/fold.suite.ts";
 import { executionForceSuite } from "./execution/force.suite.ts";
 import { executionForkPointsSuite } from "./execution/fork-points.suite.ts";
@@ -92,6 +93,7 @@ export function executionConformance(each: Backend): void {
     executionReadsSuite(backend);
     executionResponsesSuite(backend);
     executionListsSuite(backend);
+    executionFindingSuite(backend);
     executionOverviewsSuite(backend);
     executionNotesSuite(backend);
     executionAnswersSuite(backend);

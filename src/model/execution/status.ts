@@ -11,7 +11,9 @@ export type ExecutionStatus =
   | "pending"
   /** Due later. */
   | "scheduled"
-  | "locked"
+  /** A worker has it: it is locked, or goes on in the memory of the one that kept it while it waited. */
+  | "running"
+  /** It waits for something. */
   | "blocked"
   | "paused"
   | "cancelling"
@@ -19,10 +21,10 @@ export type ExecutionStatus =
   | ResultKind;
 
 /** All of them, as data: what a filter accepts and a count is made of. */
-const statuses: Readonly<Record<ExecutionStatus, true>> = {
+const isStatus: Readonly<Record<ExecutionStatus, true>> = {
   pending: true,
   scheduled: true,
-  locked: true,
+  running: true,
   blocked: true,
   paused: true,
   cancelling: true,
@@ -34,8 +36,12 @@ const statuses: Readonly<Record<ExecutionStatus, true>> = {
 };
 
 export function isExecutionStatus(text: string): text is ExecutionStatus {
-  return Object.hasOwn(statuses, text);
+  return Object.hasOwn(isStatus, text);
 }
+
+export const executionStatuses: readonly ExecutionStatus[] = Object.keys(
+  isStatus,
+) as ExecutionStatus[];
 
 export function statusOf(
   { pending, lifecycle }: Pick<ExecutionState, "pending" | "lifecycle">,
@@ -46,10 +52,14 @@ export function statusOf(
   switch (pending.kind) {
     case "pending":
       if (isSleeping(pending) && pending.wakeAt > now) return "blocked";
+      // Its answer or its time has come, and the worker that keeps it goes on with it.
+      if (pending.leaseUntil !== null && pending.leaseUntil > now)
+        return "running";
       return pending.dueAt > now ? "scheduled" : "pending";
     case "locked":
+      return "running";
     case "blocked":
-      return pending.kind;
+      return "blocked";
     default:
       return unreachable(pending);
   }

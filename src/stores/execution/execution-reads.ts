@@ -99,9 +99,13 @@ export interface ExecutionReads {
     Page<LoggedResponse<unknown>>
   >;
   /**
-   * Executions, newest first. A page may be short and have a next one: it
-   * looks at 2,000 rows and no more.
+   * Executions, newest first, each with its status, until when it sleeps, and
+   * why it is paused, being cancelled or parked. A page may be short and have a
+   * next one: it looks at 2,000 rows and no more; those that are run, or were
+   * interrupted, it finds without looking at others.
    * @throws HoldfastError `OPTION_INVALID`, `CURSOR_INVALID`
+   * @example
+   * for (const { id, interruption } of (await log.list({ status: "parked" })).items) console.log(id, interruption);
    * @example
    * const failed = await log.list({ status: "failed", functionPrefix: "orders/" });
    * const later = await log.list({ newerThan: failed.items[0], status: "failed", functionPrefix: "orders/" });

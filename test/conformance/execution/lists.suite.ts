@@ -151,7 +151,7 @@ export function executionListsSuite(backend: Backend): void {
           [{}, "k j i h g f e d c.n:x_1.n:y_1 c.n:x_1 c b a"],
           [{ status: "pending" }, "c.n:x_1.n:y_1 c.n:x_1 a"],
           [{ status: "scheduled" }, "b"],
-          [{ status: "locked" }, "c"],
+          [{ status: "running" }, "c"],
           [{ status: "blocked" }, "e"],
           [{ status: "paused" }, "d"],
           [{ status: "cancelling" }, "f"],
@@ -186,7 +186,7 @@ export function executionListsSuite(backend: Backend): void {
           [{ function: "mail/send", functionPrefix: "orders" }, ""],
           [{ tag: "red", status: "completed" }, "h"],
           [{ tag: "red", idPrefix: "a", functionPrefix: "orders/" }, "a"],
-          [{ status: "locked", function: "mail/send" }, ""],
+          [{ status: "running", function: "mail/send" }, ""],
           [{ status: "finished", createdFrom: 85 }, "k j i"],
         ];
         for (const [filter, expected] of cases)

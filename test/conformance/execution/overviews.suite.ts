@@ -110,7 +110,7 @@ export function executionOverviewsSuite(backend: Backend): void {
           "orders/fulfil paused 1",
           "orders/fulfil pending 1",
           "orders/fulfil scheduled 1",
-          "orders/refund locked 1",
+          "orders/refund running 1",
         ]);
         expect(unreadable).toBe(0);
         expect(seen.map(({ counted }) => counted)).toEqual([5, 10, 13]);

@@ -72,6 +72,9 @@ export function executionReadsSuite(backend: Backend): void {
           codeVersion: "v1",
           concurrencyKey: "customer-7",
           deadlineAt: 9_000,
+          status: "pending",
+          sleepsUntil: null,
+          interruption: null,
           tags: ["blue", "red"],
           progress: "half",
           state: {

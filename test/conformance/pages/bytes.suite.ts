@@ -376,6 +376,16 @@ const longTexts: Readonly<Record<string, Scene>> = {
     });
     return (page) => store.graph("s", page);
   },
+  async "reasons of parked runs"(database) {
+    const log = executions(database);
+    for (let at = 0; at < 120; at += 1) {
+      await log.create({ id: `e${at}`, function: "f" });
+      await log.append(`e${at}`, 1, [
+        { kind: "parked", code: "C", reason: longText, codeVersion: null },
+      ]);
+    }
+    return (page) => log.list({ ...page, status: "parked" });
+  },
   async "reasons of cancellations"(database) {
     const log = executions(database);
     const holder = holderOf(database);

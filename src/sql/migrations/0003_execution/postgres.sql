@@ -59,6 +59,12 @@ CREATE INDEX holdfast_execution_top ON holdfast_execution (created_at, id) WHERE
 CREATE INDEX holdfast_execution_function ON holdfast_execution (function, created_at, id);
 CREATE INDEX holdfast_execution_parent ON holdfast_execution (parent, created_at, id) WHERE parent IS NOT NULL;
 CREATE INDEX holdfast_execution_open ON holdfast_execution (created_at, id) WHERE state <> 'finished';
+-- Few are paused, being cancelled or parked, and somebody is to look at them.
+CREATE INDEX holdfast_execution_interrupted ON holdfast_execution (lifecycle, created_at, id)
+  WHERE lifecycle <> 'active';
+-- Not of the bare column, since a worker that looks for the keys of its function would be led along it.
+CREATE INDEX holdfast_execution_key ON holdfast_execution ((concurrency_key || ''), created_at, id)
+  WHERE concurrency_key IS NOT NULL;
 CREATE INDEX holdfast_execution_result ON holdfast_execution (result_kind, created_at, id)
   WHERE state = 'finished';
 CREATE INDEX holdfast_execution_retention ON holdfast_execution (function, finished_at, id)
@@ -92,6 +98,9 @@ CREATE UNIQUE INDEX holdfast_execution_event_version ON holdfast_execution_event
 -- The n-th question to an inbox (a join set, or a signal) meets its n-th response.
 CREATE UNIQUE INDEX holdfast_execution_event_ordinal ON holdfast_execution_event (execution, inbox, ordinal)
   WHERE ordinal IS NOT NULL;
+-- Why it does not simply go on, as one lookup.
+CREATE INDEX holdfast_execution_event_interruption ON holdfast_execution_event (execution, kind, version)
+  WHERE kind IN ('paused', 'cancellationRequested', 'parked');
 
 -- What reached an execution from elsewhere, numbered in one order. The result
 -- of a child is not copied: it is in the child's log.
@@ -132,7 +141,7 @@ CREATE TABLE holdfast_execution_delay (
 
 CREATE UNIQUE INDEX holdfast_execution_delay_id ON holdfast_execution_delay (id);
 CREATE INDEX holdfast_execution_delay_expiry ON holdfast_execution_delay (expires_at, id) WHERE is_paused = 0;
-CREATE INDEX holdfast_execution_delay_execution ON holdfast_execution_delay (execution);
+CREATE INDEX holdfast_execution_delay_execution ON holdfast_execution_delay (execution, is_paused, expires_at);
 
 CREATE TABLE holdfast_execution_tag (
   tag TEXT COLLATE "C" NOT NULL,

@@ -12,6 +12,7 @@ import {
 import { sql } from "../../../sql/statement.ts";
 import { sweepOptions, type SweepOptions } from "../../removal.ts";
 import type { ExecutionContext } from "../context.ts";
+import { statusAt } from "./list-filter.ts";
 
 export interface ExecutionCount {
   readonly function: FunctionName;
@@ -110,12 +111,7 @@ const countSlice: StoreOperation<
     const groups = yield* rows<Group>(sql`
       SELECT function, status, count(*) AS n, max(key) AS last_key
       FROM (
-        SELECT key, function, CASE
-          WHEN state = 'finished' THEN result_kind
-          WHEN lifecycle <> 'active' THEN lifecycle
-          WHEN state = 'pending' AND wake_at > ${now} THEN 'blocked'
-          WHEN state = 'pending' AND due_at > ${now} THEN 'scheduled'
-          ELSE state END AS status
+        SELECT key, function, ${statusAt(now)} AS status
         FROM holdfast_execution WHERE key > ${after} AND key <= ${upTo} ORDER BY key LIMIT ${rowsMax}) AS slice
       GROUP BY function, status`);
     return {

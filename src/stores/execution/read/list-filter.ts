@@ -1,7 +1,8 @@
-import { HoldfastError, unreachable } from "../../../model/errors.ts";
+import { HoldfastError } from "../../../model/errors.ts";
 import { excerpt } from "../../../model/values/excerpt.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import {
+  executionStatuses,
   isExecutionStatus,
   type ExecutionStatus,
 } from "../../../model/execution/status.ts";
@@ -35,6 +36,9 @@ export interface ListExecutionsOptions extends PageOptions {
   readonly newerThan?: ListPlace;
   readonly idPrefix?: string;
   readonly tag?: string;
+  /** Those that ran last under it, or were created for it. */
+  readonly codeVersion?: string;
+  readonly concurrencyKey?: string;
   readonly hideFinished?: boolean;
 }
 
@@ -56,6 +60,8 @@ export interface ExecutionFilter {
   readonly newerThan?: ListPlace | undefined;
   readonly idPrefix?: string | undefined;
   readonly tag?: string | undefined;
+  readonly codeVersion?: string | undefined;
+  readonly concurrencyKey?: string | undefined;
   readonly hideFinished?: true | undefined;
 }
 
@@ -72,13 +78,22 @@ export const filterNames: readonly FilterName[] = [
   "newerThan",
   "idPrefix",
   "tag",
+  "codeVersion",
+  "concurrencyKey",
   "hideFinished",
 ];
 
 /** @throws HoldfastError `OPTION_INVALID` */
 export function checkedFilter(given: ListExecutionsOptions): ExecutionFilter {
   const text = (
-    name: "function" | "functionPrefix" | "parent" | "idPrefix" | "tag",
+    name:
+      | "function"
+      | "functionPrefix"
+      | "parent"
+      | "idPrefix"
+      | "tag"
+      | "codeVersion"
+      | "concurrencyKey",
   ): string | undefined => {
     const value = given[name];
     return value === undefined ? undefined : checkedFilterText(name, value);
@@ -100,6 +115,8 @@ export function checkedFilter(given: ListExecutionsOptions): ExecutionFilter {
     newerThan: checkedPlace(given.newerThan),
     idPrefix: text("idPrefix"),
     tag: text("tag"),
+    codeVersion: text("codeVersion"),
+    concurrencyKey: text("concurrencyKey"),
     hideFinished: flag("hideFinished"),
   };
 }
@@ -111,8 +128,7 @@ function checkedStatus(
   if (typeof status === "string" && isExecutionStatus(status)) return status;
   throw new HoldfastError(
     "OPTION_INVALID",
-    `There is no status ${typeof status === "string" ? excerpt(status) : spokenKind(status)}. There are: pending, scheduled, locked, blocked, paused, cancelling, parked, ` +
-      "finished, completed, failed, cancelled, timedOut.",
+    `There is no status ${typeof status === "string" ? excerpt(status) : spokenKind(status)}. There are: ${executionStatuses.join(", ")}, finished.`,
     { option: "status" },
   );
 }
@@ -161,13 +177,28 @@ export function conditionsOf(
     "functionPrefix",
     functionPrefix !== undefined && startsWith.function(functionPrefix),
   );
-  ask("status", status && statusCondition(status, now));
+  ask(
+    "status",
+    status &&
+      (status === "finished"
+        ? sql`state = 'finished'`
+        : sql`${statusAt(now)} = ${status}`),
+  );
   ask("topLevelOnly", filter.topLevelOnly && sql`parent IS NULL`);
   ask("idPrefix", idPrefix !== undefined && startsWith.id(idPrefix));
   ask(
     "tag",
     tag !== undefined &&
       sql`EXISTS (SELECT 1 FROM holdfast_execution_tag AS t WHERE t.tag = ${tag} AND t.execution = near.key)`,
+  );
+  const { codeVersion, concurrencyKey } = filter;
+  ask(
+    "codeVersion",
+    codeVersion !== undefined && sql`code_version = ${codeVersion}`,
+  );
+  ask(
+    "concurrencyKey",
+    concurrencyKey !== undefined && sql`concurrency_key = ${concurrencyKey}`,
   );
   ask("hideFinished", filter.hideFinished && sql`state <> 'finished'`);
   return conditions;
@@ -181,32 +212,14 @@ export const startsWith = {
     sql`function >= ${prefix} AND function < ${`${prefix}~`}`,
 } as const;
 
-function statusCondition(
-  status: NonNullable<ExecutionFilter["status"]>,
-  now: number,
-): Statement {
-  switch (status) {
-    case "pending":
-      return sql`state = 'pending' AND lifecycle = 'active' AND due_at <= ${now}`;
-    case "scheduled":
-      return sql`state = 'pending' AND lifecycle = 'active' AND due_at > ${now}
-        AND (wake_at IS NULL OR wake_at <= ${now})`;
-    case "locked":
-      return sql`state = 'locked' AND lifecycle = 'active'`;
-    case "blocked":
-      return sql`lifecycle = 'active' AND (state = 'blocked' OR (state = 'pending' AND wake_at > ${now}))`;
-    case "paused":
-    case "cancelling":
-    case "parked":
-      return sql`lifecycle = ${status} AND state <> 'finished'`;
-    case "finished":
-      return sql`state = 'finished'`;
-    case "completed":
-    case "failed":
-    case "cancelled":
-    case "timedOut":
-      return sql`state = 'finished' AND result_kind = ${status}`;
-    default:
-      return unreachable(status);
-  }
+/** The status of a row, or what is no status where its columns make no sense: `statusOf` of the model, for counts and filters. */
+export function statusAt(now: number): Statement {
+  return sql`CASE
+    WHEN state = 'finished' THEN result_kind
+    WHEN lifecycle <> 'active' THEN lifecycle
+    WHEN state = 'locked' THEN 'running'
+    WHEN state = 'pending' AND wake_at > ${now} THEN 'blocked'
+    WHEN state = 'pending' AND lease_until > ${now} THEN 'running'
+    WHEN state = 'pending' AND due_at > ${now} THEN 'scheduled'
+    ELSE state END`;
 }

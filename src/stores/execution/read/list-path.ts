@@ -31,6 +31,7 @@ export type ListPath = { readonly answers: readonly FilterName[] } & (
 export function* choosePath(
   filter: ExecutionFilter,
   parent: number | undefined,
+  now: number,
 ): Tx<ListPath> {
   if (parent !== undefined)
     return {
@@ -38,7 +39,15 @@ export function* choosePath(
       where: sql`parent = ${parent}`,
       answers: ["parent"],
     };
-  for (const { keys, answers } of selective(filter)) {
+  const { status } = filter;
+  if (status === "paused" || status === "cancelling" || status === "parked")
+    return {
+      kind: "walk",
+      // Said twice, since the index is of all that are not active.
+      where: sql`lifecycle <> 'active' AND lifecycle = ${status}`,
+      answers: ["status", "hideFinished"],
+    };
+  for (const { keys, answers } of selective(filter, now)) {
     const few = yield* row<{ readonly n: number }>(sql`
       SELECT count(*) AS n FROM (${keys}) AS few`);
     if (few !== undefined && few.n <= scanRowsMax)
@@ -49,6 +58,7 @@ export function* choosePath(
 
 function* selective(
   filter: ExecutionFilter,
+  now: number,
 ): Generator<Pick<ListPath, "answers"> & { readonly keys: Statement }, void> {
   const { tag, idPrefix, functionPrefix } = filter;
   const limit = scanRowsMax + 1;
@@ -63,11 +73,8 @@ function* selective(
       keys: sql`SELECT execution AS found FROM holdfast_execution_tag WHERE tag = ${tag} ORDER BY execution LIMIT ${limit}`,
     };
   // The lifecycle is still to be asked, so this leaves the status unanswered.
-  if (filter.status === "locked")
-    yield {
-      answers: [],
-      keys: sql`SELECT key AS found FROM holdfast_execution WHERE state = 'locked' ORDER BY lease_until, id LIMIT ${limit}`,
-    };
+  if (filter.status === "running")
+    yield { answers: [], keys: heldKeys(now, limit) };
   if (functionPrefix !== undefined && filter.function === undefined)
     yield {
       answers: ["functionPrefix"],
@@ -76,8 +83,37 @@ function* selective(
     };
 }
 
+/**
+ * What is locked, and what a worker keeps in memory until a lease ends: for
+ * each owner that has such one range of an index.
+ */
+function heldKeys(now: number, limit: number): Statement {
+  const held = sql`FROM holdfast_execution WHERE lease_until IS NOT NULL`;
+  return sql`
+    SELECT key AS found FROM (
+      SELECT key FROM holdfast_execution WHERE state = 'locked' ORDER BY lease_until, id LIMIT ${limit}) AS locked
+    UNION
+    SELECT key FROM (
+      WITH RECURSIVE owners (name) AS (
+        SELECT (SELECT owner ${held} AND owner > '' ORDER BY owner LIMIT 1)
+        UNION ALL
+        SELECT (SELECT owner ${held} AND owner > o.name ORDER BY owner LIMIT 1)
+        FROM owners o WHERE o.name IS NOT NULL
+      )
+      SELECT x.key FROM owners o CROSS JOIN holdfast_execution x
+      WHERE x.lease_until IS NOT NULL AND x.owner = o.name AND x.lease_until > ${now} LIMIT ${limit}) AS owned
+    UNION
+    SELECT key FROM (SELECT key ${held} AND owner IS NULL AND lease_until > ${now} LIMIT ${limit}) AS nobodys`;
+}
+
 function orderedPath(filter: ExecutionFilter): ListPath {
   const { status, hideFinished = false, topLevelOnly = false } = filter;
+  if (filter.concurrencyKey !== undefined)
+    return {
+      kind: "walk",
+      where: sql`concurrency_key IS NOT NULL AND concurrency_key || '' = ${filter.concurrencyKey}`,
+      answers: ["concurrencyKey"],
+    };
   if (filter.function !== undefined)
     return {
       kind: "walk",

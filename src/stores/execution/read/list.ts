@@ -24,6 +24,8 @@ import { choosePath, scanRowsMax, type ListPath } from "./list-path.ts";
 import {
   summaryColumns,
   summaryOf,
+  withDetails,
+  type DetailedRow,
   type ExecutionSummary,
   type SummaryRow,
 } from "./summary.ts";
@@ -46,7 +48,7 @@ export const executionList: List<
     return { filter: checkedFilter(filter), page };
   },
   slice: executionSlice,
-  keyOf: ({ id }: SummaryRow) => id,
+  keyOf: ({ id }: DetailedRow) => id,
   itemOf: (_, found) => summaryOf(found),
 });
 
@@ -54,24 +56,26 @@ function* executionSlice(
   { clock }: ExecutionContext,
   filter: ExecutionFilter,
   { after, limit }: SliceBounds,
-): Tx<Slice<SummaryRow>> {
+): Tx<Slice<DetailedRow>> {
   const parent =
     filter.parent === undefined
       ? undefined
       : yield* findStanding(filter.parent);
   if (filter.parent !== undefined && parent === undefined)
     return { rows: [], next: undefined };
-  const path = yield* choosePath(filter, parent?.key);
+  const now = clock.now();
+  const path = yield* choosePath(filter, parent?.key, now);
   const start = after
     ? { createdAt: numberAt(after, 0), id: textAt(after, 1) }
     : filter.newerThan;
-  const now = clock.now();
   const walk = (bounds?: ScanBounds): Walk =>
     walkOf(path, filter, now, start, limit, bounds);
-  const { rows: kept, next } = yield* walked(walk, limit);
+  const { rows: found, next } = yield* walked(walk, limit);
+  const kept = yield* withDetails(found, now);
+  const isCut = kept.length < found.length;
   return {
     rows: filter.newerThan === undefined ? kept : kept.toReversed(),
-    next,
+    next: isCut ? placeOf(kept.at(-1)) : next,
   };
 }
 

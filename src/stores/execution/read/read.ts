@@ -31,6 +31,7 @@ import {
 import {
   summaryColumns,
   summaryOf,
+  withDetails,
   type ExecutionSummary,
   type SummaryRow,
 } from "./summary.ts";
@@ -64,16 +65,18 @@ export const readExecution: StoreOperation<
   StoredExecution
 > = storeOperation("readExecution", {
   key: (id: ExecutionId) => id,
-  *one(_: ExecutionContext, id) {
+  *one({ clock }: ExecutionContext, id) {
     const found = yield* row<
       SummaryRow & { readonly progress: Encoded | null }
     >(sql`
         SELECT ${summaryColumns}, progress FROM holdfast_execution WHERE id = ${id} AND ${isPresent(id)}`);
     if (found === undefined) throw executionNotFound(id);
+    const [detailed] = yield* withDetails([found], clock.now());
+    if (detailed === undefined) throw executionNotFound(id);
     const tags = yield* rows<{ readonly tag: string }>(sql`
         SELECT tag FROM holdfast_execution_tag WHERE execution = ${found.key} ORDER BY tag`);
     return {
-      ...summaryOf(found),
+      ...summaryOf(detailed),
       tags: tags.map(({ tag }) => tag),
       progress: found.progress,
     };

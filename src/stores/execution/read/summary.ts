@@ -1,12 +1,42 @@
-import type { ExecutionRole } from "../../../model/execution/event.ts";
+import type {
+  ExecutionEvent,
+  ExecutionRole,
+} from "../../../model/execution/event.ts";
 import {
   splitToParts,
   type ExecutionId,
 } from "../../../model/ids/execution-id.ts";
-import type { ExecutionState } from "../../../model/execution/state.ts";
+import {
+  interruptionBy,
+  type Interruption,
+} from "../../../model/execution/interruption.ts";
+import type {
+  ExecutionState,
+  Lifecycle,
+} from "../../../model/execution/state.ts";
+import {
+  statusOf,
+  type ExecutionStatus,
+} from "../../../model/execution/status.ts";
 import type { FunctionName } from "../../../model/ids/function-name.ts";
+import { integersOf } from "../../../sql/dialect.ts";
+import { rows, type Tx } from "../../../sql/operation.ts";
 import { sql, type Statement } from "../../../sql/statement.ts";
-import { stateColumns, stateOf, type StateRow } from "../state-row.ts";
+import { pageBytesMax, rowsWithin } from "../../list.ts";
+import {
+  eventColumns,
+  eventOf,
+  isInterruption,
+  sizedEventColumns,
+  type EventRow,
+  type SizedEventRow,
+} from "../event-row.ts";
+import {
+  corruptLog,
+  stateColumns,
+  stateOf,
+  type StateRow,
+} from "../state-row.ts";
 
 /** An execution as lists show it. */
 export interface ExecutionSummary {
@@ -22,6 +52,12 @@ export interface ExecutionSummary {
   readonly codeVersion: string | null;
   readonly concurrencyKey: string | null;
   readonly deadlineAt: number | null;
+  /** Where it stands, in one word; judged when it was read. */
+  readonly status: ExecutionStatus;
+  /** When it goes on by itself at the latest: the instant that it waits for, or of its earliest delay that is open and not paused; null when there is none. */
+  readonly sleepsUntil: number | null;
+  /** Since when and why it is paused, being cancelled or parked; null while it is active. */
+  readonly interruption: Interruption | null;
   readonly state: ExecutionState;
 }
 
@@ -35,8 +71,123 @@ export interface SummaryRow extends StateRow {
 export const summaryColumns: Statement = sql`
   ${stateColumns}, created_at, scheduled_at, concurrency_key, deadline_at`;
 
+/** A row with what other tables tell about it. */
+export interface DetailedRow extends SummaryRow {
+  readonly sleepsUntil: number | null;
+  /** What it was interrupted by last. */
+  readonly interruptedBy: EventRow | undefined;
+  /** When it was read. */
+  readonly now: number;
+}
+
+/** Rows in order with their details, as long as the reasons of those that were interrupted fit into a page: one at least. */
+export function* withDetails(
+  found: readonly SummaryRow[],
+  now: number,
+): Tx<readonly DetailedRow[]> {
+  const { events, count } = yield* interruptionsIn(found);
+  const kept = found.slice(0, count);
+  const sleeps = yield* sleepsOf(kept);
+  return kept.map((row) => ({
+    ...row,
+    sleepsUntil: earlier(sleeps.get(row.key) ?? null, row.wake_at),
+    interruptedBy: events.get(row.key),
+    now,
+  }));
+}
+
+function earlier(a: number | null, b: number | null): number | null {
+  return a === null || b === null ? (a ?? b) : Math.min(a, b);
+}
+
+function* sleepsOf(
+  found: readonly SummaryRow[],
+): Tx<ReadonlyMap<number, number | null>> {
+  const open = found.filter(({ state }) => state !== "finished");
+  if (open.length === 0) return new Map();
+  const sleeps = yield* rows<{
+    readonly key: number;
+    readonly until: number | null;
+  }>(sql`
+    SELECT x.key AS key, (
+      SELECT d.expires_at FROM holdfast_execution_delay AS d
+      WHERE d.execution = x.key AND d.is_paused = 0 ORDER BY d.expires_at LIMIT 1) AS until
+    FROM holdfast_execution AS x WHERE x.key IN ${integersOf(open.map(({ key }) => key))}`);
+  return new Map(sleeps.map(({ key, until }) => [key, until]));
+}
+
+interface Interruptions {
+  readonly events: ReadonlyMap<number, EventRow>;
+  /** How many of the rows fit. */
+  readonly count: number;
+}
+
+interface OfExecution {
+  readonly execution: number;
+}
+
+function* interruptionsIn(found: readonly SummaryRow[]): Tx<Interruptions> {
+  const interrupted = found.filter(({ lifecycle }) => lifecycle !== "active");
+  if (interrupted.length === 0)
+    return { events: new Map(), count: found.length };
+  const smallMax = Math.floor(pageBytesMax / interrupted.length);
+  const sized = new Map(
+    (yield* interruptingEvents<SizedEventRow>(
+      interrupted,
+      sizedEventColumns(smallMax),
+    )).map((event) => [event.execution, event]),
+  );
+  const sizes = interrupted.map(({ key }) => sized.get(key)?.bytes ?? 0);
+  const fitting = interrupted.slice(0, rowsWithin(sizes, pageBytesMax));
+  const large = fitting.filter(({ key }) => sized.get(key)?.body === null);
+  const whole = yield* interruptingEvents<EventRow>(large, eventColumns);
+  const next = interrupted[fitting.length];
+  return {
+    events: new Map(
+      [...sized.values(), ...whole].flatMap((event) =>
+        isWhole(event) ? [[event.execution, event]] : [],
+      ),
+    ),
+    count: next === undefined ? found.length : found.indexOf(next),
+  };
+}
+
+function isWhole(event: EventRow | SizedEventRow): event is EventRow {
+  return event.body !== null;
+}
+
+/** By which event an execution came to be so. */
+const interrupting: readonly (readonly [Lifecycle, ExecutionEvent["kind"]])[] =
+  [
+    ["paused", "paused"],
+    ["cancelling", "cancellationRequested"],
+    ["parked", "parked"],
+  ];
+
+/** The last event by which each of them came to be as it is; none for those that were created paused. */
+function* interruptingEvents<E>(
+  interrupted: readonly SummaryRow[],
+  columns: Statement,
+): Tx<readonly (E & OfExecution)[]> {
+  const events: (E & OfExecution)[] = [];
+  for (const [lifecycle, kind] of interrupting) {
+    const own = interrupted.filter((row) => row.lifecycle === lifecycle);
+    if (own.length === 0) continue;
+    const keys = integersOf(own.map(({ key }) => key));
+    const found = yield* rows<E & OfExecution>(sql`
+      SELECT e.execution AS execution, ${columns}
+      FROM (
+        SELECT execution AS run, max(version) AS last FROM holdfast_execution_event
+        WHERE execution IN ${keys} AND ${isInterruption} AND kind = ${kind} GROUP BY execution
+      ) AS newest CROSS JOIN holdfast_execution_event AS e
+      WHERE e.execution = newest.run AND e.version = newest.last`);
+    events.push(...found);
+  }
+  return events;
+}
+
 /** @throws HoldfastError `CORRUPT_ROW` when the columns contradict each other. */
-export function summaryOf(found: SummaryRow): ExecutionSummary {
+export function summaryOf(found: DetailedRow): ExecutionSummary {
   const state = stateOf(found);
   const isFinished = state.pending.kind === "finished";
   return {
@@ -50,6 +201,22 @@ export function summaryOf(found: SummaryRow): ExecutionSummary {
     codeVersion: found.code_version,
     concurrencyKey: found.concurrency_key,
     deadlineAt: found.deadline_at,
+    status: statusOf(state, found.now),
+    sleepsUntil: found.sleepsUntil,
+    interruption: interruptionIn(found),
     state,
   };
+}
+
+/** @throws HoldfastError `CORRUPT_ROW` when the log does not tell. */
+function interruptionIn(found: DetailedRow): Interruption | null {
+  const { lifecycle, interruptedBy, created_at: since } = found;
+  if (lifecycle === "active") return null;
+  if (interruptedBy === undefined && lifecycle === "paused")
+    return { kind: "paused", since };
+  const logged = interruptedBy && eventOf(interruptedBy);
+  const interruption = logged && interruptionBy(logged.event, logged.at);
+  if (interruption?.kind !== lifecycle)
+    throw corruptLog(found.id, logged?.version ?? found.version);
+  return interruption;
 }

@@ -20,6 +20,8 @@ import { isPresent } from "../state-row.ts";
 import {
   summaryColumns,
   summaryOf,
+  withDetails,
+  type DetailedRow,
   type ExecutionSummary,
   type SummaryRow,
 } from "./summary.ts";
@@ -41,17 +43,17 @@ export const executionTree: List<
     return { filter: { id: parseExecutionId(id) }, page };
   },
   slice: treeSlice,
-  keyOf: ({ id }: SummaryRow) => id,
+  keyOf: ({ id }: DetailedRow) => id,
   itemOf: (_, found) => summaryOf(found),
 });
 
-function treeSlice(
-  _: ExecutionContext,
+function* treeSlice(
+  { clock }: ExecutionContext,
   { id }: { readonly id: ExecutionId },
   bounds: SliceBounds,
-): Tx<Slice<SummaryRow>> {
+): Tx<Slice<DetailedRow>> {
   const [low, high] = idsBelow(id);
-  return sliced(
+  const { rows: found, next } = yield* sliced(
     bounds,
     ({ id: last }: SummaryRow) => [last],
     function* (after, count) {
@@ -64,6 +66,10 @@ function treeSlice(
       return [...root, ...below];
     },
   );
+  const kept = yield* withDetails(found, clock.now());
+  const last = kept.at(-1);
+  const isCut = kept.length < found.length && last !== undefined;
+  return { rows: kept, next: isCut ? [last.id] : next };
 }
 
 function* rootOf(id: ExecutionId): Tx<SummaryRow> {
