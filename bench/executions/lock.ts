@@ -31,6 +31,7 @@ const createdBody = JSON.stringify({
   scheduledBy: null,
   forkedFrom: null,
   metadata: {},
+  tags: [],
 });
 
 /** Does locking ten of a long queue cost what locking ten of a short one costs? */

@@ -23,6 +23,7 @@ import { executionJoinSetsSuite } from "./execution/join-sets.suite.ts";
 import { executionLimitWaitsSuite } from "./execution/limit-waits.suite.ts";
 import { executionLimitsSuite } from "./execution/limits.suite.ts";
 import { executionListsSuite } from "./execution/lists.suite.ts";
+import { executionLoadedSuite } from "./execution/loaded.suite.ts";
 import { executionLockRulesSuite } from "./execution/lock-rules.suite.ts";
 import { executionLockedSuite } from "./execution/locked.suite.ts";
 import { executionLockingSuite } from "./execution/locking.suite.ts";
@@ -61,6 +62,7 @@ export function executionConformance(each: Backend): void {
     executionLockRulesSuite(backend);
     executionUnlockSuite(backend);
     executionLockedSuite(backend);
+    executionLoadedSuite(backend);
     executionLimitsSuite(backend);
     executionLimitWaitsSuite(backend);
     executionJoinSetsSuite(backend);

@@ -150,6 +150,8 @@ export interface Created<V = Encoded> {
   readonly forkedFrom: ForkOrigin | null;
   /** Trace context and the like, carried along unread. */
   readonly metadata: Readonly<Record<string, string>>;
+  /** Each once, in order: what it can be found by. */
+  readonly tags: readonly string[];
 }
 
 /** What reaches an execution from elsewhere. All of one execution are numbered in one order. */

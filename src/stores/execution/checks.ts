@@ -38,7 +38,7 @@ export function checkedTags(tags: readonly string[]): readonly string[] {
   const given = Array.from(givenList("tags", tags), (tag) =>
     checkedText("A tag", tag),
   );
-  const unique = [...new Set(given)];
+  const unique = [...new Set(given)].toSorted();
   if (unique.length <= tagsMax) return unique;
   throw new HoldfastError(
     "OPTION_INVALID",

@@ -12,6 +12,8 @@ import {
   type CancellingExecution,
   type CancellingOptions,
 } from "./control/cancelling.ts";
+import { loadExecution } from "./lock/load.ts";
+import type { LoadedExecution } from "./lock/locked.ts";
 import {
   appendBacktraces,
   givenBacktrace,
@@ -62,6 +64,15 @@ type OfOne<Out> = Method<[id: string, wait?: WaitOptions], Out>;
 export interface ExecutionReads {
   /** Where an execution stands. @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW` */
   readonly get: OfOne<ExecutionView>;
+  /**
+   * What a lock would give of an execution, its first history events and
+   * responses included, without locking it: for replaying it. Also of one that
+   * has ended, or that somebody else has.
+   * @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW`, `VALUE_MALFORMED`, `PAYLOAD_CODEC_FAILED`
+   * @example
+   * const { input, seed, history, responses } = await log.load("order-42");
+   */
+  readonly load: OfOne<LoadedExecution>;
   /** What it was created with. @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW` */
   readonly created: OfOne<Created<unknown>>;
   /** How it ended; undefined while it has not. @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW` */
@@ -172,6 +183,7 @@ export interface ExecutionReads {
 export function executionReads(context: ExecutionContext): ExecutionReads {
   return {
     get: reads(context, readExecution, givenRead, shownExecution),
+    load: reads(context, loadExecution, givenRead),
     created: reads(context, readCreated, givenRead, shownCreated),
     result: reads(context, readResult, givenRead, shownResult),
     event: reads(context, readEvent, givenEvent, shownEvent),

@@ -68,6 +68,7 @@ const refused: Created<unknown> = {
   scheduledBy: null,
   forkedFrom: null,
   metadata: {},
+  tags: [],
 };
 
 export function eventOfDraft(place: DraftPlace, draft: EventDraft): GivenEvent {

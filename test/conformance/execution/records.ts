@@ -31,16 +31,14 @@ export interface Given extends Partial<Omit<Created, "function" | "input">> {
   readonly at?: number;
   readonly function?: string;
   readonly input?: unknown;
-  readonly tags?: readonly string[];
 }
 
 /** A workflow "orders/fulfil" created at 0 and due at once, unless told otherwise. */
 export function newExecution(name: string, given: Given = {}): NewExecution {
-  const { at = 0, function: functionName, input, tags, ...created } = given;
+  const { at = 0, function: functionName, input, ...created } = given;
   return {
     id: id(name),
     at,
-    ...(tags && { tags }),
     created: {
       kind: "created",
       role: "workflow",
@@ -54,6 +52,7 @@ export function newExecution(name: string, given: Given = {}): NewExecution {
       scheduledBy: null,
       forkedFrom: null,
       metadata: {},
+      tags: [],
       ...created,
     },
   };

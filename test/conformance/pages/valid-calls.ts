@@ -114,6 +114,7 @@ function executionReads(owner: string): Calls {
     waitForResponses: waits("a", 0),
     waitForResult: waits("a"),
     get: ["a", {}],
+    load: ["a", {}],
     created: ["a", {}],
     result: ["done", {}],
     event: ["a", 0, {}],

@@ -55,12 +55,6 @@ export function* copyEvents(
     WHERE execution = ${source} AND version > 0 AND version <= ${version} ORDER BY version`);
 }
 
-export function* copyTags(source: number, copy: number): Tx<void> {
-  yield* run(sql`
-    INSERT INTO holdfast_execution_tag (tag, execution)
-    SELECT tag, CAST(${copy} AS BIGINT) FROM holdfast_execution_tag WHERE execution = ${source}`);
-}
-
 /** With the results of children, whose logs may go. */
 const copied: Statement = sql`
   r.at, r.kind, r.inbox, r.source, r.outcome, r.finished_version, r.value_hash, COALESCE(r.payload, e.payload)`;

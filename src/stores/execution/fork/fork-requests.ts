@@ -6,7 +6,7 @@ import type {
 import { memberText } from "../../../model/ids/join-set-member.ts";
 import { childId, splitToParts } from "../../../model/ids/execution-id.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
-import { integersOf, textsOf } from "../../../sql/dialect.ts";
+import { textsOf } from "../../../sql/dialect.ts";
 import { announce, rows, run } from "../../../sql/operation.ts";
 import type { Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
@@ -53,11 +53,11 @@ export function* requestAnew(copy: Copy, at: number): Tx<void> {
       continue;
     }
     const parts = splitToParts(event.child);
-    const found = former.get(event.child);
+    const created = former.get(event.child);
     // Requested, but never created: the log alone was written, and the run will ask again.
-    if (parts === undefined || found === undefined) continue;
+    if (parts === undefined || created === undefined) continue;
     const child = childId(copy.id, parts.joinSet, parts.index);
-    yield* createUnder(copy.key, { id: child, at, ...found });
+    yield* createUnder(copy.key, { id: child, at, created });
     yield* rewrite(copy.key, version, { ...event, child });
   }
 }
@@ -125,17 +125,12 @@ function* withdrawals(
   return versions;
 }
 
-interface CreatedAnew {
-  readonly created: Created;
-  readonly tags: readonly string[];
-}
-
 /** What the children of the source were created with; those that never were are missing. */
 function* formerChildren(
   ids: readonly ExecutionId[],
   at: number,
-): Tx<ReadonlyMap<ExecutionId, CreatedAnew>> {
-  const former = new Map<ExecutionId, CreatedAnew>();
+): Tx<ReadonlyMap<ExecutionId, Created>> {
+  const former = new Map<ExecutionId, Created>();
   if (ids.length === 0) return former;
   const found = yield* rows<{
     readonly id: ExecutionId;
@@ -144,20 +139,9 @@ function* formerChildren(
   }>(sql`
     SELECT id, key, created_at FROM holdfast_execution WHERE id IN ${textsOf(ids)}`);
   const events = yield* readCreatedEvents(found);
-  const tagged = yield* rows<{
-    readonly execution: number;
-    readonly tag: string;
-  }>(sql`
-    SELECT execution, tag FROM holdfast_execution_tag
-    WHERE execution IN ${integersOf(found.map(({ key }) => key))}`);
   for (const { id, key, created_at: createdAt } of found) {
     const created = events.get(key) ?? (yield* readCreatedEvent(id, key));
-    former.set(id, {
-      created: createdAnew(created, createdAt, at),
-      tags: tagged.flatMap(({ execution, tag }) =>
-        execution === key ? tag : [],
-      ),
-    });
+    former.set(id, createdAnew(created, createdAt, at));
   }
   return former;
 }

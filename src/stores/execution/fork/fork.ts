@@ -38,7 +38,6 @@ import {
   assertCopyable,
   copyEvents,
   copyResponses,
-  copyTags,
   startsUpTo,
 } from "./fork-copy.ts";
 import { forkVersion } from "./fork-point.ts";
@@ -202,7 +201,6 @@ function* fillFork(
 ): Tx<void> {
   const responses = yield* copyResponses(source, copy.key, from);
   yield* copyEvents(source.key, copy.key, from.version, responses);
-  yield* copyTags(source.key, copy.key);
   const starts = yield* startsUpTo(copy.key, source.state, from.version);
   yield* requestAnew({ ...copy, historyFrom: starts.historyFrom }, at);
   const forked: ControlEvent = { kind: "forked", from };

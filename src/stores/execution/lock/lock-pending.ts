@@ -26,7 +26,11 @@ import {
   termsNow,
 } from "./lock.ts";
 import { readInputs, type LockedInputs } from "./inputs.ts";
-import { loadLocked, type LockedExecution } from "./locked.ts";
+import {
+  loadLocked,
+  previousCodeVersion,
+  type LockedExecution,
+} from "./locked.ts";
 import {
   holdFunctions,
   holdingsOf,
@@ -264,7 +268,10 @@ function* loadUndamaged(
 ): Tx<LockedExecution | undefined> {
   const version = record.state.version + 1;
   try {
-    return yield* loadLocked(context, record, version, terms, inputs, budget);
+    const { holder, leaseUntil } = terms;
+    const previous = previousCodeVersion(record.state);
+    const held = { holder, leaseUntil, previousCodeVersion: previous };
+    return yield* loadLocked(context, record, version, held, inputs, budget);
   } catch (error) {
     if (!isHoldfastError(error) || !unreadable.has(error.code)) throw error;
     const table = "holdfast_execution_event";

@@ -44,7 +44,11 @@ import { assertAppendable } from "../log/event-check.ts";
 import { lockedRecord, type ExecutionRecord } from "../state-row.ts";
 import { ReadBudget } from "./history.ts";
 import { readInputs } from "./inputs.ts";
-import { loadLocked, type LockedExecution } from "./locked.ts";
+import {
+  loadLocked,
+  previousCodeVersion,
+  type LockedExecution,
+} from "./locked.ts";
 
 export interface LockOptions extends WaitOptions {
   /** Who locks: an executor, and this round of it. */
@@ -233,11 +237,12 @@ export const createAndLock: StoreOperation<
     }
     if (pending.kind !== "locked" || !isSameRun(pending.holder, lock.holder))
       return outcome;
-    const held = { ...lock, ...pending };
+    // Unless it was locked a second time, the one before this was none.
+    const previous = pending.lockVersion === 1 ? null : undefined;
     return {
       ...outcome,
       nextVersion: version + 1,
-      locked: yield* loadOne(context, record, version, held),
+      locked: yield* loadOne(context, record, version, pending, previous),
     };
   },
 });
@@ -263,11 +268,13 @@ function* loadOne(
   context: ExecutionContext,
   record: ExecutionRecord,
   version: number,
-  held: Pick<LockTerms, "holder" | "leaseUntil">,
+  { holder, leaseUntil }: Pick<LockTerms, "holder" | "leaseUntil">,
+  previous = previousCodeVersion(record.state),
 ): Tx<LockedExecution> {
   const budget = new ReadBudget();
   const { inputs } = yield* readInputs([record], budget);
   const own = inputs.get(record.key);
+  const held = { holder, leaseUntil, previousCodeVersion: previous };
   return yield* loadLocked(context, record, version, held, own, budget);
 }
 

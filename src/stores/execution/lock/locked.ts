@@ -8,6 +8,10 @@ import type {
   LoggedResponse,
 } from "../../../model/execution/event.ts";
 import { runSeed } from "../../../model/execution/seed.ts";
+import {
+  lastHolder,
+  type ExecutionState,
+} from "../../../model/execution/state.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import type { FunctionName } from "../../../model/ids/function-name.ts";
 import { integersOf } from "../../../sql/dialect.ts";
@@ -40,10 +44,16 @@ export interface LockedExecution {
   readonly seed: bigint;
   /** Its input is the very same value, unless the execution was continued with another. */
   readonly created: Created<unknown>;
+  /** In order. */
+  readonly tags: readonly string[];
   readonly leaseUntil: number;
   readonly holder: Holder;
+  /** The code version of the lock before this one; null when there was none, or none of them had any. */
+  readonly previousCodeVersion: string | null;
   /** Attempts that failed before this one. */
   readonly failures: number;
+  /** Workers that died in a row while they ran it, without progress in between. */
+  readonly deaths: number;
   /** Why it is to end, if it is: its code is told, cleans up and ends it. */
   readonly cancellation: CancellationView | null;
   /**
@@ -51,6 +61,8 @@ export interface LockedExecution {
    * named by it: the ids of children and delays are used once.
    */
   readonly continuations: number;
+  /** The version of the event that gave its input: history begins after it. */
+  readonly historyFrom: number;
   /** Responses up to this number belong to earlier runs. */
   readonly responsesFrom: number;
   /**
@@ -66,6 +78,31 @@ export interface LockedExecution {
   readonly hasMoreResponses: boolean;
 }
 
+/** The lock that a worker has, or is about to get. */
+type Held = Pick<
+  LockedExecution,
+  "holder" | "leaseUntil" | "previousCodeVersion"
+>;
+
+/** An execution as a worker would be given it, without being locked: who has it, if anybody does. */
+export interface LoadedExecution extends Omit<
+  LockedExecution,
+  "holder" | "leaseUntil"
+> {
+  /** Who locked it last. */
+  readonly holder: Holder | null;
+  readonly leaseUntil: number | null;
+}
+
+/** What the next lock of an execution in this state is told. */
+export function previousCodeVersion({
+  retry,
+  codeVersion,
+}: ExecutionState): string | null {
+  // Terms come with the first lock; a version may have come with the creation.
+  return retry === null ? null : codeVersion;
+}
+
 /**
  * Reads what a worker needs of an execution whose lock is, or is going to be,
  * its event of this version. Values are read in the transaction that locks:
@@ -77,15 +114,45 @@ export function* loadLocked(
   context: ExecutionContext,
   record: ExecutionRecord,
   version: number,
-  { holder, leaseUntil }: Pick<LockedExecution, "holder" | "leaseUntil">,
+  held: Held,
   inputs: LockedInputs | undefined,
   budget: ReadBudget,
 ): Tx<LockedExecution> {
+  const loaded = yield* load(context, record, version, inputs, budget);
+  return { ...loaded, ...held, nextVersion: version + 1 };
+}
+
+/** The same without the lock, up to its last event. */
+export function* loadUnlocked(
+  context: ExecutionContext,
+  record: ExecutionRecord,
+  inputs: LockedInputs | undefined,
+  budget: ReadBudget,
+): Tx<LoadedExecution> {
+  const { state } = record;
+  const { pending, version } = state;
+  const isFinished = pending.kind === "finished";
+  return {
+    ...(yield* load(context, record, version, inputs, budget)),
+    nextVersion: isFinished ? version : version + 1,
+    holder: lastHolder(pending),
+    leaseUntil: isFinished ? null : pending.leaseUntil,
+    previousCodeVersion: previousCodeVersion(state),
+  };
+}
+
+/** What a lock has no part in. The log is read, or is going to be, up to `version`. */
+function* load(
+  context: ExecutionContext,
+  record: ExecutionRecord,
+  version: number,
+  inputs: LockedInputs | undefined,
+  budget: ReadBudget,
+): Tx<Omit<LockedExecution, keyof Held | "nextVersion">> {
   const { id, key, state } = record;
   if (inputs === undefined) throw corruptStart(id);
-  // One more event than its creation is this lock: nothing has happened yet.
   const history =
-    version > 1
+    state.version > state.historyFrom
       ? yield* historyPage(key, state.historyFrom, state.version, budget)
       : { items: [], hasMore: false, upTo: 0 };
   const responses =
@@ -98,18 +165,18 @@ export function* loadLocked(
     key,
     role: state.role,
     function: record.function,
-    nextVersion: version + 1,
     ...decodedInputs(context, id, inputs),
     startedAt: inputs.startedAt,
     seed: runSeed(
       inputs.created.forkedFrom?.original.execution ?? id,
       state.continuations,
     ),
-    leaseUntil,
-    holder,
+    tags: inputs.created.tags,
     failures: state.failures,
+    deaths: state.deaths,
     cancellation: yield* cancellationOf(record),
     continuations: state.continuations,
+    historyFrom: state.historyFrom,
     responsesFrom: state.responsesFrom,
     history: history.items.map((logged) => values.readEvent(logged)),
     hasMoreHistory: history.hasMore,

@@ -65,7 +65,6 @@ export interface NewExecution {
   readonly id: ExecutionId;
   readonly at: number;
   readonly created: Created;
-  readonly tags?: readonly string[];
 }
 
 export function givenCreate(
@@ -99,9 +98,9 @@ export function newExecution(
   at: number,
 ): NewExecution {
   const draft = draftOf("the execution", given, draftNames);
-  const { id, startAt = "now", deadline, scheduledBy, tags } = draft;
+  const { id, startAt = "now", deadline, scheduledBy } = draft;
   const { role = "workflow", concurrencyKey, codeVersion } = draft;
-  const { isPaused, metadata = {} } = draft;
+  const { isPaused, metadata = {}, tags = [] } = draft;
   const created: Created = {
     kind: "created",
     role: checkedRole(role),
@@ -123,12 +122,12 @@ export function newExecution(
       scheduledBy === undefined ? null : parseExecutionId(scheduledBy),
     forkedFrom: null,
     metadata: checkedMetadata(metadata),
+    tags: checkedTags(tags),
   };
   return {
     id: id === undefined ? ids.nextId("E") : parseExecutionId(id),
     at,
     created,
-    ...(tags !== undefined && { tags: checkedTags(tags) }),
   };
 }
 
@@ -158,7 +157,7 @@ export const createExecution: StoreOperation<
   key: (input: NewExecution) => input.id,
   one: (_: ExecutionContext, input) => createOrFind(input),
   many: createManyOnPostgres,
-  manyTakes: ({ tags }) => tags === undefined || tags.length === 0,
+  manyTakes: ({ created }) => created.tags.length === 0,
 });
 
 /** What is locked in the same transaction is due to nobody. */
@@ -279,11 +278,11 @@ function* insertState(
 
 function* begin(
   key: number,
-  { id, at, created, tags }: NewExecution,
+  { id, at, created }: NewExecution,
   isLocked: boolean,
 ): Tx<CreateOutcome> {
   yield* insertEvent({ execution: key, version: 0, at, responses: 0 }, created);
-  for (const tag of tags ?? [])
+  for (const tag of created.tags)
     yield* run(sql`
       INSERT INTO holdfast_execution_tag (tag, execution) VALUES (${tag}, ${key})`);
   if (created.role !== "external" && !created.isPaused && !isLocked)
