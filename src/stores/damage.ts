@@ -1,6 +1,13 @@
 import { corruptRow } from "../model/corrupt-row.ts";
 import { isHoldfastError } from "../model/errors.ts";
 
+/**
+ * A row that cannot be read is never taken for one that is not there. A single
+ * read throws; a list or a sweep names the row as `{ table, key }` in
+ * `damaged` and goes on. Which errors mean the row and not the call is the set
+ * of codes here: whatever else is thrown fails the call.
+ */
+
 /** A row that no operation of ours can have written, or whose value its codec cannot read. */
 export interface Damaged {
   readonly table: string;

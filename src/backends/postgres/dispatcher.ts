@@ -40,7 +40,11 @@ type Refused = Extract<
 
 /**
  * Brings calls and connections together, and settles each call by the way its
- * transaction ended.
+ * transaction ended: one transaction for each, or for a set (`set-forms.ts`).
+ * Deadlocks, serialization failures and lock timeouts run the body again, for
+ * up to 15 seconds (`retries.ts`); those of users then go one at a time
+ * (`rerun-gates.ts`). Lost before COMMIT was sent is `CONNECTION_LOST`, during
+ * it `OUTCOME_UNKNOWN`.
  */
 export class Dispatcher {
   readonly #options: DispatcherOptions;

@@ -55,7 +55,11 @@ const filePragmas: readonly string[] = [
 /** Not the settings' clock and entropy: owners of different processes must never share an id. */
 const owners = idSource({ clock: systemClock, entropy: systemEntropy });
 
-/** One open under way. Each step says how it is undone, should a later one fail. */
+/**
+ * One open under way. Each step says how it is undone, should a later one fail.
+ * What changes the file runs on the thread of the log, so that no flush is
+ * waited for here; an open that finds an empty log starts no thread.
+ */
 export class Opening {
   readonly #path: string;
   readonly #settings: SqliteSettings;

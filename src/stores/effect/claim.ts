@@ -55,6 +55,15 @@ import {
   type EffectScopeRef,
 } from "./scope.ts";
 
+/**
+ * An effect is a row for each attempt. Whoever asks first claims it: a token,
+ * a fence and an instant at which the claim ends. `decideEffect` says what a
+ * caller gets: the claim, the recorded outcome, who runs it, or when it is due;
+ * the clock is read once the row is locked, so a call that waited for longer
+ * than a claim lasts is refused. A due time is fixed by who asks first, and
+ * until then nobody holds the row: a sleep costs nothing.
+ */
+
 export interface ClaimEffectOptions extends WaitOptions {
   /** Which attempt; defaults to 1. */
   readonly attempt?: number;

@@ -16,6 +16,15 @@ import type { JoinSetId } from "../../model/ids/join-set-id.ts";
 import { row, run, type Tx } from "../../sql/operation.ts";
 import { sql, type Statement } from "../../sql/statement.ts";
 
+/**
+ * Events and responses as rows. What people and decisions read of an event is
+ * in `body`; the user's value is in `payload`, which only its codec can read.
+ * `responses` says how many there were before the event, so that both can be
+ * read as one story; `inbox` and `ordinal` let the n-th question to a join set
+ * or a signal find its n-th response without counting. The result of a child
+ * is not copied into a response: it is joined from the child's log.
+ */
+
 /** A row of `holdfast_execution_event`. */
 export interface EventRow {
   readonly version: number;

@@ -27,6 +27,14 @@ import { row, run, type Tx } from "../../sql/operation.ts";
 import { sql, type Statement } from "../../sql/statement.ts";
 import { eventAt } from "./event-row.ts";
 
+/**
+ * The row of an execution: what a fold over its events and responses would
+ * say, written in the same transaction, so that every question of a worker is
+ * an index lookup. `lease_until` is there only while somebody may hold it, so
+ * the index for dead owners has as many entries as there is work going on, not
+ * as there are sleepers.
+ */
+
 /** The columns of `holdfast_execution` that tell its state. */
 export interface StateRow {
   readonly key: number;

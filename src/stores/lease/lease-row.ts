@@ -13,6 +13,14 @@ import { sql } from "../../sql/statement.ts";
 import type { OwnedRows } from "../removal.ts";
 import type { SessionRoot } from "../session-row.ts";
 
+/**
+ * The row of a lease stays when nobody holds it, for its fence. `renewed_at` is
+ * the latest instant at which the holder was heard of, or at which the lease
+ * was found to have run out: no clock that was set back is believed before it.
+ * `given_back` has a bit for each of the last 31 leases that says whether it
+ * was released, so that a keeper which asks late tells a release from a loss.
+ */
+
 /** The columns of a lease, whatever it is a lease of. */
 export interface LeaseRow {
   readonly fence: number;

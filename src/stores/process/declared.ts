@@ -43,6 +43,14 @@ import { assertProcessFence, assertUnattended } from "./lease.ts";
 import { livingScope, type SessionScopeRef } from "./parts.ts";
 import { eventTypesOf, type ProcessRoot } from "./process-row.ts";
 
+/**
+ * What a caller appends to a process is of a type that its registration
+ * declares: the schema of the payload, whether it ends the process, whether and
+ * with what it wakes the session. All of it happens in one transaction. A wake
+ * is a queue batch whose source is (process, number of the event); under a
+ * dedupe key it joins one that is queued and that nobody has claimed.
+ */
+
 /** An event of a declared type, as it is to be appended. */
 export interface AppendEvent {
   readonly process: ProcessId;

@@ -14,6 +14,15 @@ import { sql } from "../../sql/statement.ts";
 import type { Statement } from "../../sql/statement.ts";
 import type { OwnedRows } from "../removal.ts";
 
+/**
+ * The queue of a session: batches in the order of their keys, each with its
+ * items, taken and consumed together. A claim is a token and the fence of the
+ * lease it was made under; it counts while that lease does, and has no time of
+ * its own. What was consumed is remembered by its source: of a process the
+ * highest number (`_wake_mark`), of other sources each key (`_consumed`), for
+ * 30 days by default; of claims without a commit the last ones (`_completed`).
+ */
+
 /** What the items of a batch `b` take. */
 export const itemBytes: Statement = sql`(
   SELECT COALESCE(SUM(octet_length(i.payload)), 0) FROM holdfast_queue_item i WHERE i.batch = b.key)`;

@@ -50,6 +50,15 @@ export interface SchedulerContext {
   readonly isolation?: Isolation | undefined;
 }
 
+/**
+ * Fires schedules until it is closed. Sleeps until the earliest `due_at` and is
+ * woken by `schedule.changed`; looking is one step at the front of an index for
+ * each kind, and who waits longest comes first. A row is moved on only if it
+ * still stands where it was seen, in the transaction of what it fires
+ * (`fire.ts`), and `next_at` only grows, whatever clocks do: no instant fires
+ * twice. One that fails is postponed (`due_at` moves, `next_at` stays), and the
+ * others go on.
+ */
 export class RunningScheduler implements Scheduler {
   readonly #database: Database;
   readonly #clock: Clock;

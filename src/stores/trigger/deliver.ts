@@ -23,6 +23,15 @@ import type {
 } from "./occurrence-row.ts";
 import { isGone, type Subscription } from "./subscription-row.ts";
 
+/**
+ * What one occurrence brings about for one subscription. The id of the process
+ * is a hash of the occurrence (key, source, payload) and the subscription: an
+ * occurrence that retention has removed and somebody records again finds its
+ * process, another one under its old key does not. What is wrong with one
+ * subscription (its schema, a wake target that is gone) is written into the
+ * delivery as a refusal; the others are delivered to all the same.
+ */
+
 /** A subscription that is to get an occurrence. */
 export interface Addressee {
   readonly row: number;

@@ -18,7 +18,11 @@ export interface BackupResult {
 /** How often the growth of the copy is looked at. */
 const pollMs = 50;
 
-/** Copies the database to a new file; see `SqliteDatabase.backup` for the promise. */
+/**
+ * Copies the database to a new file; see `SqliteDatabase.backup` for the
+ * promise. `VACUUM INTO` a temporary name, in a process that can be killed,
+ * flushed and then linked to its own name: there is never half a copy.
+ */
 export async function backUp(
   driver: Driver,
   file: OpenFile,

@@ -16,6 +16,15 @@ import { undamaged } from "../../damage.ts";
 import type { OwnedRows } from "../../removal.ts";
 import type { EffectScopeRef, ScopedPlace } from "../scope.ts";
 
+/**
+ * An await-event is a row that leaves `open` once: the first wish wins
+ * (`decideAwait`), and an instant that is over comes before every wish, also
+ * when nobody has recorded it yet. Its token is the id, which follows from
+ * session, scope and key, with an HMAC over it and the key of the row: the same
+ * when it is handed out again after a crash, another one when the name was
+ * forgotten and is opened anew.
+ */
+
 /** What waiters listen for: the await-event named by the key has ended. */
 export const awaitEventEnded = "await-event.ended";
 

@@ -14,6 +14,15 @@ import type { OwnedRows } from "../../removal.ts";
 import type { AwaitPlace } from "../await/event-row.ts";
 import type { EffectScopeRef } from "../scope.ts";
 
+/**
+ * A group records its members, and their places as they end. An await-event
+ * that ends gives its groups their places in its own transaction; effects,
+ * whose path is hot, know nothing of groups, and are found by whoever waits or
+ * by the next place that is given. A place keeps the attempt it was given for,
+ * so later attempts change no answer, and `decideGroup` answers from places
+ * alone: once a group is decided only reads are made.
+ */
+
 /** What waiters listen for: members of the group whose row has this key were given their places. */
 export const groupChanged = "effect-group.changed";
 

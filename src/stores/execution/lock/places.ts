@@ -9,6 +9,18 @@ import { row, rows, run, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { checkedRetry } from "../checks.ts";
 
+/**
+ * Limits per function and per concurrency key, counted over all processes.
+ *
+ *   hold the row of each limited function, in the order of names: who counts is alone
+ *   → count what is locked, by function and key
+ *   → `lockPending` takes as many as there are places
+ *
+ * A run that waits takes no place, also while its worker keeps it in memory, so
+ * the count is a range of one index and reads no sleeper. What is released
+ * announces `placeFreed`, for which only those wait who have limits (`wait.ts`).
+ */
+
 /** How many executions may be locked at once, counted over all processes. One that waits is not counted. */
 export interface FunctionLimits {
   readonly concurrencyMax?: number | undefined;

@@ -74,7 +74,10 @@ export function effectsOf({
 /**
  * Appends events to an execution whose record the transaction has locked,
  * moves its state, answers its parent when they end it, and tells those who
- * wait for it.
+ * wait for it. The one way to change an execution, but for shortcuts that write
+ * the same in fewer statements: quiet appends (`append.ts`), the locks of
+ * `lockPending`, responses (`respond.ts`) and the set forms; the property tests
+ * hold all of them to the fold.
  */
 export function* appendTo(
   record: ExecutionRecord,

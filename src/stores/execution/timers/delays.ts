@@ -22,6 +22,14 @@ import { addResponse, delayResponse, earlierResponse } from "../log/respond.ts";
 import { lockedRecord } from "../state-row.ts";
 import { timerSet } from "../topics.ts";
 
+/**
+ * A delay is a row until it is answered: by its expiry (`expire.ts`) or by a
+ * cancellation, and whoever removes the row first decides. Pausing sets
+ * `is_paused`, which takes it out of the index of what comes next; it keeps its
+ * instant, so one that is over by then expires as soon as it is unpaused. An
+ * expiry that was found before the pause finds the mark under the lock.
+ */
+
 export interface AnswerDelay {
   readonly delay: DelayId;
   readonly at: number;

@@ -23,6 +23,16 @@ import { appendTo } from "../log/append-to.ts";
 import { lockedRecord } from "../state-row.ts";
 import { unlessGone } from "./expire.ts";
 
+/**
+ * What becomes of executions whose process has died. A `death` hint names the
+ * owner, or a worker that starts asks for all who hold something; only a death
+ * that is proven (`database.liveness`) counts, others keep what they hold until
+ * their leases end. What the owner held is found by one index, a page at a
+ * time, and each is released in a transaction of its own: `decideOwnerDeath`
+ * says whether that counts as an attempt, as a death without progress, or as
+ * nothing, and when it is due again.
+ */
+
 /** A place among what a process holds. */
 interface HeldPlace {
   readonly leaseUntil: number;

@@ -41,6 +41,15 @@ import {
 import type { SessionRef } from "../../session-row.ts";
 import { ancestorAt, stretch, topmostFrom } from "./ancestors.ts";
 
+/**
+ * The conversation as a graph: nodes with the key of their parent and their
+ * depth. A path is one recursive query whose depths must fall by one, so it
+ * ends in damaged data too. What a session shows is its own nodes and the way
+ * from `fork_top` down to `fork_node`, whoever owns that, without those it has
+ * a tombstone for; all own nodes have greater keys, so one comparison says what
+ * a fork leaves out. How an old ancestor is found: `ancestors.ts`.
+ */
+
 interface LoadNode {
   readonly session: SessionRef;
   readonly id: string;
