@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { LoggedResponse } from "../../../src/model/execution/event.ts";
 import { executions } from "../../../src/stores/execution/executions.ts";
+import type { Executions } from "../../../src/stores/execution/executions.ts";
+import type { ExpireReport } from "../../../src/stores/execution/timers/expire.ts";
 import {
   block,
   create,
@@ -9,6 +11,8 @@ import {
   sendSignal,
   tax,
 } from "./awaited-executions.ts";
+import { delayRequested } from "./execution-events.ts";
+import { ann } from "./fixture.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { isOpen, waitScene } from "../wait-scene.ts";
@@ -135,7 +139,71 @@ function pendingTests(scene: InScene): void {
   );
 }
 
+const delay = "Delay_a.o:1_1";
+
+/** Ways in which something comes to be over at 1,500, each for an execution "a" that there is. */
+const timersSet: Readonly<
+  Record<string, readonly [keyof ExpireReport, SetTimer]>
+> = {
+  "a new delay": [
+    "delays",
+    (store) => store.append("a", 1, [delayRequested(delay, 1_500)]),
+  ],
+  "a delay that is no longer paused": [
+    "delays",
+    (store) => store.unpauseDelay("Delay_paused.o:1_1"),
+  ],
+  "a new lock": ["locks", (store) => store.lock("a", 1, ofAnn)],
+  "a lock of what was due": [
+    "locks",
+    (store) => store.lockPending({ ...ofAnn, functions: ["due"], limit: 1 }),
+  ],
+  "what is created locked": [
+    "locks",
+    (store) => store.createLocked({ id: "b", function: "g" }, ofAnn),
+  ],
+  "a new deadline": [
+    "deadlines",
+    (store) => store.create({ id: "b", function: "g", deadline: 500 }),
+  ],
+};
+
+const ofAnn = { holder: ann, lease: 500 };
+
+type SetTimer = (store: Executions) => Promise<unknown>;
+
 function timerTests(scene: InScene): void {
+  test.each(Object.entries(timersSet))(
+    "[R6] hears of %s, and finds it at its instant and not a millisecond before",
+    (_, [kind, set]) =>
+      scene(async ({ database, watched, clock }) => {
+        const store = executions(database, { clock });
+        await store.create({ id: "a", function: "f", deadline: 60_000 });
+        await store.create({ id: "due", function: "due" });
+        await store.create({ id: "paused", function: "f" });
+        await store.append("paused", 1, [
+          delayRequested("Delay_paused.o:1_1", 1_500),
+        ]);
+        await store.pauseDelay("Delay_paused.o:1_1");
+        expect(await store.nextTimerAt()).toBe(61_000);
+        const waiting = store.waitForTimer({ timeout });
+        await watched.asleep();
+        await set(store);
+        await watched.asleep();
+        expect(await store.nextTimerAt()).toBe(1_500);
+        clock.set(1_499);
+        expect(await isOpen(waiting)).toBe(true);
+        const nothing = { delays: 0, locks: 0, deadlines: 0 };
+        expect(await store.expireTimers()).toMatchObject(nothing);
+        clock.advance(1);
+        await waiting;
+        expect(await store.expireTimers()).toMatchObject({
+          ...nothing,
+          [kind]: 1,
+        });
+      })(),
+  );
+
   test(
     "ends when as much has passed as the leeway lets pass, so that there is something to do then",
     scene(async ({ database, watched, clock }) => {
