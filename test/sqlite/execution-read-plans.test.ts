@@ -75,7 +75,7 @@ function bound(parameters: readonly Parameter[]): never[] {
 function scans({ text, steps }: Plan): readonly string[] {
   return steps.filter(
     (step) =>
-      /^SCAN (?!CONSTANT|few|near|l$|firsts|items|json_each|locked$|owned$|nobodys$|o$|\()/.test(
+      /^SCAN (?!CONSTANT|few|near|newest$|l$|firsts|items|json_each|locked$|owned$|nobodys$|o$|\()/.test(
         step,
       ) && !(/ USING (COVERING )?INDEX /.test(step) && /LIMIT/.test(text)),
   );
@@ -98,6 +98,13 @@ describe("the plans of reads", () => {
         newExecution(`run-${n}`, { at: n, function: "bulk", tags: ["all"] }),
       ),
     );
+    await create(database, "parked", { at: 5_000 });
+    await append(database, "parked", 1, 5_001, {
+      kind: "parked",
+      code: "C",
+      reason: "r",
+      codeVersion: null,
+    });
     await log.log(child, [{ level: "info", message: "m" }]);
     await log.addBacktraces(root, [{ from: 0, to: 2, stack: "s" }]);
     connection = loadDriver(driverName).open(folder.file(), {
@@ -182,12 +189,23 @@ describe("the plans of reads", () => {
     const { counts } = await executions(database).count({
       rowsPerSlice: 1_000,
     });
-    expect(counts.map(({ count }) => count)).toEqual([1, 2_000, 1, 1]);
+    expect(counts.map(({ count }) => count)).toEqual([1, 2_000, 1, 1, 1]);
     expect(plans).toHaveLength(4);
     for (const { steps } of plans.slice(1))
       expect(steps.join("\n")).toContain(
         "holdfast_execution USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
       );
+  });
+
+  test("of reasons look each of them up", async () => {
+    const read = log.list.prepare({ status: "parked" });
+    const { plans, answer } = plansOf(connection, read());
+    expect(answer.items.map(({ id }) => id)).toEqual(["parked"]);
+    expectNoScan(plans);
+    const reasons = plans.find(({ text }) => text.includes("AS newest"));
+    expect(reasons?.steps.join("\n")).toContain(
+      `INDEX ${order}event_interruption (execution=? AND kind=?)`,
+    );
   });
 
   test("of backtraces go by their key", () => {
