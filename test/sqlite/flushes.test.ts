@@ -57,6 +57,31 @@ describe("a write that changed nothing", () => {
       }
     }));
 
+  test("[R18] is not one whose triggers changed something that it does not count", () =>
+    withFolder(async (folder) => {
+      const database = await folder.open();
+      await database.write("tables", createNoteTable);
+      await database.write("view", function* () {
+        yield* run(sql`CREATE VIEW app_view AS SELECT id, body FROM app_note`);
+        yield* run(sql`
+          CREATE TRIGGER app_kept INSTEAD OF UPDATE ON app_view BEGIN
+            UPDATE app_note SET body = new.body WHERE id = old.id; END`);
+      });
+      await database.write(addNote, { id: "a" });
+      const change = (body: string) =>
+        database.write("change", () =>
+          run(sql`UPDATE app_view SET body = ${body} WHERE id = 'a'`),
+        );
+      for (let round = 1; round <= 5; round += 1) {
+        const { flushes } = database.stats();
+        expect(await change(`kept ${round}`)).toBe(0);
+        expect(database.stats().flushes - flushes).toBe(1);
+        await database.write(claim, undefined);
+        await database.write(claim, undefined);
+        expect(database.stats().flushes - flushes).toBe(1);
+      }
+    }));
+
   test("[R18] is what most claims of idle workers are", () =>
     withFolder(async (folder) => {
       const database = await folder.open();

@@ -20,6 +20,7 @@ import { Meters } from "../meters.ts";
 import { Subscribers } from "../subscribers.ts";
 import { retryWhileBusy } from "./write/busy.ts";
 import { Checkpointer, checkpointBusyMs } from "./log/checkpointer.ts";
+import { Commits } from "./write/commits.ts";
 import { Connection } from "./write/connection.ts";
 import { OpenSqliteDatabase } from "./database.ts";
 import { Busy, TransactionEnded, drive } from "./write/drive.ts";
@@ -96,12 +97,17 @@ export class Opening {
       subscribers: this.#subscribers,
       reader: this.#reader(connection, true),
       flusher: noFlusher,
-      writes: this.#groupCommit(connection, noFlusher, {
-        prepare: undefined,
-        onDurable: (changes) => this.#subscribers.tell(changes),
-        afterCommit: () => false,
-        onBusy: () => false,
-      }),
+      writes: this.#groupCommit(
+        connection,
+        new Commits(connection),
+        noFlusher,
+        {
+          prepare: undefined,
+          onDurable: (changes) => this.#subscribers.tell(changes),
+          afterCommit: () => false,
+          onBusy: () => false,
+        },
+      ),
       checkpointer: undefined,
       heavyReads: undefined,
       neighbours: undefined,
@@ -132,7 +138,8 @@ export class Opening {
       );
 
     const reader = this.#reader(connection, false);
-    const flusher = this.#flusher(real, reader, seams);
+    const commits = new Commits(writer ?? connection);
+    const flusher = this.#flusher(real, commits, seams);
     const neighbourhood = new Neighbourhood(real, writer ?? connection, {
       driver: this.#driver,
       owner: this.#owner,
@@ -147,7 +154,10 @@ export class Opening {
     const { writes, checkpointer } =
       writer === undefined
         ? { writes: undefined, checkpointer: undefined }
-        : await this.#writing(writer, flusher, neighbourhood, { thread, real });
+        : await this.#writing(writer, commits, flusher, neighbourhood, {
+            thread,
+            real,
+          });
     // From here on a read knows which snapshot is durable.
     if (!flusher.isLogEmpty()) await flusher.flush();
     const database = new OpenSqliteDatabase({
@@ -177,6 +187,7 @@ export class Opening {
 
   async #writing(
     writer: Connection,
+    commits: Commits,
     flusher: Flusher,
     neighbourhood: Neighbourhood,
     { thread, real }: { readonly thread: LogThread; readonly real: string },
@@ -189,7 +200,7 @@ export class Opening {
       onTouched: () => neighbourhood.explained(),
       warn,
     });
-    const writes: GroupCommit = this.#groupCommit(writer, flusher, {
+    const writes: GroupCommit = this.#groupCommit(writer, commits, flusher, {
       prepare: () => this.#prepareWrites(checkpointer, neighbourhood, thread),
       onDurable: (changes) => {
         this.#subscribers.tell(changes);
@@ -217,12 +228,12 @@ export class Opening {
     });
   }
 
-  #flusher(real: string, reader: Reader, seams: SqliteSeams): Flusher {
+  #flusher(real: string, commits: Commits, seams: SqliteSeams): Flusher {
     const { durability, readOnly } = this.#settings;
     // A read-only file system may have no log; then there is nothing to flush.
     const hasNoLog = readOnly && !existsSync(`${real}-wal`);
     if (durability === "normal" || hasNoLog) return noFlusher;
-    const flusher = new LogFlusher(real, this.#meters, reader, {
+    const flusher = new LogFlusher(real, this.#meters, commits, {
       ...seams.flush,
       readOnly,
     });
@@ -322,6 +333,7 @@ export class Opening {
 
   #groupCommit(
     writer: Connection,
+    commits: Commits,
     flusher: Flusher,
     told: Pick<
       GroupCommitOptions,
@@ -329,12 +341,14 @@ export class Opening {
     >,
   ): GroupCommit {
     const { limits, busyBudgetMs, queueCallsMax } = this.#settings;
+    const guard = schemaGuard(writer);
     return new GroupCommit(writer, flusher, this.#meters, {
       limits,
       busyBudgetMs,
       path: this.#path,
       queueCallsMax,
-      beforeBatch: schemaGuard(writer),
+      beforeBatch: () => commits.began(guard()),
+      onChanged: () => commits.changed(),
       ...told,
     });
   }

@@ -49,7 +49,8 @@ describe("a thread for flushes that cannot be started", () => {
       path,
       new Meters(),
       {
-        begin: () => undefined,
+        now: () => undefined,
+        atCommit: () => undefined,
         succeeded: () => undefined,
         isDurable: () => false,
       },

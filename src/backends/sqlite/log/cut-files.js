@@ -3,12 +3,7 @@
 // writes on behind the missing part, and copies the hole into the database file
 // at the next checkpoint, which is then no database any more.
 import { fstatSync, readSync, statSync } from "node:fs";
-import {
-  isFrameWhole,
-  loggedPages,
-  pageEndingAt,
-  readGeneration,
-} from "./log-file.js";
+import { isFrameWhole, loggedPages, readGeneration } from "./log-file.js";
 
 /** Others restart, empty and grow the log while it is looked at: then it is looked at again. */
 const looks = 3;
@@ -49,33 +44,64 @@ export function noteLog({ fd, seen }) {
       if (fstatSync(fd).size === 0) return true;
       continue;
     }
-    const { frameBytes, generation } = header;
+    const { generation } = header;
     const frames =
       generation === before >> 32n ? Number(before & 0xffff_ffffn) : 0;
-    const isWhole =
-      frames === 0 ||
-      pageEndingAt(fd, 32 + frames * frameBytes, frameBytes) !== 0;
-    const found = isWhole ? committedFrames(fd, header, frames) : 0;
-    if (readGeneration(fd)?.salts !== header.salts) {
+    const found = committedFrames(fd, header, frames);
+    if (found === undefined) {
       // Begun anew meanwhile, which the header is the first to tell.
-      look -= 1;
+      if (readGeneration(fd)?.salts !== header.salts) look -= 1;
       continue;
     }
-    if (!isWhole) continue;
-    Atomics.store(seen, log, (generation << 32n) | BigInt(found));
+    // What another look has found since is newer.
+    const next = (generation << 32n) | BigInt(found);
+    Atomics.compareExchange(seen, log, before, next);
     return true;
   }
   return false;
 }
 
+/** Room for the frame that was seen last and those of a small transaction. */
+const behind = Buffer.alloc(32_768);
+/** How many frames the last look found: most transactions are like the one before. */
+let usualFrames = 4;
+
 /**
  * Counts only what nobody takes back: frames up to one that commits, with the
  * salts of the header. The rest of the file may be of an earlier generation or
  * of a transaction that is under way, and SQLite cuts that off by itself where
- * a connection has set journal_size_limit. Usually the last frame of the file
- * is the one; otherwise the next ones are looked at, some at a time.
+ * a connection has set journal_size_limit. One read shows the frame that was
+ * seen last, which must be there still, and what a small transaction has added
+ * to it; it is part of every flush.
+ * @returns undefined when there is a hole instead.
  */
 function committedFrames(fd, header, before) {
+  const { frameBytes, salts } = header;
+  const first = Math.max(1, before);
+  const wanted = (usualFrames + 1) * frameBytes + head.length;
+  const length = Math.min(behind.length, wanted);
+  const read = readSync(fd, behind, 0, length, 32 + (first - 1) * frameBytes);
+  if (before > 0 && (read < head.length || behind.readUInt32BE(0) === 0))
+    return undefined;
+  let found = before;
+  let number = first;
+  for (let at = 0; at + head.length <= read; at += frameBytes, number += 1) {
+    if (number === before) continue;
+    if (behind.readBigUInt64BE(at + 8) !== salts) {
+      if (found > before) usualFrames = found - before;
+      return found;
+    }
+    if (behind.readUInt32BE(at + 4) !== 0) found = number;
+  }
+  // The file ends here, or it may be a large transaction.
+  return read < length ? found : committedBehind(fd, header, found);
+}
+
+/**
+ * The same where there may be more than one read shows. Usually the last frame
+ * of the file is the one; otherwise the next ones are looked at, some at a time.
+ */
+function committedBehind(fd, header, before) {
   const { frameBytes } = header;
   const last = Math.floor((fstatSync(fd).size - 32) / frameBytes);
   if (last > before && frameAt(fd, last, header).commits) return last;

@@ -32,8 +32,3 @@ export function loggedPages(fd: number): {
   readonly databasePages: number | undefined;
   readonly pageBytes?: number;
 };
-export function pageEndingAt(
-  fd: number,
-  end: number,
-  frameBytes: number,
-): number;

@@ -102,12 +102,6 @@ export function loggedPages(fd) {
   return { pages, databasePages, pageBytes: header.pageBytes };
 }
 
-/** The number of the page whose frame ends at `end`; 0 where there is a hole. */
-export function pageEndingAt(fd, end, frameBytes) {
-  const read = readSync(fd, scratch, 0, 4, end - frameBytes);
-  return read < 4 ? 0 : scratch.readUInt32BE(0);
-}
-
 /** Whether the checksum of a frame is right; frames count from 1, and 0 is the header. */
 export function isFrameWhole(fd, number) {
   const header = readLogHeader(fd);

@@ -13,12 +13,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { loadDriver } from "../drivers/drivers.ts";
 import type { RawConnection } from "../drivers/drivers.ts";
-import {
-  findCut,
-  loggedPages,
-  pageEndingAt,
-  readLogHeader,
-} from "./log-file.js";
+import { findCut, loggedPages, readLogHeader } from "./log-file.js";
 
 const frameBytes = 4_096 + 24;
 
@@ -131,13 +126,5 @@ describe("a log that SQLite wrote", () => {
     closeSync(fd);
     copy();
     expect(findCut(fd)).toBeUndefined();
-  });
-
-  test("shows a hole where it was cut off and grew again", () => {
-    const end = inFrame(10, 0);
-    expect(pageEndingAt(fd, end, frameBytes)).toBe(2);
-    ftruncateSync(fd, inFrame(5, 0));
-    ftruncateSync(fd, end + 10 * frameBytes);
-    expect(pageEndingAt(fd, end, frameBytes)).toBe(0);
   });
 });

@@ -148,7 +148,7 @@ export class Neighbourhood {
 /** Undefined when somebody is in the way: then there is nothing to compare. */
 function versionOf(connection: Connection): unknown {
   try {
-    return connection.pragma("data_version");
+    return connection.dataVersion();
   } catch {
     return undefined;
   }

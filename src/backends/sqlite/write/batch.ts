@@ -36,6 +36,8 @@ export type BatchResult =
       readonly outcomes: readonly Outcome[];
       /** True when a limit ended it, and not the end of the queue. */
       readonly isFull: boolean;
+      /** False when the database is as it was before. */
+      readonly hasChanged: boolean;
     }
   /** A lock is held elsewhere: nothing happened, the calls go back. */
   | { readonly kind: "busy"; readonly calls: readonly Call[] }
@@ -66,7 +68,7 @@ export function runBatch(
   const outcomes: Outcome[] = [];
   const startedMs = monotonicMs();
   let isFull = false;
-  connection.boundBytes = 0;
+  connection.resetCounts();
   try {
     connection.control("BEGIN IMMEDIATE");
     while (!isFull) {
@@ -93,7 +95,8 @@ export function runBatch(
     if (error instanceof Busy || isBusy(error)) return { kind: "busy", calls };
     return { kind: "lost", calls, error: lostBatch(connection, error) };
   }
-  return { kind: "committed", calls, outcomes, isFull };
+  const hasChanged = connection.hasChanged();
+  return { kind: "committed", calls, outcomes, isFull, hasChanged };
 }
 
 /** Undefined when the call left a trace that must be undone. */

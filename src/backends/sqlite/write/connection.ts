@@ -28,8 +28,13 @@ export class Connection {
   boundBytes = 0;
   /** Writing statements since the last reset: how much the log may have grown. */
   statements = 0;
-  /** Statements since the last reset that may have left a trace. */
+  /** Statements of a call that may have left a trace; who runs calls sets it back. */
   traces = 0;
+  /** Statements since the last reset that have changed something, and those of the app that say they have not. */
+  #changes = 0;
+  #doubts = 0;
+  /** Rows changed since the connection was opened, by what statements say. */
+  #rowsChanged = 0;
 
   /** What the connection is used for just now; in memory it takes turns. */
   access: "read" | "write";
@@ -42,6 +47,27 @@ export class Connection {
 
   get inTransaction(): boolean {
     return this.#raw.inTransaction;
+  }
+
+  /** A new transaction begins. */
+  resetCounts(): void {
+    this.boundBytes = 0;
+    this.statements = 0;
+    this.#changes = 0;
+    this.#doubts = 0;
+  }
+
+  /**
+   * Whether the transaction has changed anything. A statement that changed no
+   * row has not, unless a trigger of the app did it for a view or before a
+   * conflict: SQLite's own count has those too.
+   */
+  hasChanged(): boolean {
+    if (this.#changes > 0 || this.#doubts === 0) return this.#changes > 0;
+    const { total } = this.#control(totalChanges).get() as { total: number };
+    const isAsCounted = total === this.#rowsChanged;
+    this.#rowsChanged = total;
+    return !isAsCounted;
   }
 
   run(statement: Statement): number {
@@ -88,10 +114,7 @@ export class Connection {
 
   /** Transaction control and pragmas of the backend itself, prepared once. */
   control(text: string): void {
-    let prepared = this.#prepared.get(text);
-    if (prepared === undefined)
-      this.#prepared.set(text, (prepared = this.#raw.prepare(text)));
-    prepared.run();
+    this.#control(text).run();
   }
 
   /** Settings: some pragmas answer and some do not, which only `exec` ignores. */
@@ -99,13 +122,18 @@ export class Connection {
     this.#raw.exec(pragmas.map((pragma) => `PRAGMA ${pragma};`).join(" "));
   }
 
+  /** Moves with every commit of any other connection. */
+  dataVersion(): SqlValue | undefined {
+    const { data_version: version } = this.#control(dataVersion).get() as {
+      readonly data_version?: SqlValue;
+    };
+    return version;
+  }
+
   /** A pragma that answers with one number or word. */
   pragma(name: string): SqlValue | undefined {
-    const text = `PRAGMA ${name}`;
-    let prepared = this.#prepared.get(text);
-    if (prepared === undefined)
-      this.#prepared.set(text, (prepared = this.#raw.prepare(text)));
-    return Object.values(prepared.get() ?? {})[0] as SqlValue | undefined;
+    const answer = this.#control(`PRAGMA ${name}`).get() ?? {};
+    return Object.values(answer)[0] as SqlValue | undefined;
   }
 
   failure(error: unknown): HoldfastError {
@@ -120,7 +148,11 @@ export class Connection {
 
   #wrote(template: Template, rowsSeen: number): void {
     this.statements += 1;
-    if (rowsSeen > 0 || !template.tracelessWhenUnchanged) this.traces += 1;
+    this.#rowsChanged += rowsSeen;
+    if (rowsSeen === 0 && template.tracelessWhenUnchanged) return;
+    this.traces += 1;
+    if (rowsSeen === 0 && template.counts) this.#doubts += 1;
+    else this.#changes += 1;
   }
 
   /** SQLite undoes a statement that fails, but for what triggers and conflict clauses of the app make of it. */
@@ -128,7 +160,16 @@ export class Connection {
     if (!template.writes) return;
     const isUndone =
       template.tracelessWhenRefused && sqliteCode(error) === "CONSTRAINT";
-    if (!isUndone) this.traces += 1;
+    if (isUndone) return;
+    this.traces += 1;
+    this.#changes += 1;
+  }
+
+  #control(text: string): RawStatement {
+    let prepared = this.#prepared.get(text);
+    if (prepared === undefined)
+      this.#prepared.set(text, (prepared = this.#raw.prepare(text)));
+    return prepared;
   }
 
   #prepare(template: Template): RawStatement {
@@ -174,6 +215,9 @@ export class Connection {
     return `${table}_pkey`;
   }
 }
+
+const dataVersion = "PRAGMA data_version";
+const totalChanges = "SELECT total_changes() AS total";
 
 function checkedRow(row: object): object {
   const record = row as Record<string, unknown>;

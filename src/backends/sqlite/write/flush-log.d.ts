@@ -8,8 +8,11 @@ import type { WatchedFiles } from "../log/cut-files.js";
 
 /** The open log, and the database file it belongs to. */
 export interface OpenLog extends WatchedFiles {
+  readonly path: string;
   readonly dev: bigint;
   readonly ino: bigint;
+  /** The same of the database file. */
+  readonly beside: { readonly dev: bigint; readonly ino: bigint };
 }
 
 export function flushLog(log: OpenLog, faults: FlushFaults | undefined): void;

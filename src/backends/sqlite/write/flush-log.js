@@ -1,12 +1,14 @@
 // Plain JavaScript, run by the thread that flushes and by its caller.
-import { fdatasyncSync, fstatSync, statSync } from "node:fs";
+import { fdatasyncSync, statSync } from "node:fs";
 import { noteDatabase, noteLog } from "../log/cut-files.js";
 
 /**
  * Flushes the log and proves that it is still the database's, and whole: a
  * flush of an unlinked log succeeds and saves nothing, a database that was
  * moved away would be opened elsewhere without the log, and what was cut off
- * from either of them is gone however well the rest is flushed.
+ * from either of them is gone however well the rest is flushed. While we have
+ * the log open its number is no other file's, so a path that leads to that
+ * number leads to it.
  */
 export function flushLog(log, faults) {
   if (faults?.delayMs > 0)
@@ -21,13 +23,12 @@ export function flushLog(log, faults) {
       code: "EIO",
     });
   fdatasyncSync(log.fd);
-  const flushed = fstatSync(log.fd, { bigint: true });
-  if (flushed.nlink === 0n || !isSame(fileAt(`${log.database}-wal`), flushed))
+  if (!isSame(fileAt(log.path), log))
     throw new Error(
       "the write-ahead log was removed or replaced while it was open",
     );
   const database = fileAt(log.database);
-  if (!isSame(database, log))
+  if (!isSame(database, log.beside))
     throw new Error(
       "the database file was moved, removed or replaced while it was open",
     );

@@ -22,12 +22,17 @@ export interface Flusher {
   flushInline(): void;
   /** Whether there is nothing to flush: what is not in the log is durable. */
   isLogEmpty(): boolean;
+  /** Whether all that anybody has committed is durable, as far as is known here. */
+  isFlushed(): boolean;
   close(): Promise<void>;
 }
 
 /** What must be remembered about the moment a flush began, once it succeeded. */
 export interface FlushWitness<Moment> {
-  begin(): Moment;
+  /** As it is now, commits of others included. */
+  now(): Moment;
+  /** As our last transaction left it, without asking anybody. */
+  atCommit(): Moment;
   succeeded(moment: Moment): void;
   /** Whether nothing has been committed since a flush began that has succeeded. */
   isDurable(moment: Moment): boolean;
@@ -54,6 +59,7 @@ export const noFlusher: Flusher = {
   flush: () => Promise.resolve(),
   flushInline: () => undefined,
   isLogEmpty: () => true,
+  isFlushed: () => true,
   close: () => Promise.resolve(),
 };
 
@@ -62,13 +68,12 @@ export const noFlusher: Flusher = {
  * were it not shared with the user's crypto and file work, behind which a
  * flush was measured to wait 272 ms.
  *
- * Nothing is flushed when nobody has committed since the last flush began: a
- * batch without changes leaves no frame in the log, so all that its answers
- * rest on is what that flush made durable, and a power cut takes none of it
- * away. Whether somebody has is what `data_version` of the reading connection
- * tells: it moves with each commit of our writer and of any other process,
- * flushed or not. So an answer that rests on what another process has
- * committed and not flushed yet still waits for a flush.
+ * Nothing is flushed when nobody has committed since the last flush began:
+ * all that the answers of a batch without changes rest on is what that flush
+ * made durable, and a power cut takes none of it away. `Commits` tells whether
+ * somebody has, in this process or another, flushed or not. So an answer that
+ * rests on what another process has committed and not flushed yet still waits
+ * for a flush.
  */
 export class LogFlusher implements Flusher {
   readonly isNeeded = true;
@@ -99,11 +104,21 @@ export class LogFlusher implements Flusher {
     this.#witness = witness;
     this.#tuning = tuning;
     // For writing where possible: Windows flushes only what may be written.
-    const fd = openSync(`${database}-wal`, tuning.readOnly ? "r" : "r+");
-    const { dev, ino, size } = statSync(database, { bigint: true });
-    this.#log = { fd, database, dev, ino, seen: watchedSizes() };
+    const path = `${database}-wal`;
+    const fd = openSync(path, tuning.readOnly ? "r" : "r+");
+    const { dev, ino } = fstatSync(fd, { bigint: true });
+    const beside = statSync(database, { bigint: true });
+    this.#log = {
+      fd,
+      path,
+      dev,
+      ino,
+      database,
+      beside: { dev: beside.dev, ino: beside.ino },
+      seen: watchedSizes(),
+    };
     noteLog(this.#log);
-    noteDatabase(this.#log, Number(size));
+    noteDatabase(this.#log, Number(beside.size));
   }
 
   get inlineCallsMax(): number {
@@ -123,7 +138,7 @@ export class LogFlusher implements Flusher {
 
   flushInline(): void {
     if (this.#failure !== undefined) throw this.#failure;
-    const moment = this.#witness.begin();
+    const moment = this.#witness.atCommit();
     if (this.#witness.isDurable(moment)) return;
     const startedMs = monotonicMs();
     try {
@@ -136,11 +151,15 @@ export class LogFlusher implements Flusher {
   }
 
   isLogEmpty(): boolean {
-    const moment = this.#witness.begin();
+    const moment = this.#witness.now();
     // A checkpoint flushes the database file before it empties the log.
     const isEmpty = fstatSync(this.#log.fd).size === 0;
     if (isEmpty) this.#witness.succeeded(moment);
     return isEmpty;
+  }
+
+  isFlushed(): boolean {
+    return this.#witness.isDurable(this.#witness.now());
   }
 
   async close(): Promise<void> {
@@ -152,7 +171,7 @@ export class LogFlusher implements Flusher {
 
   #start(): void {
     const waiters = this.#gathering;
-    const moment = this.#witness.begin();
+    const moment = this.#witness.now();
     this.#gathering = [];
     if (this.#witness.isDurable(moment)) {
       for (const waiter of waiters) waiter.resolve();

@@ -27,6 +27,8 @@ export interface GroupCommitOptions {
   readonly beforeBatch: () => void;
   /** Told what a batch changed, once that is durable; an empty list for what has no name. */
   readonly onDurable: (changes: readonly Change[]) => void;
+  /** Told after every commit that has changed something. */
+  readonly onChanged: () => void;
   /** Told after every commit. @returns whether another process waited for it. */
   readonly afterCommit: (statements: number, boundBytes: number) => boolean;
   /** Told when another process holds the write lock. @returns whether somebody will say when it is free. */
@@ -201,7 +203,6 @@ export class GroupCommit {
 
   #runNext(): void {
     const startedMs = monotonicMs();
-    this.#connection.statements = 0;
     const result = this.#run(() => this.#queue.shift(), this.#careful > 0);
     if (result.kind !== "busy") this.#notBusy();
     switch (result.kind) {
@@ -210,6 +211,7 @@ export class GroupCommit {
         this.#fullCalls = result.isFull
           ? result.calls.length
           : this.#options.limits.batchCalls;
+        if (result.hasChanged) this.#options.onChanged();
         this.#measured(result, startedMs);
         this.#othersWait = this.#options.afterCommit(
           this.#connection.statements,

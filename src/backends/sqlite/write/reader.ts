@@ -9,7 +9,7 @@ import type { Connection } from "./connection.ts";
 import { databaseBusy } from "./database-busy.ts";
 import { Busy, TransactionEnded, drive } from "./drive.ts";
 import { sqliteCode } from "./failures.ts";
-import type { FlushWitness, Flusher } from "./flusher.ts";
+import type { Flusher } from "./flusher.ts";
 
 export interface ReaderOptions {
   /** In memory there is one connection: reads run between batches and may not write. */
@@ -24,11 +24,12 @@ export interface ReaderOptions {
  * is durable: a commit is visible before its flush, and a fact that was acted
  * upon must not vanish with the power.
  *
- * `data_version` moves on this connection with every commit of any other, so
- * its value before the last successful flush began names the newest snapshot
- * known to be durable. A read of that snapshot pays about a microsecond.
+ * `data_version` moves on this connection with every commit of any other. A
+ * read of the snapshot that was last found to be durable pays about a
+ * microsecond; the first one of a new snapshot asks whether all commits are
+ * flushed, and else waits for a flush.
  */
-export class Reader implements FlushWitness<SqlValue | undefined> {
+export class Reader {
   readonly #connection: Connection;
   readonly #options: ReaderOptions;
   #durableVersion: SqlValue | undefined;
@@ -38,23 +39,6 @@ export class Reader implements FlushWitness<SqlValue | undefined> {
     this.#options = options;
   }
 
-  begin(): SqlValue | undefined {
-    try {
-      return this.#connection.pragma("data_version");
-    } catch {
-      // Busy, most likely: then nothing is known and the next read flushes.
-      return undefined;
-    }
-  }
-
-  succeeded(version: SqlValue | undefined): void {
-    this.#durableVersion = version;
-  }
-
-  isDurable(version: SqlValue | undefined): boolean {
-    return version !== undefined && version === this.#durableVersion;
-  }
-
   async read<T>(
     name: string,
     start: () => Tx<T>,
@@ -62,9 +46,13 @@ export class Reader implements FlushWitness<SqlValue | undefined> {
   ): Promise<T> {
     try {
       const snapshot = await this.#snapshot(name, start);
+      const { version } = snapshot;
       // Also a read that failed may have failed because of what it saw.
-      if (flusher.isNeeded && !this.isDurable(snapshot.version))
-        await flusher.flush();
+      if (version === undefined || version !== this.#durableVersion) {
+        if (!flusher.isFlushed()) await flusher.flush();
+        // Nothing was committed after it, or the flush began after it.
+        this.#durableVersion = version;
+      }
       if ("error" in snapshot) throw snapshot.error;
       return snapshot.value;
     } catch (error) {
@@ -110,12 +98,12 @@ function readOnce<T>(
       drive(timed(name, start(), readMsMax), connection, fate),
     );
     fate.verdict(value);
-    return { value, version: connection.pragma("data_version") };
+    return { value, version: connection.dataVersion() };
   } catch (error) {
     if (error instanceof Busy || error instanceof TransactionEnded)
       throw error.cause;
     if (!connection.inTransaction) throw error;
-    return { error, version: connection.pragma("data_version") };
+    return { error, version: connection.dataVersion() };
   } finally {
     if (connection.inTransaction) connection.control("ROLLBACK");
   }

@@ -4,18 +4,20 @@ import {
   schemaNewer,
   schemaNumber,
 } from "../../../sql/migrations.ts";
+import type { SqlValue } from "../../../sql/statement.ts";
 import type { Connection } from "./connection.ts";
 import { drive } from "./drive.ts";
 
 /**
  * Another process may migrate the file while we have it open. `data_version`
  * moves with every foreign commit; only then is the schema looked at.
+ * @returns that number, inside the transaction that asks.
  */
-export function schemaGuard(writer: Connection): () => void {
-  let seen = writer.pragma("data_version");
+export function schemaGuard(writer: Connection): () => SqlValue | undefined {
+  let seen = writer.dataVersion();
   return () => {
-    const version = writer.pragma("data_version");
-    if (version === seen) return;
+    const version = writer.dataVersion();
+    if (version === seen) return version;
     const found = drive(
       appliedSchemaNumber(),
       writer,
@@ -23,5 +25,6 @@ export function schemaGuard(writer: Connection): () => void {
     );
     if (found > schemaNumber) throw schemaNewer(found, schemaNumber);
     seen = version;
+    return version;
   };
 }
