@@ -1,3 +1,4 @@
+import { insertLocked } from "./insert-locked.ts";
 import type { Duration } from "../../../model/time/durations.ts";
 import type {
   ExecutionEvent,
@@ -225,6 +226,17 @@ export const createAndLock: StoreOperation<
   key: (input: CreateAndLock) => input.execution.id,
   *one(context: ExecutionContext, { execution, lock: asked }) {
     const { id } = execution;
+    const terms = termsNow(context, asked);
+    const lean = yield* insertLocked(
+      context,
+      execution,
+      terms.at,
+      lockedBy(terms, execution.created.role),
+    );
+    if (lean !== undefined) {
+      const { key, nextVersion } = lean;
+      return { id, key, nextVersion, existed: false, locked: lean };
+    }
     const found = yield* createOrFind(execution, { isLocked: true });
     const outcome = { ...found, id };
     const record = yield* lockedRecord(id);

@@ -27,6 +27,7 @@ import { optionsAndWait, type Call } from "../../method.ts";
 import { checkedFence, checkedVersion, type Fence } from "../checks.ts";
 import { judgedAt, type ExecutionContext } from "../context.ts";
 import { lockedRecord, type ExecutionRecord } from "../state-row.ts";
+import { appendLean } from "./append-lean.ts";
 import { appendManyOnPostgres } from "./append.many.postgres.ts";
 import {
   appendTo,
@@ -218,6 +219,8 @@ export const appendEvents: StoreOperation<
   snapshotSafe: true,
   key: (input: AppendEvents) => input.id,
   *one(context: ExecutionContext, input) {
+    const lean = yield* appendLean(input);
+    if (lean !== undefined) return lean;
     const quick = changesVersionAlone(input)
       ? yield* appendQuietly(input)
       : undefined;

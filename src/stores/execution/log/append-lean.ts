@@ -1,0 +1,117 @@
+import type {
+  ControlEvent,
+  ExecutionEvent,
+} from "../../../model/execution/event.ts";
+import { announce, row, run, type Tx } from "../../../sql/operation.ts";
+import { sql } from "../../../sql/statement.ts";
+import type { Fence } from "../checks.ts";
+import { eventColumnsOf } from "../event-row.ts";
+import { executionEnded, placeFreed } from "../topics.ts";
+import type { AppendOutcome } from "./append-to.ts";
+import type { AppendEvents } from "./append.ts";
+import { responsesSeen } from "./event-check.ts";
+
+/**
+ * The two appends that a run makes most often, by a worker that knows key and
+ * fence: steps, and the end. One conditional update says whether it may be
+ * done; when that changes nothing the way through the state decides why, and
+ * answers repetitions. Texts are whole, columns made by hand and nothing is
+ * returned that the caller knows: each of these shows at 50,000 appends a
+ * second (docs/benchmarks.md).
+ */
+export function* appendLean(
+  input: AppendEvents,
+): Tx<AppendOutcome | undefined> {
+  const { key, fence } = input;
+  if (key === undefined || fence === undefined) return undefined;
+  if (!hasOnlyEvents(input)) return undefined;
+  const [first] = input.events;
+  if (first?.kind === "finished" && input.events.length === 1)
+    return yield* finishLean(input, key, fence, first);
+  return input.events.every(isBare)
+    ? yield* appendBare(input, key, fence)
+    : undefined;
+}
+
+/** Kinds that are a row of the log and nothing else. */
+const bareKinds: ReadonlySet<string> = new Set([
+  "stepFinished",
+  "stepAttemptFailed",
+  "transactionFinished",
+  "receiveRequested",
+  "receiveTimedOut",
+  "patched",
+]);
+
+function isBare({ kind }: ExecutionEvent): boolean {
+  return bareKinds.has(kind);
+}
+
+function hasOnlyEvents({
+  children,
+  starts,
+  withdraw,
+  respondTo,
+}: AppendEvents): boolean {
+  return (
+    (children === undefined || children.length === 0) &&
+    starts === undefined &&
+    withdraw === undefined &&
+    respondTo === undefined
+  );
+}
+
+function* appendBare(
+  { id, version, at, events }: AppendEvents,
+  key: number,
+  fence: Fence,
+): Tx<AppendOutcome | undefined> {
+  const changed = yield* run(sql`
+    UPDATE holdfast_execution SET version = version + ${events.length}, deaths = 0
+    WHERE key = ${key} AND id = ${id} AND version = ${version - 1} AND state <> 'finished' AND lifecycle = 'active'
+      AND responses >= ${responsesSeen(events)} AND executor = ${fence.executor} AND run = ${fence.run}`);
+  if (changed === 0) return undefined;
+  let next = version;
+  for (const event of events) {
+    const { kind, call, seen, body, payload } = eventColumnsOf(event);
+    yield* run(sql`
+      INSERT INTO holdfast_execution_event
+        (execution, version, at, responses, kind, call, seen, body, payload)
+      SELECT key, ${next}, ${at}, responses, ${kind}, ${call}, ${seen}, ${body}, ${payload}
+      FROM holdfast_execution WHERE key = ${key}`);
+    next += 1;
+  }
+  return { nextVersion: next };
+}
+
+type Finished = Extract<ControlEvent, { readonly kind: "finished" }>;
+
+/** Of a run at the top that is locked: nobody else is to be told in the same transaction. */
+function* finishLean(
+  { id, version, at }: AppendEvents,
+  key: number,
+  fence: Fence,
+  finished: Finished,
+): Tx<AppendOutcome | undefined> {
+  const ended = yield* row<{
+    readonly function: string;
+    readonly responses: number;
+  }>(sql`
+    UPDATE holdfast_execution SET version = ${version}, state = 'finished', finished_at = ${at},
+      result_kind = ${finished.resultKind}, lease_until = NULL, lock_version = NULL,
+      executor = NULL, run = NULL, owner = NULL
+    WHERE key = ${key} AND id = ${id} AND version = ${version - 1} AND state = 'locked' AND lifecycle = 'active'
+      AND executor = ${fence.executor} AND run = ${fence.run} AND parent IS NULL AND process IS NULL
+    RETURNING function, responses`);
+  if (ended === undefined) return undefined;
+  const { body, payload } = eventColumnsOf(finished);
+  yield* run(sql`
+    INSERT INTO holdfast_execution_event
+      (execution, version, at, responses, kind, call, seen, body, payload)
+    VALUES (${key}, ${version}, ${at}, ${ended.responses}, 'finished', 0, 0, ${body}, ${payload})`);
+  yield* run(sql`
+    DELETE FROM holdfast_execution_delay WHERE execution = ${key}`);
+  yield* announce(placeFreed, ended.function);
+  yield* announce(executionEnded, id);
+  return { nextVersion: version };
+}
