@@ -1,5 +1,6 @@
 import { executionAnswersSuite } from "./execution/answers.suite.ts";
 import { executionAppendSuite } from "./execution/append.suite.ts";
+import { executionAppendedSuite } from "./execution/appended.suite.ts";
 import { executionAtomicitySuite } from "./execution/atomicity.suite.ts";
 import { executionBorderSuite } from "./execution/border.suite.ts";
 import { executionCancelSuite } from "./execution/cancel.suite.ts";
@@ -55,6 +56,7 @@ export function executionConformance(each: Backend): void {
     const backend = sharingPlaces(each);
     executionCreateSuite(backend);
     executionAppendSuite(backend);
+    executionAppendedSuite(backend);
     executionEventsSuite(backend);
     executionRepeatSuite(backend);
     executionRecordedSuite(backend);

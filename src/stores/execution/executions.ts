@@ -105,6 +105,10 @@ import { executionReads, type ExecutionReads } from "./execution-reads.ts";
 
 /** Methods that are told an execution, or a delay, and nothing else. */
 type OfOne<Out> = Method<[id: string, wait?: WaitOptions], Out>;
+type OfLifecycle = OfOne<{
+  readonly nextVersion: number;
+  readonly isChanged: boolean;
+}>;
 type OfDelay<Out> = Method<[delay: string, wait?: WaitOptions], Out>;
 
 /** The execution log of a database: what workflows and activities did, and who runs them. */
@@ -124,10 +128,12 @@ export interface Executions extends ExecutionReads {
    * Appends events at `version` and after, with the children they ask for:
    * all or nothing, 1,000 of each at most. Of each run that a "scheduled"
    * starts beside, it tells what became of it: a taken id fails nothing.
+   * Children that are to be `locked` come locked with the answer, as by
+   * `createLocked`.
    * Repeat it with the same version and events: when the log holds them, it
    * answers as the first time.
    * @throws HoldfastError `VERSION_CONFLICT`, `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `LOCK_LOST`, `EVENTS_INVALID`, `DELAY_EXISTS`, `EXECUTION_EXISTS`,
-   *   `EXECUTION_PAUSED`, `EXECUTION_CANCELLING`, `EXECUTION_PARKED`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`
+   *   `EXECUTION_PAUSED`, `EXECUTION_CANCELLING`, `EXECUTION_PARKED`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`, and for children those of `createLocked`
    * @example
    * const { nextVersion } = await log.append("order-42", 2, [
    *   { kind: "stepFinished", name: "charge", outcome: "completed", value: { receipt: 7 } },
@@ -262,11 +268,11 @@ export interface Executions extends ExecutionReads {
    * and unlocks it. May be repeated: what was so already is not changed.
    * @throws HoldfastError `EXECUTION_RUNNING` for an activity that runs, `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `EXECUTION_CANCELLING`, `EXECUTION_PARKED`
    */
-  readonly pause: OfOne<AppendOutcome & { readonly isChanged: boolean }>;
+  readonly pause: OfLifecycle;
   /** Lets a paused execution go on. May be repeated. @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `EXECUTION_CANCELLING`, `EXECUTION_PARKED` */
-  readonly unpause: OfOne<AppendOutcome & { readonly isChanged: boolean }>;
+  readonly unpause: OfLifecycle;
   /** Lets a parked execution go on. May be repeated. @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `EXECUTION_CANCELLING`, `EXECUTION_PAUSED` */
-  readonly unpark: OfOne<AppendOutcome & { readonly isChanged: boolean }>;
+  readonly unpark: OfLifecycle;
   /**
    * Asks an execution to end. What has neither history nor children and is not
    * held ends at once and is `cancelled`; of any other the end is `requested`:
@@ -325,7 +331,11 @@ export interface Executions extends ExecutionReads {
   /** Takes the oldest signal of a name, or answers undefined. Repeat it with the same version. @throws HoldfastError as `append` does, and `CORRUPT_ROW` when its value is lost. */
   readonly receive: Method<
     [id: string, signal: string, version: number, options?: ReceiveOptions],
-    | (AppendOutcome & { readonly seq: number; readonly value: unknown })
+    | {
+        readonly seq: number;
+        readonly value: unknown;
+        readonly nextVersion: number;
+      }
     | undefined
   >;
 

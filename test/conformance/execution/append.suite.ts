@@ -83,7 +83,10 @@ export function executionAppendSuite(backend: Backend): void {
         onExecutions(backend, async (setting) => {
           const { store } = setting;
           await store.create({ id: "a", function: "f" });
-          expect(await store.finish("a", 1, done)).toEqual({ nextVersion: 1 });
+          expect(await store.finish("a", 1, done)).toEqual({
+            nextVersion: 1,
+            at: T0,
+          });
           // Finished comes before the version: both the next and a wrong one say so.
           for (const version of [1, 2, 77])
             expect(
@@ -100,8 +103,14 @@ export function executionAppendSuite(backend: Backend): void {
         const { store } = setting;
         await store.create({ id: "a", function: "f" });
         await store.append("a", 1, [step("work")]);
-        expect(await store.finish("a", 2, done)).toEqual({ nextVersion: 2 });
-        expect(await store.finish("a", 2, done)).toEqual({ nextVersion: 2 });
+        expect(await store.finish("a", 2, done)).toEqual({
+          nextVersion: 2,
+          at: T0,
+        });
+        expect(await store.finish("a", 2, done)).toEqual({
+          nextVersion: 2,
+          at: T0,
+        });
         expect(await kindsOf(setting, "a")).toBe(
           "created stepFinished finished",
         );
@@ -124,7 +133,10 @@ export function executionAppendSuite(backend: Backend): void {
         await store.create({ id: "a", function: "f" });
         await store.append("a", 1, [step("one"), step("two")]);
         clock.advance(40);
-        expect(await store.finish("a", 3, done)).toEqual({ nextVersion: 3 });
+        expect(await store.finish("a", 3, done)).toEqual({
+          nextVersion: 3,
+          at: T0 + 40,
+        });
         expect(await standing(setting, "a")).toEqual({
           version: 3,
           lifecycle: "active",
@@ -148,7 +160,7 @@ export function executionAppendSuite(backend: Backend): void {
           await store.append("a", 1, [
             delayRequested("Delay_a.o:1_1", T0 + 100),
           ]),
-        ).toEqual({ nextVersion: 2 });
+        ).toEqual({ nextVersion: 2, at: T0 });
         expect(await standing(setting, "a")).toEqual({
           version: 1,
           lifecycle: "active",
@@ -169,7 +181,7 @@ export function executionAppendSuite(backend: Backend): void {
         ]);
         expect(
           await store.append("a", 3, [step("goes on")], { fence: ann }),
-        ).toEqual({ nextVersion: 4 });
+        ).toEqual({ nextVersion: 4, at: T0 });
       }),
     );
   });
@@ -186,7 +198,7 @@ export function executionAppendSuite(backend: Backend): void {
             step("one"),
             attemptFailed(T0 + 100),
           ]),
-        ).toEqual({ nextVersion: 4 });
+        ).toEqual({ nextVersion: 4, at: T0 });
         expect(await kindsOf(setting, "a")).toBe(
           "created joinSetCreated stepFinished attemptFailed",
         );

@@ -59,6 +59,7 @@ export function executionDelaysSuite(backend: Backend): void {
             ).toBe("DELAY_EXISTS");
           expect(await store.append("a", 2, [step("goes on")])).toEqual({
             nextVersion: 3,
+            at: T0,
           });
         })(),
     );

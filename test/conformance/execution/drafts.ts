@@ -12,7 +12,7 @@ import type {
   RunId,
 } from "../../../src/model/ids/prefixed-id.ts";
 import type { RetryPolicy } from "../../../src/model/time/retry-policy.ts";
-import type { ExecutionDraft } from "../../../src/stores/execution/log/create.ts";
+import type { ChildDraft } from "../../../src/stores/execution/log/children.ts";
 import type { EventDraft } from "./steps.ts";
 
 /** Two executors, each in one round of locking. */
@@ -276,15 +276,16 @@ function ownRecord(
 
 /** What is created with a drafted event: what it asks for, unless it is one that leaves it out. */
 export function childrenOfDraft(
-  { id, continuations }: DraftPlace,
+  { id, continuations, worker }: DraftPlace,
   draft: EventDraft,
-): readonly ExecutionDraft[] {
-  const { set, index, flag } = draft;
+): readonly ChildDraft[] {
+  const { set, index, flag, inMs } = draft;
   const role = (["workflow", "activity", "external"] as const)[index - 1];
   const shape = {
     function: functions[set] ?? "",
     input: { index },
     ...(role && { role }),
+    ...(flag && inMs > 10 && { locked: { holder: worker, lease: inMs } }),
   };
   if (draft.kind === "scheduled")
     return [{ ...shape, id: `later-${index}`, scheduledBy: id }];

@@ -37,7 +37,7 @@ export function executionDueDelaysSuite(backend: Backend): void {
         const answered = store.waitForResponses("a", 0);
         expect(
           await store.append("a", 1, [sleep(1, T0), sleep(2, T0 + 1)]),
-        ).toEqual({ nextVersion: 3 });
+        ).toEqual({ nextVersion: 3, at: T0 });
         expect(await responsesOf(setting, "a")).toEqual([
           [1, T0, "n:x", delay(1), "expired", null],
         ]);
@@ -141,11 +141,11 @@ export function executionDueDelaysSuite(backend: Backend): void {
         await store.create({ id: "a", function: "f" });
         const append = () =>
           store.append("a", 1, [sleep(1, T0 - 1), sleep(2, T0 + 5)]);
-        expect(await append()).toEqual({ nextVersion: 3 });
+        expect(await append()).toEqual({ nextVersion: 3, at: T0 });
         const before = await dump(setting);
         // By now the second is over too; its own timer answers it.
         clock.advance(10);
-        expect(await append()).toEqual({ nextVersion: 3 });
+        expect(await append()).toEqual({ nextVersion: 3, at: T0 });
         expect(await dump(setting)).toEqual(before);
       }),
     );
@@ -201,9 +201,12 @@ function withdrawal(backend: Backend): void {
         await store.append("a", 1, [sleep(1, T0 + 9), sleep(2, T0 + 9)]);
         const append = (...withdraw: readonly string[]) =>
           store.append("a", 3, [step("one"), step("two")], { withdraw });
-        expect(await append(delay(1))).toEqual({ nextVersion: 5 });
+        expect(await append(delay(1))).toEqual({ nextVersion: 5, at: T0 });
         const before = await dump(setting);
-        expect(await append(delay(1), delay(1))).toEqual({ nextVersion: 5 });
+        expect(await append(delay(1), delay(1))).toEqual({
+          nextVersion: 5,
+          at: T0,
+        });
         expect(await dump(setting)).toEqual(before);
         for (const call of [
           () => append(),

@@ -140,6 +140,7 @@ export function executionEventsSuite(backend: Backend): void {
         const many = Array.from({ length: 1_000 }, () => step("s"));
         expect(await store.append("a", 1, many)).toEqual({
           nextVersion: 1_001,
+          at: T0,
         });
       }),
     );
@@ -313,7 +314,7 @@ function hashes(backend: Backend): void {
         const done = { kind: "completed", value: 1 } as const;
         expect(
           await store.finish("p.n:x_1", 1, done, { events: [step("last")] }),
-        ).toEqual({ nextVersion: 2 });
+        ).toEqual({ nextVersion: 2, at: T0, parent: { id: "p", seq: 1 } });
         expect(await kindsOf(setting, "p.n:x_1")).toBe(
           "created stepFinished finished",
         );

@@ -51,6 +51,7 @@ export function executionHotWaitsSuite(backend: Backend): void {
         await store.append("p", version, [step("goes on")], { fence: ann });
         expect(await store.extend("p", version + 1, byAnn)).toEqual({
           nextVersion: version + 2,
+          at: T0 + 1_000,
         });
       }),
     );

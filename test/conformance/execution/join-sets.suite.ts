@@ -65,6 +65,8 @@ export function executionJoinSetsSuite(backend: Backend): void {
         clock.advance(30);
         expect(await store.finish("p.n:x_1", 1, result)).toEqual({
           nextVersion: 1,
+          at: T0 + 30,
+          parent: { id: "p", seq: 1 },
         });
         expect(await standing(setting, "p")).toEqual({
           version,

@@ -30,7 +30,10 @@ export function executionLockRulesSuite(backend: Backend): void {
         await store.lock("a", 1, byAnn);
         clock.advance(laterMs);
         // Only what is new is answered: what is known of the execution stays.
-        expect(await store.extend("a", 2, byAnn)).toEqual({ nextVersion: 3 });
+        expect(await store.extend("a", 2, byAnn)).toEqual({
+          nextVersion: 3,
+          at: T0 + laterMs,
+        });
         expect((await standing(setting, "a")).pending).toEqual({
           kind: "locked",
           holder: { ...ann, owner: database.owner },
@@ -156,7 +159,10 @@ export function executionLockRulesSuite(backend: Backend): void {
                 store[take]("a", 3, { holder, lease: 1_000 }),
               ),
             ).toBe("LOCK_NOT_DUE");
-        expect(await store.extend("a", 3, byAnn)).toEqual({ nextVersion: 4 });
+        expect(await store.extend("a", 3, byAnn)).toEqual({
+          nextVersion: 4,
+          at: T0,
+        });
         expect((await standing(setting, "a")).pending.kind).toBe("locked");
       }),
     );
@@ -223,7 +229,10 @@ export function executionLockRulesSuite(backend: Backend): void {
         await store.unlock("a", 2, { holder: ann, reason: "done" });
         expect(await lost(3, byBob)).toBe("LOCK_LOST");
         // Due again, but nobody has taken it.
-        expect(await store.extend("a", 3, byAnn)).toEqual({ nextVersion: 4 });
+        expect(await store.extend("a", 3, byAnn)).toEqual({
+          nextVersion: 4,
+          at: T0,
+        });
       }),
     );
 

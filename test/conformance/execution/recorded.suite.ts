@@ -42,7 +42,10 @@ export function executionRecordedSuite(backend: Backend): void {
           { kind: "receiveTimedOut", signal: "stop", ...place },
           { kind: "cancellationDelivered", ...place },
         ];
-        expect(await store.append("a", 2, events)).toEqual({ nextVersion: 6 });
+        expect(await store.append("a", 2, events)).toEqual({
+          nextVersion: 6,
+          at: T0,
+        });
         // They block nothing by themselves.
         expect((await standing(setting, "a")).pending.kind).toBe("locked");
         const { items } = await store.events("a", { from: 2 });
@@ -123,6 +126,7 @@ function starts(backend: Backend): void {
           });
         const told = {
           nextVersion: 8,
+          at: T0,
           scheduled: [
             { version: 1, outcome: "created" },
             { version: 2, outcome: "existed" },
@@ -166,6 +170,7 @@ function starts(backend: Backend): void {
           }),
         ).toEqual({
           nextVersion: 3,
+          at: T0,
           scheduled: [{ version: 1, outcome: "conflict" }],
         });
       }),

@@ -46,6 +46,7 @@ export function executionRepeatSuite(backend: Backend): void {
           const { store } = setting;
           for (const options of [{}, { fence: ann }]) {
             const id = "fence" in options ? "b" : "a";
+            const at = setting.clock.now();
             await store.create({ id, function: "f" });
             await store.lock(id, 1, byAnn);
             const own = JSON.parse(
@@ -55,7 +56,7 @@ export function executionRepeatSuite(backend: Backend): void {
             ) as readonly GivenEvent[];
             expect(
               await twice(setting, () => store.append(id, 2, own, options)),
-            ).toEqual({ nextVersion: 2 + events.length });
+            ).toEqual({ nextVersion: 2 + events.length, at });
           }
         })(),
     );
@@ -71,7 +72,7 @@ export function executionRepeatSuite(backend: Backend): void {
               children: [{ id: "a.n:x_1", function: "g", input: 1 }],
             }),
           ),
-        ).toEqual({ nextVersion: 2 });
+        ).toEqual({ nextVersion: 2, at: T0 });
       }),
     );
 
@@ -90,9 +91,17 @@ export function executionRepeatSuite(backend: Backend): void {
             { ...done, value },
             { fence, events: [step("last")] },
           );
-        expect(await twice(setting, finish)).toEqual({ nextVersion: 3 });
+        expect(await twice(setting, finish)).toEqual({
+          nextVersion: 3,
+          at: T0,
+          parent: { id: "p", seq: 1 },
+        });
         // Equal is equal, however it was written down.
-        expect(await finish(ann, { a: 2, b: 1 })).toEqual({ nextVersion: 3 });
+        expect(await finish(ann, { a: 2, b: 1 })).toEqual({
+          nextVersion: 3,
+          at: T0,
+          parent: { id: "p", seq: 1 },
+        });
         for (const call of [
           () => finish(bob),
           () => finish(ann, { a: 2, b: 2 }),

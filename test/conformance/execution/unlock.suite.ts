@@ -29,7 +29,7 @@ export function executionUnlockSuite(backend: Backend): void {
         clock.advance(10);
         expect(
           await store.unlock("a", 3, { holder: ann, reason: "shutting down" }),
-        ).toEqual({ nextVersion: 4 });
+        ).toEqual({ nextVersion: 4, at: T0 + 10 });
         expect((await standing(setting, "a")).pending).toMatchObject({
           kind: "blocked",
           leaseUntil: null,

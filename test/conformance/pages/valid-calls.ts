@@ -67,7 +67,7 @@ function executionCalls({ holder, owner }: Rows): Calls {
         [event, ...requested],
         {
           children: [
-            { id: child, function: "g" },
+            { id: child, function: "g", locked },
             { id: "beside", function: "g" },
           ],
           withdraw: ["Delay_a.n:x_9"],

@@ -27,7 +27,7 @@ import { onlyWait, optionsAndWait, type Call } from "../../method.ts";
 import { checkedFence, type Fence } from "../checks.ts";
 import { judgedAt, type ExecutionContext, type Finished } from "../context.ts";
 import { eventAt } from "../event-row.ts";
-import { assertHeld } from "../log/append.ts";
+import { assertHeld } from "../log/record-check.ts";
 import { appendTo } from "../log/append-to.ts";
 import { isPresent, lockedRecord } from "../state-row.ts";
 import { runInterrupted } from "../topics.ts";

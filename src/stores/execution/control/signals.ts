@@ -20,7 +20,7 @@ import { optionsAndWait, type Call } from "../../method.ts";
 import { checkedFence, checkedVersion, type Fence } from "../checks.ts";
 import { judgedAt, type ExecutionContext } from "../context.ts";
 import { eventAt } from "../event-row.ts";
-import { assertHeld, assertNext } from "../log/append.ts";
+import { assertHeld, assertNext } from "../log/record-check.ts";
 import { appendTo } from "../log/append-to.ts";
 import {
   addResponse,

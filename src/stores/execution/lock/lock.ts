@@ -32,7 +32,7 @@ import {
   type Fence,
 } from "../checks.ts";
 import type { ExecutionContext } from "../context.ts";
-import { assertNext, type AppendEvents } from "../log/append.ts";
+import type { AppendEvents } from "../log/append.ts";
 import { appendTo, type AppendOutcome } from "../log/append-to.ts";
 import {
   createOrFind,
@@ -42,6 +42,7 @@ import {
   type NewExecution,
 } from "../log/create.ts";
 import { assertAppendable } from "../log/event-check.ts";
+import { assertNext } from "../log/record-check.ts";
 import { lockedRecord, type ExecutionRecord } from "../state-row.ts";
 import { ReadBudget } from "./history.ts";
 import { readInputs } from "./inputs.ts";
@@ -175,7 +176,7 @@ export const extendLock: StoreOperation<
     const { version } = yield* appendTo(record, input.at, [
       lockedBy(keepingRetry(input, record), record.state.role),
     ]);
-    return { nextVersion: version + 1 };
+    return { nextVersion: version + 1, at: input.at };
   },
 });
 
@@ -239,25 +240,41 @@ export const createAndLock: StoreOperation<
     }
     const found = yield* createOrFind(execution, { isLocked: true });
     const outcome = { ...found, id };
-    const record = yield* lockedRecord(id);
-    const lock = termsNow(context, asked);
-    const { pending, version } = record.state;
-    if (!outcome.existed) {
-      canAppendLock(id, record.state, lock);
-      const locked = yield* lockAndLoad(context, record, lock);
-      return { ...outcome, nextVersion: locked.nextVersion, locked };
-    }
-    if (pending.kind !== "locked" || !isSameRun(pending.holder, lock.holder))
-      return outcome;
-    // Unless it was locked a second time, the one before this was none.
-    const previous = pending.lockVersion === 1 ? null : undefined;
-    return {
-      ...outcome,
-      nextVersion: version + 1,
-      locked: yield* loadOne(context, record, version, pending, previous),
-    };
+    const locked = outcome.existed
+      ? yield* heldBefore(context, id, asked)
+      : yield* lockNew(context, id, asked);
+    return locked === undefined
+      ? outcome
+      : { ...outcome, nextVersion: locked.nextVersion, locked };
   },
 });
+
+/** Locks what the transaction has created. @throws HoldfastError those of `canAppendLock` */
+export function* lockNew(
+  context: ExecutionContext,
+  id: ExecutionId,
+  asked: LockTerms,
+): Tx<LockedExecution> {
+  const record = yield* lockedRecord(id);
+  const lock = termsNow(context, asked);
+  canAppendLock(id, record.state, lock);
+  return yield* lockAndLoad(context, record, lock);
+}
+
+/** The lock of what was created before, as it stands, if this run has it. */
+export function* heldBefore(
+  context: ExecutionContext,
+  id: ExecutionId,
+  { holder }: LockTerms,
+): Tx<LockedExecution | undefined> {
+  const record = yield* lockedRecord(id);
+  const { pending, version } = record.state;
+  if (pending.kind !== "locked" || !isSameRun(pending.holder, holder))
+    return undefined;
+  // Unless it was locked a second time, the one before this was none.
+  const previous = pending.lockVersion === 1 ? null : undefined;
+  return yield* loadOne(context, record, version, pending, previous);
+}
 
 export function lockedBy(terms: LockTerms, role: ExecutionRole): LockedEvent {
   const { holder, leaseUntil, codeVersion } = terms;

@@ -81,7 +81,7 @@ function* appendBare(
       FROM holdfast_execution WHERE key = ${key}`);
     next += 1;
   }
-  return { nextVersion: next };
+  return { nextVersion: next, at };
 }
 
 type Finished = Extract<ControlEvent, { readonly kind: "finished" }>;
@@ -113,5 +113,5 @@ function* finishLean(
     DELETE FROM holdfast_execution_delay WHERE execution = ${key}`);
   yield* announce(placeFreed, ended.function);
   yield* announce(executionEnded, id);
-  return { nextVersion: version };
+  return { nextVersion: version, at };
 }

@@ -15,7 +15,9 @@ import type { Finished } from "../context.ts";
 import { insertEvent, type EventPlace } from "../event-row.ts";
 import { writeState, type ExecutionRecord } from "../state-row.ts";
 import { executionEnded } from "../topics.ts";
-import { createIfFree, type NewExecution } from "./create.ts";
+import type { LockedExecution } from "../lock/locked.ts";
+import type { NewChild } from "./children.ts";
+import { createIfFree } from "./create.ts";
 import {
   answerDue,
   requestDelay,
@@ -37,25 +39,52 @@ export interface Scheduled {
   readonly outcome: ScheduledOutcome;
 }
 
+/** A parent that was told of the end, and the number of that response there. */
+export interface ToldParent {
+  readonly id: ExecutionId;
+  readonly seq: number;
+}
+
 export interface AppendOutcome {
   /** The version the next event gets; of a finished execution the last one's. */
   readonly nextVersion: number;
+  /** The instant that was recorded. */
+  readonly at: number;
+  /** The parent that was told of the end; missing when there was none to tell. */
+  readonly parent?: ToldParent;
   /** What became of each run that a "scheduled" was to start; missing when there was none. */
   readonly scheduled?: readonly Scheduled[];
+  /** Those of the children that were created locked; missing when none was. */
+  readonly lockedChildren?: readonly LockedExecution[];
 }
 
 export function appended(
   nextVersion: number,
-  scheduled: readonly Scheduled[],
+  at: number,
+  {
+    scheduled,
+    parent,
+    locked,
+  }: Pick<Effects, "scheduled" | "parent" | "locked">,
 ): AppendOutcome {
-  return scheduled.length === 0 ? { nextVersion } : { nextVersion, scheduled };
+  return {
+    nextVersion,
+    at,
+    ...(parent !== undefined && { parent }),
+    ...(scheduled.length > 0 && { scheduled }),
+    ...(locked.length > 0 && { lockedChildren: locked }),
+  };
 }
 
 /** What the events of an append bring about besides the log, gathered while they are written. */
 export interface Effects {
   /** What is still to be started, in the order of the events that do. */
-  readonly starts: NewExecution[];
+  readonly starts: NewChild[];
   readonly scheduled: Scheduled[];
+  /** What was started and is to be locked. */
+  readonly started: NewChild[];
+  readonly locked: LockedExecution[];
+  parent: ToldParent | undefined;
   /** Delays that are over, to be answered when all events are written. */
   readonly due: DelayRequested[];
   /** Delays that are taken back then. */
@@ -66,9 +95,17 @@ export function effectsOf({
   starts = [],
   withdraw = [],
 }: Partial<Pick<Effects, "withdraw">> & {
-  readonly starts?: readonly NewExecution[];
+  readonly starts?: readonly NewChild[];
 }): Effects {
-  return { starts: [...starts], scheduled: [], due: [], withdraw };
+  return {
+    starts: [...starts],
+    scheduled: [],
+    started: [],
+    locked: [],
+    parent: undefined,
+    due: [],
+    withdraw,
+  };
 }
 
 /**
@@ -115,7 +152,8 @@ export function* appendTo(
   yield* writeState(record.key, state);
   const last = events.at(-1);
   yield* announceState(record, state);
-  if (last?.kind === "finished") yield* end(record, state.version, at, last);
+  if (last?.kind === "finished")
+    effects.parent = yield* end(record, state.version, at, last);
   return state;
 }
 
@@ -182,16 +220,19 @@ function* end(
   version: number,
   at: number,
   finished: Finished,
-): Tx<void> {
+): Tx<ToldParent | undefined> {
   // Nobody is left to wait for them, whatever its role: any may have asked for some.
   yield* run(sql`
     DELETE FROM holdfast_execution_delay WHERE execution = ${record.key}`);
   yield* announce(executionEnded, record.id);
-  if (record.parent !== null)
-    yield* respondToParent(record, version, at, finished);
+  const parent =
+    record.parent === null
+      ? undefined
+      : yield* respondToParent(record, version, at, finished);
   // Last, since executions are locked before processes, and those before sessions.
   if (record.process !== null)
     yield* endProcessOf(record.process, { ...finished, version, at });
+  return parent;
 }
 
 /** Inserts an event, with the rows in other tables that it stands for. */
@@ -205,7 +246,10 @@ export function* insertWithEffects(
       yield* insertEvent(place, event);
       return yield* requestDelay(place, event, effects.due);
     case "scheduled": {
-      const outcome = yield* startBeside(place.id, effects.starts.shift());
+      const start = effects.starts.shift();
+      const outcome = yield* startBeside(place.id, start);
+      if (outcome === "created" && start?.lock !== undefined)
+        effects.started.push(start);
       effects.scheduled.push({ version: place.version, outcome });
       return yield* insertEvent(place, { ...event, outcome });
     }
@@ -235,11 +279,13 @@ export function* insertWithEffects(
 /** A taken id is an answer to the code that asked: it does not fail the append. */
 function* startBeside(
   id: ExecutionId,
-  start: NewExecution | undefined,
+  start: NewChild | undefined,
 ): Tx<ScheduledOutcome> {
   if (start === undefined)
     throw new Error(`Nothing was given that ${id} could start.`);
-  const found = yield* createIfFree(null, start);
+  const found = yield* createIfFree(null, start, {
+    isLocked: start.lock !== undefined,
+  });
   if ("refusal" in found) return "conflict";
   return found.existed ? "existed" : "created";
 }

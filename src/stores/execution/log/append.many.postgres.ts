@@ -14,13 +14,13 @@ import {
 export function* appendManyOnPostgres(
   inputs: readonly AppendEvents[],
 ): Tx<readonly (Done<AppendOutcome> | undefined)[]> {
-  const next = new Map<AppendEvents, number>();
+  const answers = new Map<AppendEvents, AppendOutcome>();
   // Ends come first: they may wait for a row, and may not while the set holds others.
-  yield* finishManyOnPostgres(inputs.filter(isFinish), next);
-  yield* appendQuietEvents(inputs.filter(isQuiet), next);
+  yield* finishManyOnPostgres(inputs.filter(isFinish), answers);
+  yield* appendQuietEvents(inputs.filter(isQuiet), answers);
   return inputs.map((input) => {
-    const nextVersion = next.get(input);
-    return nextVersion === undefined ? undefined : done({ nextVersion });
+    const answer = answers.get(input);
+    return answer === undefined ? undefined : done(answer);
   });
 }
 
@@ -38,7 +38,7 @@ interface Moved {
  */
 function* appendQuietEvents(
   inputs: readonly AppendEvents[],
-  next: Map<AppendEvents, number>,
+  answers: Map<AppendEvents, AppendOutcome>,
 ): Tx<void> {
   if (inputs.length === 0) return;
   const placed: PlacedEvent[] = [];
@@ -51,7 +51,7 @@ function* appendQuietEvents(
       placed.push({ place: { execution: key, version, at, responses }, event });
       version += 1;
     }
-    next.set(input, version);
+    answers.set(input, { nextVersion: version, at });
   }
   if (placed.length > 0) yield* insertEventsOnPostgres(placed);
 }

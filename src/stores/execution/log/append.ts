@@ -1,17 +1,9 @@
 import type { ExecutionEvent } from "../../../model/execution/event.ts";
-import {
-  eventsInvalid,
-  executionFinished,
-  lockLost,
-  versionConflict,
-} from "../../../model/execution/errors.ts";
 import { parseDelayId, type DelayId } from "../../../model/ids/delay-id.ts";
 import {
   parseExecutionId,
-  splitToParts,
   type ExecutionId,
 } from "../../../model/ids/execution-id.ts";
-import { isSameRun, lastHolder } from "../../../model/execution/state.ts";
 import type { GivenEvent } from "../../../model/execution/given-event.ts";
 import type { ExecutionResult } from "../../../model/execution/result.ts";
 import { checkedCount, givenList } from "../../../model/shape.ts";
@@ -35,13 +27,15 @@ import {
   effectsOf,
   insertWithEffects,
   type AppendOutcome,
+  type Effects,
 } from "./append-to.ts";
 import {
-  createUnder,
-  newExecution,
-  type ExecutionDraft,
-  type NewExecution,
-} from "./create.ts";
+  createChildren,
+  lockStarted,
+  newChild,
+  type ChildDraft,
+  type NewChild,
+} from "./children.ts";
 import {
   assertAppendable,
   assertCounts,
@@ -52,6 +46,7 @@ import {
   responsesSeen,
   runNamed,
 } from "./event-check.ts";
+import { assertHeld, assertNext } from "./record-check.ts";
 import { answeredBefore } from "./repeat.ts";
 
 export interface AppendOptions extends WaitOptions {
@@ -60,9 +55,10 @@ export interface AppendOptions extends WaitOptions {
   /**
    * Created in the same transaction, for what the events request or schedule.
    * A child that exists, or a run that no "scheduled" starts and whose id is
-   * taken, fails the append.
+   * taken, fails the append. One that is to be `locked` is created as by
+   * `createLocked`.
    */
-  readonly children?: readonly ExecutionDraft[];
+  readonly children?: readonly ChildDraft[];
   /**
    * Open delays of this execution, such as `Delay_order-42.o:7_1`, that are
    * taken back without an answer: 1,000 at most. Those that are answered, or
@@ -92,9 +88,9 @@ export interface AppendEvents {
   /** Appends only while this run was the last to lock the execution. */
   readonly fence?: Fence;
   /** Created in the same transaction, for what the events request. */
-  readonly children?: readonly NewExecution[];
+  readonly children?: readonly NewChild[];
   /** For each "scheduled", in their order: what it is to start. */
-  readonly starts?: readonly NewExecution[];
+  readonly starts?: readonly NewChild[];
   /** Delays that are taken back. */
   readonly withdraw?: readonly DelayId[];
   /** The parent that is told of the end. */
@@ -159,7 +155,7 @@ function newEvents(
   const withdrawn = Array.from(givenList("withdraw", withdraw), parseDelayId);
   assertCounts(execution, drawn, children, withdrawn);
   drawn.forEach((event, index) => assertKind(execution, event, index));
-  const created = children?.map((child) => newExecution(context, child, at));
+  const created = children?.map((child) => newChild(context, child, at));
   const drafted = new DraftedExecutions(created ?? []);
   const input: AppendEvents = {
     id: execution,
@@ -182,16 +178,16 @@ function newEvents(
 /** What is created with an append, by the events that ask for it. */
 class DraftedExecutions {
   /** What no event starts beside the execution. */
-  readonly children: NewExecution[];
+  readonly children: NewChild[];
   /** What one does, in the order of those events. */
-  readonly starts: NewExecution[] = [];
+  readonly starts: NewChild[] = [];
 
-  constructor(drafts: readonly NewExecution[]) {
+  constructor(drafts: readonly NewChild[]) {
     this.children = [...drafts];
   }
 
   /** One id may be given twice, with inputs that differ: each start gets its own. */
-  of(event: GivenEvent): NewExecution | undefined {
+  of(event: GivenEvent): NewChild | undefined {
     if (event.kind === "childRequested")
       return this.children.find(({ id }) => id === event.child);
     if (event.kind !== "scheduled") return undefined;
@@ -222,7 +218,7 @@ export const appendEvents: StoreOperation<
     const lean = yield* appendLean(input);
     if (lean !== undefined) return lean;
     const quick = changesVersionAlone(input)
-      ? yield* appendQuietly(input)
+      ? yield* appendQuietly(context, input)
       : undefined;
     return quick ?? (yield* appendWithState(context, input));
   },
@@ -240,7 +236,10 @@ interface Moved {
  * this, and it is a fifth faster. When it changes nothing, the other way finds
  * out why.
  */
-function* appendQuietly(input: AppendEvents): Tx<AppendOutcome | undefined> {
+function* appendQuietly(
+  context: ExecutionContext,
+  input: AppendEvents,
+): Tx<AppendOutcome | undefined> {
   const { id, version, at, events, fence } = input;
   const which =
     input.key === undefined
@@ -274,8 +273,8 @@ function* appendQuietly(input: AppendEvents): Tx<AppendOutcome | undefined> {
     );
     next += 1;
   }
-  yield* createChildren(id, moved.key, input.children);
-  return appended(next, effects.scheduled);
+  yield* createBeside(context, input, moved.key, effects);
+  return appended(next, at, effects);
 }
 
 function* appendWithState(
@@ -293,58 +292,24 @@ function* appendWithState(
   assertHeld(record, input.fence);
   const effects = effectsOf(input);
   const state = yield* appendTo(record, at, events, effects);
-  yield* createChildren(id, record.key, input.children);
+  yield* createBeside(context, input, record.key, effects);
   const isFinished = state.pending.kind === "finished";
-  return appended(
-    isFinished ? state.version : state.version + 1,
-    effects.scheduled,
-  );
+  return appended(isFinished ? state.version : state.version + 1, at, effects);
+}
+
+/** The children, and the locks of those that are to have one. */
+function* createBeside(
+  context: ExecutionContext,
+  { id, children = [] }: AppendEvents,
+  key: number,
+  effects: Effects,
+): Tx<void> {
+  if (children.length > 0)
+    yield* createChildren(context, { id, key }, children, effects.locked);
+  if (effects.started.length > 0)
+    yield* lockStarted(context, effects.started, effects.locked);
 }
 
 function isNext({ state }: ExecutionRecord, version: number): boolean {
   return state.pending.kind !== "finished" && state.version + 1 === version;
-}
-
-/** @throws HoldfastError `LOCK_LOST` unless this run was the last to lock the execution. */
-export function assertHeld(
-  { id, state }: ExecutionRecord,
-  fence: AppendEvents["fence"],
-): void {
-  if (fence !== undefined && !isSameRun(lastHolder(state.pending), fence))
-    throw lockLost(id);
-}
-
-/** Finished comes before the version: the log has ended, whatever the caller knew. */
-export function assertNext(
-  { id, key, state }: ExecutionRecord,
-  version: number,
-  knownKey?: number,
-): void {
-  if (state.pending.kind === "finished")
-    throw executionFinished(id, state.version);
-  // Another execution has taken the id since.
-  if (knownKey !== undefined && knownKey !== key) throw lockLost(id);
-  if (state.version + 1 !== version)
-    throw versionConflict(id, state.version + 1, version);
-}
-
-function* createChildren(
-  parent: ExecutionId,
-  key: number,
-  children: readonly NewExecution[] | undefined,
-): Tx<void> {
-  for (const child of children ?? []) {
-    const parts = splitToParts(child.id);
-    const { existed } = yield* createUnder(
-      parts === undefined ? null : key,
-      child,
-    );
-    // A child of ours that we did not create: the log would tell a story that did not happen.
-    if (existed && parts !== undefined)
-      throw eventsInvalid(
-        parent,
-        "childExists",
-        `its child ${child.id} exists already.`,
-      );
-  }
 }

@@ -76,7 +76,7 @@ export function givenCreate(
   return { input, wait: onlyWait(wait) };
 }
 
-const draftNames = [
+export const draftNames: readonly (keyof ExecutionDraft)[] = [
   "id",
   "function",
   "input",
@@ -89,7 +89,7 @@ const draftNames = [
   "metadata",
   "isPaused",
   "scheduledBy",
-] as const satisfies readonly (keyof ExecutionDraft)[];
+];
 
 /** An execution as it is stored, from what a caller said of it. */
 export function newExecution(

@@ -13,6 +13,7 @@ import { announce, rows, run } from "../../../sql/operation.ts";
 import type { Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { AppendEvents } from "./append.ts";
+import type { AppendOutcome } from "./append-to.ts";
 import { announceState } from "./respond.ts";
 import {
   inboxesOnPostgres,
@@ -42,14 +43,14 @@ type Finished = Extract<ExecutionEvent, { readonly kind: "finished" }>;
  */
 export function* finishManyOnPostgres(
   inputs: readonly AppendEvents[],
-  next: Map<AppendEvents, number>,
+  answers: Map<AppendEvents, AppendOutcome>,
 ): Tx<void> {
   if (inputs.length === 0) return;
   const records = yield* lockRecords(inputs);
   const round = new Round(records, yield* inboxesOf(inputs, records));
   for (const input of inputs) {
-    const state = yield* round.finish(input);
-    if (state !== undefined) next.set(input, state.version);
+    const answer = yield* round.finish(input);
+    if (answer !== undefined) answers.set(input, answer);
   }
   yield* round.write();
 }
@@ -113,8 +114,8 @@ class Round {
     this.#inboxes = inboxes;
   }
 
-  /** The state after the end, or undefined for what `one` is to decide. */
-  *finish(input: AppendEvents): Tx<ExecutionState | undefined> {
+  /** The answer, or undefined for what `one` is to decide. */
+  *finish(input: AppendEvents): Tx<AppendOutcome | undefined> {
     const { id, at, respondTo } = input;
     const event = input.events[0] as Finished;
     const record = this.#records.get(id);
@@ -144,16 +145,19 @@ class Round {
     this.#ended.push(key);
     yield* announceState(record, state);
     yield* announce(executionEnded, id);
-    if (answers !== undefined && parent !== undefined)
-      yield* this.#answer(
-        parent,
-        answers.joinSet,
-        record,
-        state.version,
-        at,
-        event,
-      );
-    return state;
+    const nextVersion = state.version;
+    if (answers === undefined || parent === undefined)
+      return { nextVersion, at };
+    const { joinSet } = answers;
+    const seq = yield* this.#answer(
+      parent,
+      joinSet,
+      record,
+      state.version,
+      at,
+      event,
+    );
+    return { nextVersion, at, parent: { id: parent.id, seq } };
   }
 
   *#answer(
@@ -163,11 +167,9 @@ class Round {
     finishedVersion: number,
     at: number,
     { resultKind, resultHash }: Finished,
-  ): Tx<void> {
+  ): Tx<number> {
     const source = child.id;
     const ordinal = this.#inboxes.nextOrdinal(parent.key, inbox, source);
-    // There is an answer under its name; that one stays.
-    if (ordinal === undefined) return;
     const state = afterResponse(parent.state, {
       at,
       joinSet: inbox,
@@ -189,6 +191,7 @@ class Round {
     if (state.pending !== parent.state.pending)
       yield* announceState(parent, state);
     yield* announce(newResponse, parent.id);
+    return state.responses;
   }
 
   #move(record: ExecutionRecord, state: ExecutionState): void {

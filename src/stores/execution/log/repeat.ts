@@ -1,5 +1,6 @@
 import { isHoldfastError } from "../../../model/errors.ts";
 import type { ExecutionEvent } from "../../../model/execution/event.ts";
+import { splitToParts } from "../../../model/ids/execution-id.ts";
 import { isSameRun } from "../../../model/execution/state.ts";
 import type { Encoded } from "../../../model/values/encoded.ts";
 import { row, rows, type Tx } from "../../../sql/operation.ts";
@@ -12,10 +13,18 @@ import {
   eventOf,
   type EventRow,
 } from "../event-row.ts";
+import { heldBefore } from "../lock/lock.ts";
+import type { LockedExecution } from "../lock/locked.ts";
 import type { ExecutionRecord } from "../state-row.ts";
 import type { AppendEvents } from "./append.ts";
 import { withdrawnText } from "./delay-requests.ts";
-import { appended, type AppendOutcome, type Scheduled } from "./append-to.ts";
+import {
+  appended,
+  type AppendOutcome,
+  type Scheduled,
+  type ToldParent,
+} from "./append-to.ts";
+import { earlierResponse } from "./respond.ts";
 
 /**
  * What an append answered when it was made before: the log holds these events
@@ -24,9 +33,10 @@ import { appended, type AppendOutcome, type Scheduled } from "./append-to.ts";
  */
 export function* answeredBefore(
   context: ExecutionContext,
-  { key, state }: ExecutionRecord,
+  record: ExecutionRecord,
   input: AppendEvents,
 ): Tx<AppendOutcome | undefined> {
+  const { key, state } = record;
   const { version, events, fence } = input;
   const last = version + events.length - 1;
   if (version < 1 || last > state.version) return undefined;
@@ -51,7 +61,34 @@ export function* answeredBefore(
     if (event.kind !== "scheduled") return [];
     return { version: stored.version, outcome: event.outcome };
   });
-  return appended(isEnd ? last : last + 1, scheduled);
+  return appended(isEnd ? last : last + 1, found.at(-1)?.at ?? input.at, {
+    scheduled,
+    parent: isEnd ? yield* toldBefore(record) : undefined,
+    locked: yield* lockedBefore(context, input),
+  });
+}
+
+function* toldBefore({
+  id,
+  parent,
+}: ExecutionRecord): Tx<ToldParent | undefined> {
+  const parts = splitToParts(id);
+  if (parent === null || parts === undefined) return undefined;
+  const told = yield* earlierResponse(parent, id);
+  return told && { id: parts.parent, seq: told.seq };
+}
+
+/** Those that were created locked, and that the same run still has, as they stand. */
+function* lockedBefore(
+  context: ExecutionContext,
+  { children = [], starts = [] }: AppendEvents,
+): Tx<LockedExecution[]> {
+  const locked: LockedExecution[] = [];
+  for (const { id, lock } of [...starts, ...children]) {
+    const held = lock && (yield* heldBefore(context, id, lock));
+    if (held !== undefined) locked.push(held);
+  }
+  return locked;
 }
 
 function isSameEvent(

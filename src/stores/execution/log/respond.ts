@@ -2,7 +2,10 @@ import type { Encoded } from "../../../model/values/encoded.ts";
 import { HoldfastError } from "../../../model/errors.ts";
 import type { DelayOutcome } from "../../../model/execution/event.ts";
 import { splitDelayId, type DelayId } from "../../../model/ids/delay-id.ts";
-import { splitToParts } from "../../../model/ids/execution-id.ts";
+import {
+  splitToParts,
+  type ExecutionId,
+} from "../../../model/ids/execution-id.ts";
 import type { JoinSetId } from "../../../model/ids/join-set-id.ts";
 import type {
   ExecutionState,
@@ -158,7 +161,8 @@ export function* earlierResponse(
 }
 
 /**
- * Delivers the end of a child. The result stays in the child's log.
+ * Delivers the end of a child, and answers with whom it told and as which
+ * response. The result stays in the child's log.
  *
  * @throws HoldfastError `RESPONSE_CONFLICT` when the parent was given another result before.
  */
@@ -167,11 +171,11 @@ export function* respondToParent(
   finishedVersion: number,
   at: number,
   finished: Finished,
-): Tx<void> {
+): Tx<{ readonly id: ExecutionId; readonly seq: number } | undefined> {
   const parts = splitToParts(child.id);
-  if (parts === undefined) return;
+  if (parts === undefined) return undefined;
   const parent = yield* lockedParent(parts.parent, child.id);
-  const { earlier } = yield* addResponse(parent, {
+  const { seq, earlier } = yield* addResponse(parent, {
     at,
     kind: "child",
     inbox: parts.joinSet,
@@ -183,7 +187,7 @@ export function* respondToParent(
     payload: null,
   });
   if (earlier === undefined || earlier.value_hash === finished.resultHash)
-    return;
+    return { id: parent.id, seq };
   throw new HoldfastError(
     "RESPONSE_CONFLICT",
     `Execution ${parent.id} has had another answer of ${child.id} already, which stays; nothing was written. ` +

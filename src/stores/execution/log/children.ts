@@ -1,0 +1,85 @@
+import { eventsInvalid } from "../../../model/execution/errors.ts";
+import {
+  splitToParts,
+  type ExecutionId,
+} from "../../../model/ids/execution-id.ts";
+import { draftOf } from "../../../model/shape.ts";
+import type { WaitOptions } from "../../../sql/database.ts";
+import type { Tx } from "../../../sql/operation.ts";
+import type { ExecutionContext } from "../context.ts";
+import {
+  lockNames,
+  lockNew,
+  lockTerms,
+  type LockOptions,
+  type LockTerms,
+} from "../lock/lock.ts";
+import type { LockedExecution } from "../lock/locked.ts";
+import {
+  createUnder,
+  draftNames,
+  newExecution,
+  type ExecutionDraft,
+  type NewExecution,
+} from "./create.ts";
+
+/** What is created with an append. */
+export interface ChildDraft extends ExecutionDraft {
+  /** Locked in the same transaction, for the worker that appends. */
+  readonly locked?: Omit<LockOptions, keyof WaitOptions>;
+}
+
+export interface NewChild extends NewExecution {
+  readonly lock?: LockTerms;
+}
+
+const childNames: readonly (keyof ChildDraft)[] = [...draftNames, "locked"];
+
+/** @throws HoldfastError as creating and locking do. */
+export function newChild(
+  context: ExecutionContext,
+  given: ChildDraft,
+  at: number,
+): NewChild {
+  const { locked, ...draft } = draftOf("the execution", given, childNames);
+  const execution = newExecution(context, draft, at);
+  if (locked === undefined) return execution;
+  const terms = draftOf("locked", locked, lockNames);
+  return { ...execution, lock: lockTerms(context, terms, at) };
+}
+
+/** Creates the children of an execution whose row the transaction has locked. @throws HoldfastError `EVENTS_INVALID` */
+export function* createChildren(
+  context: ExecutionContext,
+  parent: { readonly id: ExecutionId; readonly key: number },
+  children: readonly NewChild[],
+  locked: LockedExecution[],
+): Tx<void> {
+  for (const child of children) {
+    const parts = splitToParts(child.id);
+    const { existed } = yield* createUnder(
+      parts === undefined ? null : parent.key,
+      child,
+      { isLocked: child.lock !== undefined },
+    );
+    // A child of ours that we did not create: the log would tell a story that did not happen.
+    if (existed && parts !== undefined)
+      throw eventsInvalid(
+        parent.id,
+        "childExists",
+        `its child ${child.id} exists already.`,
+      );
+    if (!existed && child.lock !== undefined)
+      locked.push(yield* lockNew(context, child.id, child.lock));
+  }
+}
+
+/** Locks what was started beside an execution. */
+export function* lockStarted(
+  context: ExecutionContext,
+  started: readonly NewChild[],
+  locked: LockedExecution[],
+): Tx<void> {
+  for (const { id, lock } of started)
+    if (lock !== undefined) locked.push(yield* lockNew(context, id, lock));
+}
