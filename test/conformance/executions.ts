@@ -44,6 +44,7 @@ import { executionSleepingSuite } from "./execution/sleeping.suite.ts";
 import { executionSweepsSuite } from "./execution/sweeps.suite.ts";
 import { executionTextsSuite } from "./execution/texts.suite.ts";
 import { executionTimersSuite } from "./execution/timers.suite.ts";
+import { executionUnreadSuite } from "./execution/unread.suite.ts";
 import { executionUnlockSuite } from "./execution/unlock.suite.ts";
 import { executionWaitsSuite } from "./execution/waits.suite.ts";
 import type { Backend } from "./backend.ts";
@@ -84,6 +85,7 @@ export function executionConformance(each: Backend): void {
     executionForkSuite(backend);
     executionForkPointsSuite(backend);
     executionContinuedSuite(backend);
+    executionUnreadSuite(backend);
     executionOriginSuite(backend);
     executionDamageSuite(backend);
     executionSweepsSuite(backend);

@@ -13,6 +13,7 @@ import type { GivenEvent } from "./given-event.ts";
 import { decodeResult, isResult } from "./result.ts";
 import type { ExecutionResult } from "./result.ts";
 import { draftOf } from "../shape.ts";
+import { rangesOf, type SeqRange } from "./unread.ts";
 import type { ValueCodec } from "../values/value-codec.ts";
 
 type Finished = Extract<ControlEvent, { readonly kind: "finished" }>;
@@ -106,9 +107,18 @@ function encodedEvent(
     case "finished":
       return codec.finished(event.result);
     case "continued": {
-      const { input } = event;
-      const inputHash = codec.hash(input);
-      return { kind: "continued", input: codec.value(input), inputHash };
+      const { input, unread } = event;
+      return {
+        // With what is no field of it, which is refused where events are checked.
+        ...event,
+        input: codec.value(input),
+        inputHash: codec.hash(input),
+        seen: event.seen ?? 0,
+        unread: unread === undefined ? null : givenRanges(unread),
+        // What the store decides, whatever is said here.
+        left: [],
+        continuation: 0,
+      };
     }
     case "waiting":
       return recorded(event, { wakeAt: event.wakeAt ?? null });
@@ -136,6 +146,13 @@ function encodedEvent(
     default:
       return withPayload(codec, event);
   }
+}
+
+/** What is no list of numbers stays as it is, and is refused where events are checked. */
+function givenRanges(unread: readonly number[]): readonly SeqRange[] {
+  return Array.isArray(unread) && unread.every(Number.isSafeInteger)
+    ? rangesOf(unread)
+    : (unread as unknown as readonly SeqRange[]);
 }
 
 function withPayload(codec: ExecutionCodec, event: GivenEvent): ExecutionEvent {

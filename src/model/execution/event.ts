@@ -7,6 +7,7 @@ import type { JoinSetId } from "../ids/join-set-id.ts";
 import type { ExecutorId, OwnerId, RunId } from "../ids/prefixed-id.ts";
 import type { ExecutionResult } from "./result.ts";
 import type { RetryPolicy } from "../time/retry-policy.ts";
+import type { SeqRange } from "./unread.ts";
 
 /** What an execution is: it decides how it is retried, cancelled and resumed. */
 export type ExecutionRole =
@@ -96,11 +97,22 @@ export type ControlEvent<V = Encoded> =
       readonly codeVersion: string | null;
     }
   | { readonly kind: "unparked" }
-  /** Starts again under the same id with another input; history begins after it. */
+  /**
+   * Starts again under the same id with another input; history begins after
+   * it. Signals that were not read belong to the new run.
+   */
   | {
       readonly kind: "continued";
       readonly input: V;
       readonly inputHash: string;
+      /** The last response that the code had been given: those behind it were not read. */
+      readonly seen: number;
+      /** The signals before it that were not read; null when the caller left it to the store to work that out. */
+      readonly unread: readonly SeqRange[] | null;
+      /** All signals that the new run may read; decided by the store. */
+      readonly left: readonly SeqRange[];
+      /** How often it has been started anew with this; decided by the store. */
+      readonly continuation: number;
     }
   /** Ends the part that was copied from another execution. */
   | { readonly kind: "forked"; readonly from: ForkOrigin }

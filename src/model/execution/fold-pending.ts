@@ -21,13 +21,31 @@ export interface Renewal {
 export function startsOf(
   events: readonly FoldedEvent[],
 ): Pick<ExecutionState, "historyFrom" | "responsesFrom" | "continuations"> {
-  const starts = events.filter(({ event }) => event.kind === "continued");
-  const last = starts.at(-1);
+  const { version, responses, event } = lastStart(events) ?? {};
   return {
-    historyFrom: last?.version ?? 0,
-    responsesFrom: last?.responses ?? 0,
-    continuations: starts.length,
+    historyFrom: version ?? 0,
+    responsesFrom: responses ?? 0,
+    continuations: event?.continuation ?? 0,
   };
+}
+
+type Start = FoldedEvent & {
+  readonly event: Extract<ExecutionEvent, { readonly kind: "continued" }>;
+};
+
+function lastStart(events: readonly FoldedEvent[]): Start | undefined {
+  return events.findLast(
+    (logged): logged is Start => logged.event.kind === "continued",
+  );
+}
+
+/** What the runs before left to this one. */
+function isLeftUnread(
+  { seq }: LoggedResponse,
+  start: Start | undefined,
+): boolean {
+  const left = start?.event.left ?? [];
+  return left.some(([first, last]) => first <= seq && seq <= last);
 }
 
 /** Events, responses and renewals in the one order in which they came. */
@@ -213,11 +231,13 @@ function responseFor(
   const there = responses.slice(0, logged.responses);
   if (event.kind === "waiting") {
     const { responsesFrom, continuations } = startsOf(events.slice(0, index));
+    const start = lastStart(events.slice(0, index));
     return there.find(
       (arrived) =>
         arrived.seq > event.seen &&
-        arrived.seq > responsesFrom &&
-        isForRun(arrived, continuations),
+        (arrived.seq > responsesFrom
+          ? isForRun(arrived, continuations)
+          : isLeftUnread(arrived, start)),
     );
   }
   const asked = questionsTo(event.joinSet, events.slice(0, index + 1));

@@ -15,7 +15,14 @@ type Given<E extends ExecutionEvent<unknown>> = E extends {
   : E extends { readonly kind: "finished" }
     ? { readonly kind: "finished"; readonly result: ExecutionResult }
     : E extends { readonly kind: "continued" }
-      ? Omit<E, "inputHash">
+      ? {
+          readonly kind: "continued";
+          readonly input: unknown;
+          /** The last response that the code had been given; defaults to 0. */
+          readonly seen?: number;
+          /** Of what it had been given, the signals that it has not read; by default all that were not taken by name. */
+          readonly unread?: readonly number[];
+        }
       : E extends { readonly call: number }
         ? GivenFact<E> & { readonly call?: number; readonly seen?: number }
         : E;

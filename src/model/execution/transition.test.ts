@@ -141,6 +141,10 @@ const continued: ExecutionEvent = {
   kind: "continued",
   input: "1" as Encoded,
   inputHash: "",
+  seen: 2,
+  unread: null,
+  left: [],
+  continuation: 1,
 };
 const parked: ExecutionEvent = {
   kind: "parked",

@@ -116,13 +116,7 @@ function afterHistory(
   { at, answeredAt, ordinal }: Appending,
   event: HistoryEvent,
 ): ExecutionState {
-  const { seen } = event;
-  if (seen > state.responses)
-    throw eventsInvalid(
-      id,
-      "response",
-      `it cannot have seen ${seen} responses, since there are ${state.responses}.`,
-    );
+  assertSeen(id, state, event.seen);
   const joinSet = joinSetIn(event);
   if (joinSet !== undefined && continuationOf(joinSet) !== state.continuations)
     throw eventsInvalid(
@@ -148,7 +142,7 @@ function afterHistory(
     };
   }
   if (event.kind === "waiting" && event.wakeAt !== null) {
-    const { wakeAt } = event;
+    const { seen, wakeAt } = event;
     return {
       ...moved,
       pending: asleep({ seen, wakeAt, leaseUntil, lastLock }),
@@ -156,6 +150,19 @@ function afterHistory(
   }
   const on = blockedBy(id, event, ordinal);
   return { ...moved, pending: { kind: "blocked", on, leaseUntil, lastLock } };
+}
+
+function assertSeen(
+  id: ExecutionId,
+  { responses }: ExecutionState,
+  seen: number,
+): void {
+  if (seen > responses)
+    throw eventsInvalid(
+      id,
+      "response",
+      `it cannot have seen ${seen} responses, since there are ${responses}.`,
+    );
 }
 
 function blockedBy(
@@ -209,6 +216,7 @@ function afterControl(
     case "continued":
       if (state.role !== "workflow")
         throw eventsInvalid(id, "role", "only a workflow can be continued.");
+      assertSeen(id, state, event.seen);
       return {
         ...state,
         pending: dueAgain(state.pending, at),

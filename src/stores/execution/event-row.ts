@@ -126,6 +126,7 @@ export function eventOf(found: EventRow): LoggedEvent {
     kind,
     ...parsedBody(found),
     ...(isHistoryKind(kind) && { call: found.call, seen: found.seen }),
+    ...(kind === "continued" && { seen: found.seen }),
     ...(field !== undefined && { [field]: payload ?? undefined }),
   };
   return { version, at, event: event as unknown as ExecutionEvent };

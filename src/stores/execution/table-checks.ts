@@ -253,6 +253,8 @@ interface OwnedResponse {
   readonly finished_version: number | null;
   readonly value_hash: string | null;
   readonly payload: Encoded | null;
+  readonly read_by: number | null;
+  readonly continuations: number | null;
   readonly child_event: string | null;
 }
 
@@ -260,7 +262,8 @@ const response = tableCheck<OwnedResponse>({
   table: "holdfast_execution_response",
   select: sql`
     SELECT t.key, t.execution, x.id, x.responses AS last, t.seq, t.at, t.kind, t.inbox, t.source, t.outcome, t.child,
-      t.finished_version, t.value_hash, COALESCE(t.payload, e.payload) AS payload, e.kind AS child_event`,
+      t.finished_version, t.value_hash, COALESCE(t.payload, e.payload) AS payload, t.read_by, x.continuations,
+      e.kind AS child_event`,
   from: sql`
     FROM holdfast_execution_response t LEFT JOIN holdfast_execution x ON x.key = t.execution
       LEFT JOIN holdfast_execution_event e ON e.execution = t.child AND e.version = t.finished_version`,
@@ -269,8 +272,11 @@ const response = tableCheck<OwnedResponse>({
   keyOf: (row) => `${ownerName(row)}#${row.seq}`,
   judge(row) {
     if (row.id === null) return noOwner;
-    return row.seq > (row.last ?? 0)
-      ? "It comes after the last response of its execution."
+    if (row.seq > (row.last ?? 0))
+      return "It comes after the last response of its execution.";
+    return row.read_by !== null &&
+      (row.kind !== "signal" || row.read_by >= (row.continuations ?? 0))
+      ? "It was read by a run that there was not, or is no signal."
       : undefined;
   },
   *partners(found) {

@@ -50,7 +50,7 @@ export function executionContinuedSuite(backend: Backend): void {
         const { store, clock } = setting;
         await startedAnew(setting);
         expect(await openDelays(setting)).toEqual([]);
-        await store.append("a", 4, [waiting(0, T0)]);
+        await store.append("a", 4, [waiting(1, T0)]);
         clock.advance(100);
         expect(await store.expireTimers()).toMatchObject({ delays: 0 });
         expect(await standing(setting, "a")).toMatchObject({
@@ -67,13 +67,13 @@ export function executionContinuedSuite(backend: Backend): void {
     );
 
     test(
-      "waits for what comes after its start, and is given nothing before it",
+      "waits for what comes after its start, and is given nothing before it but what was not read",
       onExecutions(backend, async (setting) => {
         const { store } = setting;
         await startedAnew(setting);
-        await store.append("a", 4, [waiting(0, T0)]);
+        await store.append("a", 4, [waiting(1, T0)]);
         expect(await standing(setting, "a")).toMatchObject({
-          pending: { kind: "blocked", on: { kind: "responses", seen: 0 } },
+          pending: { kind: "blocked", on: { kind: "responses", seen: 1 } },
         });
         await store.signal("a", "go", "second");
         expect(await store.lock("a", 5, byAnn)).toMatchObject({
@@ -81,6 +81,7 @@ export function executionContinuedSuite(backend: Backend): void {
           continuations: 1,
           responsesFrom: 1,
           history: [{ version: 4 }],
+          unreadSignals: [{ seq: 1, response: { value: "first" } }],
           responses: [{ seq: 2, response: { value: "second" } }],
         });
         // A signal that nobody took waits for whoever asks.
@@ -253,7 +254,7 @@ function sets(backend: Backend): void {
           pending: { kind: "blocked", on: { kind: "responses" } },
         });
         expect(await responsesOf(setting, "a")).toHaveLength(1);
-        // Nor does it answer a wait that comes after it, or wake one that has a time.
+        // Nor does it answer a wait that comes after it.
         await store.append("a", 4, [waiting(0, T0)]);
         expect((await standing(setting, "a")).pending.kind).toBe("blocked");
         setting.clock.advance(8);
@@ -267,6 +268,21 @@ function sets(backend: Backend): void {
         expect((await standing(setting, "a")).pending).toMatchObject({
           kind: "pending",
           dueAt: T0 + 8,
+        });
+      }),
+    );
+
+    test(
+      "[R14] are not woken from a sleep either by what the run before asked for",
+      onExecutions(backend, async (setting) => {
+        const { store } = setting;
+        await withLateChild(setting);
+        await store.append("a", 3, [waiting(0, T0, T0 + 500)]);
+        await store.finish("a.n:x_1", 1, result);
+        expect((await standing(setting, "a")).pending).toMatchObject({
+          kind: "pending",
+          dueAt: T0 + 500,
+          wakeAt: T0 + 500,
         });
       }),
     );

@@ -121,7 +121,7 @@ export function eventOfDraft(place: DraftPlace, draft: EventDraft): GivenEvent {
         codeVersion: flag ? "v1" : null,
       };
     case "continued":
-      return { kind: "continued", input: { index } };
+      return newStart(place, draft);
     case "finished":
       return {
         kind: "finished",
@@ -138,6 +138,15 @@ export function eventOfDraft(place: DraftPlace, draft: EventDraft): GivenEvent {
         seen: seenOf(place, draft),
       };
   }
+}
+
+/** Half of the time it says what it left unread of its signals; what it names may be none. */
+function newStart(place: DraftPlace, draft: EventDraft): GivenEvent {
+  const { index, set, flag } = draft;
+  const started = { kind: "continued", input: { index } } as const;
+  if (!flag) return started;
+  const seen = seenOf(place, draft);
+  return { ...started, seen, unread: set === 0 ? [] : [Math.min(seen, 1)] };
 }
 
 /** What it had been given of what is there; now and then more than that, which must be refused. */

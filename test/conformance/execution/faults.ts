@@ -42,6 +42,7 @@ export function faultsIn(
     };
     const found = [
       ...numbering(story),
+      ...readings(story),
       ...columns(row),
       ...creation(story),
       ...openDelays(story),
@@ -109,9 +110,51 @@ function numbering({ row, events, responses }: Story): readonly string[] {
   }
   const asked = events.filter(({ ordinal }) => ordinal !== null);
   for (const [inbox, questions] of grouped(asked, (event) => event.inbox))
-    dense(`questions to ${inbox}`, questions.map(ordinalOf), 1);
+    // Signals that were read otherwise are passed over by those who take them by name.
+    if (inbox?.startsWith("s:") !== true)
+      dense(`questions to ${inbox}`, questions.map(ordinalOf), 1);
   for (const [inbox, answers] of grouped(responses, (one) => one.inbox))
     dense(`answers in ${inbox}`, answers.map(ordinalOf), 1);
+  return faults;
+}
+
+/** Which run read each signal, told again from the new starts: in each, what it did not leave. */
+function readings({ events, responses }: Story): readonly string[] {
+  const faults: string[] = [];
+  const signals = responses.filter(({ kind }) => kind === "signal");
+  const readBy = new Map<number, number>();
+  const takenAt = new Map<number, number>();
+  let starts = 0;
+  for (const row of events) {
+    const { event } = eventOf(row);
+    if (event.kind === "signalReceived") {
+      if (readBy.has(event.seq) || takenAt.has(event.seq))
+        faults.push(`signal ${event.seq} was taken after it was read`);
+      takenAt.set(event.seq, starts);
+    }
+    if (event.kind !== "continued") continue;
+    starts += 1;
+    if (event.continuation !== starts)
+      faults.push(`its new start ${starts} is called ${event.continuation}`);
+    const left: number[] = [];
+    for (const { seq } of signals) {
+      if (seq > row.responses || readBy.has(seq)) continue;
+      const isNamed =
+        event.unread?.some(([a, b]) => a <= seq && seq <= b) ?? true;
+      if (!takenAt.has(seq) && (seq > event.seen || isNamed)) left.push(seq);
+      else readBy.set(seq, starts - 1);
+    }
+    const told = event.left.flatMap(([a, b]) =>
+      Array.from({ length: b - a + 1 }, (_, n) => a + n),
+    );
+    if (!isDeepStrictEqual(told, left))
+      faults.push(
+        `its new start left ${told.join(" ")}, not ${left.join(" ")}`,
+      );
+  }
+  for (const { seq, read_by: told } of responses)
+    if (told !== (readBy.get(seq) ?? null))
+      faults.push(`response ${seq} is read by ${told}`);
   return faults;
 }
 

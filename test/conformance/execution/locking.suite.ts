@@ -63,6 +63,8 @@ export function executionLockingSuite(backend: Backend): void {
             continuations: 0,
             historyFrom: 0,
             responsesFrom: 0,
+            unreadSignals: [],
+            hasMoreUnreadSignals: false,
             history: [],
             hasMoreHistory: false,
             historyUpTo: 1,

@@ -31,6 +31,7 @@ type ResponseTableRow = Parameters<typeof responseOf>[0] & {
   readonly ordinal: number;
   readonly child: number | null;
   readonly value_hash: string | null;
+  readonly read_by: number | null;
 };
 
 interface DelayRow {

@@ -10,7 +10,7 @@ import {
 } from "./background-calls.ts";
 import type { PageName, Rows } from "./fixture.ts";
 import { calls, claimant, result, waits } from "./valid-call.ts";
-import type { Calls } from "./valid-call.ts";
+import type { Calls, ValidCall } from "./valid-call.ts";
 
 const content = bytesOf("content");
 
@@ -37,13 +37,6 @@ function executionCalls({ holder, owner }: Rows): Calls {
   const locked = { holder, lease: "1h", retry };
   const served = { name: "g", concurrencyMax: 1, perKeyMax: 1, retry };
   const delay = "Delay_a.n:x_1";
-  const event = {
-    kind: "stepFinished",
-    name: "step",
-    input: 1,
-    outcome: "completed",
-    value: 1,
-  };
   const draft = {
     function: "f",
     input: 1,
@@ -51,30 +44,9 @@ function executionCalls({ holder, owner }: Rows): Calls {
     tags: ["t"],
     metadata: { m: "v" },
   };
-  const joinSet = "n:x";
-  const child = "a.n:x_1";
-  const requested = [
-    { kind: "joinSetCreated", joinSet },
-    { kind: "childRequested", joinSet, child, function: "g" },
-    { kind: "scheduled", execution: "beside", function: "g", startAt: "now" },
-  ];
   return calls({
     create: { args: [draft, {}], free: ["0.input", "0.metadata"] },
-    append: {
-      args: [
-        "a",
-        1,
-        [event, ...requested],
-        {
-          children: [
-            { id: child, function: "g", locked },
-            { id: "beside", function: "g" },
-          ],
-          withdraw: ["Delay_a.n:x_9"],
-        },
-      ],
-      free: ["2.0.input", "2.0.value"],
-    },
+    append: appendCall(locked),
     finish: { args: ["a", 1, result, {}], free: ["2.value"] },
     fork: ["a", 0, {}],
     retry: ["a", {}],
@@ -101,6 +73,32 @@ function executionCalls({ holder, owner }: Rows): Calls {
     unlock: ["held", 2, { holder, reason: "r" }],
     ...executionReads(owner),
   });
+}
+
+function appendCall(locked: object): ValidCall {
+  const joinSet = "n:x";
+  const child = "a.n:x_1";
+  const events = [
+    {
+      kind: "stepFinished",
+      name: "step",
+      input: 1,
+      outcome: "completed",
+      value: 1,
+    },
+    { kind: "joinSetCreated", joinSet },
+    { kind: "childRequested", joinSet, child, function: "g" },
+    { kind: "scheduled", execution: "beside", function: "g", startAt: "now" },
+    { kind: "continued", input: 1, seen: 0, unread: [] },
+  ];
+  const children = [
+    { id: child, function: "g", locked },
+    { id: "beside", function: "g" },
+  ];
+  return {
+    args: ["a", 1, events, { children, withdraw: ["Delay_a.n:x_9"] }],
+    free: ["2.0.input", "2.0.value", "2.4.input"],
+  };
 }
 
 function executionReads(owner: string): Calls {

@@ -104,7 +104,8 @@ CREATE INDEX holdfast_execution_event_interruption ON holdfast_execution_event (
   WHERE kind = 'paused' OR kind = 'cancellationRequested' OR kind = 'parked';
 
 -- What reached an execution from elsewhere, numbered in one order. The result
--- of a child is not copied: it is in the child's log.
+-- of a child is not copied: it is in the child's log. `read_by` is the run under
+-- the id that read a signal, known when that was started anew.
 CREATE TABLE holdfast_execution_response (
   key BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   execution BIGINT NOT NULL,
@@ -118,12 +119,16 @@ CREATE TABLE holdfast_execution_response (
   child BIGINT,
   finished_version BIGINT,
   value_hash TEXT COLLATE "C",
-  payload TEXT COLLATE "C"
+  payload TEXT COLLATE "C",
+  read_by BIGINT
 );
 
 CREATE UNIQUE INDEX holdfast_execution_response_seq ON holdfast_execution_response (execution, seq);
 CREATE UNIQUE INDEX holdfast_execution_response_source ON holdfast_execution_response (execution, source);
 CREATE UNIQUE INDEX holdfast_execution_response_ordinal ON holdfast_execution_response (execution, inbox, ordinal);
+-- What a new start takes over, however much has been read before it.
+CREATE INDEX holdfast_execution_response_unread ON holdfast_execution_response (execution, seq)
+  WHERE kind = 'signal' AND read_by IS NULL;
 -- Differs because the planner counts: where most executions have one response,
 -- it takes any index that begins with the execution, and then each answer to
 -- one with thousands of children reads all of its responses. So it is told that

@@ -102,7 +102,8 @@ CREATE INDEX holdfast_execution_event_interruption ON holdfast_execution_event (
   WHERE kind = 'paused' OR kind = 'cancellationRequested' OR kind = 'parked';
 
 -- What reached an execution from elsewhere, numbered in one order. The result
--- of a child is not copied: it is in the child's log.
+-- of a child is not copied: it is in the child's log. `read_by` is the run under
+-- the id that read a signal, known when that was started anew.
 CREATE TABLE holdfast_execution_response (
   key INTEGER PRIMARY KEY AUTOINCREMENT,
   execution INTEGER NOT NULL,
@@ -116,12 +117,16 @@ CREATE TABLE holdfast_execution_response (
   child INTEGER,
   finished_version INTEGER,
   value_hash TEXT,
-  payload TEXT
+  payload TEXT,
+  read_by INTEGER
 ) STRICT;
 
 CREATE UNIQUE INDEX holdfast_execution_response_seq ON holdfast_execution_response (execution, seq);
 CREATE UNIQUE INDEX holdfast_execution_response_source ON holdfast_execution_response (execution, source);
 CREATE UNIQUE INDEX holdfast_execution_response_ordinal ON holdfast_execution_response (execution, inbox, ordinal);
+-- What a new start takes over, however much has been read before it.
+CREATE INDEX holdfast_execution_response_unread ON holdfast_execution_response (execution, seq)
+  WHERE kind = 'signal' AND read_by IS NULL;
 
 -- Delays that nobody has answered yet.
 CREATE TABLE holdfast_execution_delay (

@@ -24,9 +24,8 @@ import { assertHeld, assertNext } from "../log/record-check.ts";
 import { appendTo } from "../log/append-to.ts";
 import {
   addResponse,
-  answerTo,
   earlierResponse,
-  nextQuestion,
+  nextSignal,
   signalInbox,
 } from "../log/respond.ts";
 import { lockedRecord, type ExecutionRecord } from "../state-row.ts";
@@ -196,8 +195,7 @@ export const receiveSignal: StoreOperation<
     assertNext(record, version);
     assertHeld(record, fence);
     const inbox = signalInbox(signal);
-    const ordinal = yield* nextQuestion(record.key, inbox);
-    const next = yield* answerTo(record.key, inbox, ordinal);
+    const next = yield* nextSignal(record.key, inbox);
     if (next === undefined) return undefined;
     const { seq } = next;
     yield* appendTo(record, at, [

@@ -8,6 +8,7 @@ import type { ExecutionState } from "../../../model/execution/state.ts";
 import { textsOf } from "../../../sql/dialect.ts";
 import { row, run, type Tx } from "../../../sql/operation.ts";
 import { sql, type Statement } from "../../../sql/statement.ts";
+import { eventColumns, eventOf, type EventRow } from "../event-row.ts";
 import type { ExecutionRecord } from "../state-row.ts";
 
 /** What one transaction copies at most. */
@@ -59,9 +60,15 @@ export function* copyEvents(
 const copied: Statement = sql`
   r.at, r.kind, r.inbox, r.source, r.outcome, r.finished_version, r.value_hash, COALESCE(r.payload, e.payload)`;
 
+/** What a run read that the copy does not go back to is read; the rest it may read itself. */
+function readBefore(continuations: number): Statement {
+  return sql`CASE WHEN r.read_by < ${continuations} THEN r.read_by END`;
+}
+
 const into: Statement = sql`
   INSERT INTO holdfast_execution_response
-    (execution, seq, ordinal, at, kind, inbox, source, outcome, finished_version, value_hash, payload)`;
+    (execution, seq, ordinal, at, kind, inbox, source, outcome, finished_version, value_hash, payload,
+     read_by)`;
 
 const withResults: Statement = sql`
   holdfast_execution_response r
@@ -79,15 +86,17 @@ export function* copyResponses(
 ): Tx<number> {
   const { key, state } = source;
   const seen = yield* lastSeen(key, state, from.version);
+  const { continuations } = yield* startsUpTo(key, state, from.version);
+  const readBy = readBefore(continuations);
   yield* run(sql`
     ${into}
-    SELECT CAST(${copy} AS BIGINT), r.seq, r.ordinal, ${copied} FROM ${withResults}
+    SELECT CAST(${copy} AS BIGINT), r.seq, r.ordinal, ${copied}, ${readBy} FROM ${withResults}
     WHERE r.execution = ${key} AND r.seq <= ${seen} ORDER BY r.seq`);
   if (!from.isRetry) return seen;
   const later = yield* run(sql`
     ${into}
     SELECT CAST(${copy} AS BIGINT), CAST(${seen} AS BIGINT) + ROW_NUMBER() OVER (ORDER BY r.seq),
-      COALESCE(base.ordinal, 0) + ROW_NUMBER() OVER (PARTITION BY r.inbox ORDER BY r.seq), ${copied}
+      COALESCE(base.ordinal, 0) + ROW_NUMBER() OVER (PARTITION BY r.inbox ORDER BY r.seq), ${copied}, ${readBy}
     FROM ${withResults}
       LEFT JOIN (
         SELECT inbox, MAX(ordinal) AS ordinal FROM holdfast_execution_response
@@ -111,22 +120,14 @@ export function* startsUpTo(
 ): Tx<Starts> {
   const none = { historyFrom: 0, responsesFrom: 0, continuations: 0 };
   if (continuations === 0) return none;
-  const found = yield* row<{
-    readonly n: number;
-    readonly version: number | null;
-  }>(sql`
-    SELECT COUNT(*) AS n, MAX(version) AS version FROM holdfast_execution_event
-    WHERE execution = ${execution} AND version <= ${version} AND kind = 'continued'`);
-  const historyFrom = found?.version ?? null;
-  if (found === undefined || historyFrom === null) return none;
-  const start = yield* row<{ readonly responses: number }>(sql`
-    SELECT responses FROM holdfast_execution_event
-    WHERE execution = ${execution} AND version = ${historyFrom}`);
-  return {
-    historyFrom,
-    responsesFrom: start?.responses ?? 0,
-    continuations: found.n,
-  };
+  const found = yield* row<EventRow>(sql`
+    SELECT ${eventColumns} FROM holdfast_execution_event
+    WHERE execution = ${execution} AND version <= ${version} AND kind = 'continued'
+    ORDER BY version DESC LIMIT 1`);
+  const event = found && eventOf(found).event;
+  if (found === undefined || event?.kind !== "continued") return none;
+  const { version: historyFrom, responses: responsesFrom } = found;
+  return { historyFrom, responsesFrom, continuations: event.continuation };
 }
 
 /**

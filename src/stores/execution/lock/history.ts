@@ -124,6 +124,29 @@ export function* responsePage(
   };
 }
 
+/**
+ * Signals that a new start took over unread, up to the last response before
+ * it. They are few among many, so their sizes are looked at first.
+ */
+export function* unreadPage(
+  execution: number,
+  upTo: number,
+  budget: ReadBudget,
+): Tx<LoadedPage<LoggedResponse>> {
+  if (budget.isSpent) return { items: [], hasMore: true };
+  const sizes = yield* rows<Sized & { readonly seq: number }>(sql`
+    SELECT seq, COALESCE(octet_length(payload), 0) AS bytes FROM holdfast_execution_response
+    WHERE execution = ${execution} AND kind = 'signal' AND read_by IS NULL AND seq <= ${upTo}
+    ORDER BY seq LIMIT ${pageRowsMax + 1}`);
+  const first = sizes.slice(0, pageRowsMax);
+  const kept = first.slice(0, budget.fitting(first.map(({ bytes }) => bytes)));
+  for (const { bytes } of kept) budget.spend(rowBytes + bytes);
+  const found = yield* rows<ResponseRow>(sql`
+    SELECT ${responseColumns} FROM ${responseTables}
+    WHERE r.execution = ${execution} AND r.seq IN ${integersOf(kept.map(({ seq }) => seq))} ORDER BY r.seq`);
+  return { items: found.map(responseOf), hasMore: kept.length < sizes.length };
+}
+
 /** Rows that have numbers without gaps: what there is to know for reading them. */
 interface NumberedRows<R> {
   readonly number: Statement;

@@ -25,7 +25,12 @@ import {
 } from "../control/cancelling.ts";
 import { eventAt, eventColumns, eventOf, type EventRow } from "../event-row.ts";
 import type { ExecutionRecord } from "../state-row.ts";
-import { historyPage, responsePage, type ReadBudget } from "./history.ts";
+import {
+  historyPage,
+  responsePage,
+  unreadPage,
+  type ReadBudget,
+} from "./history.ts";
 import type { LockedInputs } from "./inputs.ts";
 
 /** What a worker needs to run an execution. */
@@ -65,6 +70,13 @@ export interface LockedExecution {
   readonly historyFrom: number;
   /** Responses up to this number belong to earlier runs. */
   readonly responsesFrom: number;
+  /**
+   * Signals that came before `responsesFrom` and that no run under the id has
+   * read: they are its own, and come before its responses. When there are
+   * more, read on with `responses(id, { unread: true, from })`.
+   */
+  readonly unreadSignals: readonly LoggedResponse<unknown>[];
+  readonly hasMoreUnreadSignals: boolean;
   /**
    * The first history events and responses: at most 200 of each, and 1 MiB of
    * values, inputs included, for all that one call locks. When there may be more, read on from
@@ -151,6 +163,10 @@ function* load(
 ): Tx<Omit<LockedExecution, keyof Held | "nextVersion">> {
   const { id, key, state } = record;
   if (inputs === undefined) throw corruptStart(id);
+  const unread =
+    state.responsesFrom > 0
+      ? yield* unreadPage(key, state.responsesFrom, budget)
+      : { items: [], hasMore: false };
   const history =
     state.version > state.historyFrom
       ? yield* historyPage(key, state.historyFrom, state.version, budget)
@@ -178,6 +194,8 @@ function* load(
     continuations: state.continuations,
     historyFrom: state.historyFrom,
     responsesFrom: state.responsesFrom,
+    unreadSignals: unread.items.map((logged) => values.readResponse(logged)),
+    hasMoreUnreadSignals: unread.hasMore,
     history: history.items.map((logged) => values.readEvent(logged)),
     hasMoreHistory: history.hasMore,
     historyUpTo: history.hasMore ? history.upTo : version,

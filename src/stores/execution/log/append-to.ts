@@ -8,8 +8,8 @@ import type { DelayId } from "../../../model/ids/delay-id.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import { afterEvent } from "../../../model/execution/transition.ts";
 import type { ExecutionState } from "../../../model/execution/state.ts";
-import { announce, row, run, type Tx } from "../../../sql/operation.ts";
-import { sql, type Statement } from "../../../sql/statement.ts";
+import { announce, run, type Tx } from "../../../sql/operation.ts";
+import { sql } from "../../../sql/statement.ts";
 import { endProcessOf } from "../../process/parts.ts";
 import type { Finished } from "../context.ts";
 import { insertEvent, type EventPlace } from "../event-row.ts";
@@ -17,6 +17,7 @@ import { writeState, type ExecutionRecord } from "../state-row.ts";
 import { executionEnded } from "../topics.ts";
 import type { LockedExecution } from "../lock/locked.ts";
 import type { NewChild } from "./children.ts";
+import { markRead } from "./continue.ts";
 import { createIfFree } from "./create.ts";
 import {
   answerDue,
@@ -27,7 +28,9 @@ import {
 import {
   announceState,
   answerTo,
+  firstAfter,
   nextQuestion,
+  nextSignal,
   respondToParent,
   signalInbox,
 } from "./respond.ts";
@@ -123,7 +126,11 @@ export function* appendTo(
   effects: Effects = effectsOf({}),
 ): Tx<ExecutionState> {
   let { state } = record;
-  for (const event of events) {
+  for (const given of events) {
+    const event =
+      given.kind === "continued"
+        ? yield* markRead(record, state, given)
+        : given;
     const question = yield* questionOf(record, state, event);
     const next = afterEvent(record.id, state, {
       at,
@@ -183,36 +190,22 @@ function* questionOf(
       return { ordinal, answeredAt: answer?.at ?? null };
     }
     case "waiting": {
-      // What an earlier run under the id was given, or asked for, is no news to this one.
-      const after = Math.max(event.seen, state.responsesFrom);
-      if (state.responses <= after) return noQuestion;
-      const answer = yield* row<{ readonly at: number }>(sql`
-        SELECT at FROM holdfast_execution_response
-        WHERE execution = ${execution} AND seq > ${after} AND ${isOfRun(state)} ORDER BY seq LIMIT 1`);
+      const answer = yield* firstAfter(execution, state, event.seen);
       return { ordinal: undefined, answeredAt: answer?.at ?? null };
     }
     case "signalReceived": {
-      const inbox = signalInbox(event.signal);
-      const ordinal = yield* nextQuestion(execution, inbox);
-      const answer = yield* answerTo(execution, inbox, ordinal);
-      if (answer?.seq !== event.seq)
+      const next = yield* nextSignal(execution, signalInbox(event.signal));
+      if (next?.seq !== event.seq)
         throw eventsInvalid(
           id,
           "response",
           `response ${event.seq} is not the next signal "${event.signal}" that it could take.`,
         );
-      return { ordinal, answeredAt: null };
+      return { ordinal: next.ordinal, answeredAt: null };
     }
     default:
       return noQuestion;
   }
-}
-
-/** True for responses to the run that is going on: signals, and those of its own sets, whose names tell. */
-function isOfRun({ continuations }: ExecutionState): Statement {
-  if (continuations === 0) return sql`1 = 1`;
-  const number = `${continuations}:`;
-  return sql`(kind = 'signal' OR substr(inbox, 2, ${number.length}) = ${number})`;
 }
 
 function* end(

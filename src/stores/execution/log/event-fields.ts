@@ -10,6 +10,7 @@ import {
 } from "../../../model/ids/prefixed-id.ts";
 import { resolveStartAt } from "../../../model/time/instants.ts";
 import type { StartAt } from "../../../model/time/instants.ts";
+import { unreadPiecesMax } from "../../../model/execution/unread.ts";
 import { isStorable } from "../../../model/shape.ts";
 
 /** What a field of an event may hold, in words for those who gave something else. */
@@ -131,6 +132,25 @@ const retry = record("a retry policy of whole numbers from 0 on", {
   backoffMaxMs: count,
 });
 
+/** In order, with something between each and the next. */
+const ranges: Field = {
+  expected: `numbers of responses from 1 on, in at most ${unreadPiecesMax} pieces`,
+  accepts: (value) =>
+    Array.isArray(value) &&
+    value.length <= unreadPiecesMax &&
+    value.every((range: unknown, index) => {
+      if (!Array.isArray(range) || range.length !== 2) return false;
+      const [first, last] = range as [unknown, unknown];
+      const before = (value[index - 1] as number[] | undefined)?.[1] ?? -1;
+      return (
+        Number.isSafeInteger(last) &&
+        (last as number) >= (first as number) &&
+        Number.isSafeInteger(first) &&
+        (first as number) > before + 1
+      );
+    }),
+};
+
 const stepOutcome: Readonly<Record<string, Field>> = {
   name,
   inputHash: orNull(hash),
@@ -159,7 +179,14 @@ const fieldsOfKind: Readonly<
   },
   parked: { code: text(1, 128), reason, codeVersion },
   unparked: {},
-  continued: { input: payload, inputHash: hash },
+  continued: {
+    input: payload,
+    inputHash: hash,
+    seen: count,
+    unread: orNull(ranges),
+    left: ranges,
+    continuation: count,
+  },
   finished: {
     resultKind: oneOf("completed", "failed", "cancelled", "timedOut"),
     resultHash: hash,

@@ -96,12 +96,12 @@ function isSameEvent(
   stored: EventRow,
   event: ExecutionEvent,
 ): boolean {
-  const { kind, call, seen, body, payload } = eventColumnsOf(event);
+  const given = eventColumnsOf(event);
+  const { kind, call, payload } = given;
   if (
     stored.kind !== kind ||
     stored.call !== call ||
-    stored.seen !== seen ||
-    bodyAsGiven(kind, stored.body) !== bodyAsGiven(kind, body)
+    toldIn(stored) !== toldIn(given)
   )
     return false;
   // Their bodies hold the hash of the value.
@@ -111,11 +111,19 @@ function isSameEvent(
   return isSameValue(context, stored.payload, payload);
 }
 
-/** The body without what the store decided, which who asks again does not know. */
-function bodyAsGiven(kind: string, body: string): string {
-  return kind === "scheduled"
-    ? JSON.stringify({ ...(JSON.parse(body) as object), outcome: undefined })
-    : body;
+/** Body and `seen` without what the store decided, which who asks again does not know. */
+function toldIn({
+  kind,
+  seen,
+  body,
+}: Pick<EventRow, "kind" | "seen" | "body">): string {
+  if (kind !== "scheduled" && kind !== "continued") return `${seen} ${body}`;
+  const decided =
+    kind === "scheduled"
+      ? { outcome: undefined }
+      : { left: undefined, continuation: undefined };
+  const told = { ...(JSON.parse(body) as object), ...decided };
+  return `${seen} ${JSON.stringify(told)}`;
 }
 
 /** A codec that encrypts may write the same value in another way each time. */

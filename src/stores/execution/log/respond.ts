@@ -60,6 +60,47 @@ export function* answerTo(
     WHERE execution = ${execution} AND inbox = ${inbox} AND ordinal = ${ordinal}`);
 }
 
+/** The next signal of an inbox that can be taken: behind the last that was, past those that runs before have read. */
+export function* nextSignal(
+  execution: number,
+  inbox: string,
+): Tx<{ readonly seq: number; readonly ordinal: number } | undefined> {
+  const next = yield* nextQuestion(execution, inbox);
+  return yield* row<{ readonly seq: number; readonly ordinal: number }>(sql`
+    SELECT seq, ordinal FROM holdfast_execution_response
+    WHERE execution = ${execution} AND inbox = ${inbox} AND ordinal >= ${next} AND read_by IS NULL
+    ORDER BY ordinal LIMIT 1`);
+}
+
+/**
+ * The first response after a number that is news to the run which is going
+ * on: a signal that no run before it has read, or what its own sets were
+ * given, whose names tell. What came before its start it was left unread.
+ */
+export function* firstAfter(
+  execution: number,
+  { responses, responsesFrom, continuations }: ExecutionState,
+  seen: number,
+): Tx<{ readonly at: number } | undefined> {
+  if (responses <= seen) return undefined;
+  if (seen < responsesFrom) {
+    const left = yield* row<{ readonly at: number }>(sql`
+      SELECT at FROM holdfast_execution_response
+      WHERE execution = ${execution} AND kind = 'signal' AND read_by IS NULL
+        AND seq > ${seen} AND seq <= ${responsesFrom} ORDER BY seq LIMIT 1`);
+    if (left !== undefined) return left;
+  }
+  const number = `${continuations}:`;
+  const isOfRun =
+    continuations === 0
+      ? sql`1 = 1`
+      : sql`(kind = 'signal' OR substr(inbox, 2, ${number.length}) = ${number})`;
+  return yield* row<{ readonly at: number }>(sql`
+    SELECT at FROM holdfast_execution_response
+    WHERE execution = ${execution} AND seq > ${Math.max(seen, responsesFrom)} AND ${isOfRun}
+    ORDER BY seq LIMIT 1`);
+}
+
 /** The place of the next response to an inbox, from 1 on. */
 function* nextAnswer(execution: number, inbox: string): Tx<number> {
   const last = yield* row<{ readonly ordinal: number }>(sql`

@@ -41,6 +41,8 @@ export interface ListResponsesOptions extends PageOptions {
   readonly backward?: boolean;
   /** Only those of one set. Few of them among many others make short pages. */
   readonly joinSet?: string;
+  /** Only signals that no run before the last new start has read. */
+  readonly unread?: boolean;
 }
 
 interface ResponseFilter {
@@ -48,6 +50,7 @@ interface ResponseFilter {
   readonly from: number | undefined;
   readonly backward: boolean;
   readonly joinSet: string | undefined;
+  readonly unread: boolean;
 }
 
 const table = "holdfast_execution_response";
@@ -66,7 +69,12 @@ export const responseList: List<
 > = list("listResponses", {
   table,
   given(_: ExecutionContext, id: string, options?: ListResponsesOptions) {
-    const { filter, page } = pageOf(options, ["from", "backward", "joinSet"]);
+    const { filter, page } = pageOf(options, [
+      "from",
+      "backward",
+      "joinSet",
+      "unread",
+    ]);
     return { filter: checkedFilter(id, filter), page };
   },
   slice: responseSlice,
@@ -81,7 +89,7 @@ export const responseList: List<
 
 function checkedFilter(
   id: string,
-  { from, backward, joinSet }: ListResponsesOptions,
+  { from, backward, joinSet, unread }: ListResponsesOptions,
 ): ResponseFilter {
   return {
     id: parseExecutionId(id),
@@ -89,12 +97,13 @@ function checkedFilter(
     backward: givenFlag("backward", backward) ?? false,
     joinSet:
       joinSet === undefined ? undefined : checkedFilterText("joinSet", joinSet),
+    unread: givenFlag("unread", unread) ?? false,
   };
 }
 
 function* responseSlice(
   _: ExecutionContext,
-  { id, from, backward, joinSet }: ResponseFilter,
+  { id, from, backward, joinSet, unread }: ResponseFilter,
   { after, limit }: SliceBounds,
 ): Tx<Slice<ResponseRow>> {
   const found = yield* findStanding(id);
@@ -102,16 +111,19 @@ function* responseSlice(
   const numbers = { first: 1, last: found.responses };
   const isUp = !backward;
   const start = after ? numberAt(after, 0) + (isUp ? 1 : -1) : from;
+  const isUnread = unread
+    ? sql`r.kind = 'signal' AND r.read_by IS NULL`
+    : sql`1 = 1`;
   const only =
     joinSet === undefined
-      ? sql`1 = 1`
+      ? isUnread
       : // Not a bare column: by the index on it a large set would be read as a whole and sorted.
-        sql`r.inbox || '' = ${joinSet}`;
+        sql`r.inbox || '' = ${joinSet} AND ${isUnread}`;
   const range = rangeFrom(
     numbers,
     start,
     isUp,
-    joinSet === undefined ? limit : scanRowsMax,
+    joinSet === undefined && !unread ? limit : scanRowsMax,
   );
   const order = isUp ? sql`ORDER BY r.seq ASC` : sql`ORDER BY r.seq DESC`;
   const slice = yield* numberedSlice<SizedResponseRow, ResponseRow>(
