@@ -56,5 +56,5 @@ export type {
   RetentionPolicy,
   RetentionReport,
 } from "./stores/execution/retention.ts";
-export type { ExpireReport } from "./stores/execution/timers/expire.ts";
+export type { ExpireReport } from "./stores/execution/timers/expire-timers.ts";
 export type { ReleaseReport } from "./stores/execution/timers/release.ts";

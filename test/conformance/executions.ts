@@ -1,3 +1,4 @@
+import { executionAnsweredOnceSuite } from "./execution/answered-once.suite.ts";
 import { executionAnswersSuite } from "./execution/answers.suite.ts";
 import { executionAppendSuite } from "./execution/append.suite.ts";
 import { executionAppendedSuite } from "./execution/appended.suite.ts";
@@ -74,6 +75,7 @@ export function executionConformance(each: Backend): void {
     executionRenewSuite(backend);
     executionHintsSuite(backend);
     executionDelaysSuite(backend);
+    executionAnsweredOnceSuite(backend);
     executionDueDelaysSuite(backend);
     executionSignalsSuite(backend);
     executionPauseSuite(backend);

@@ -93,13 +93,12 @@ import {
   pauseDelay,
 } from "./timers/delays.ts";
 import { earliestTimer, givenTimerWait } from "./timers/due.ts";
+import { waitForTimer, type TimerWaitOptions } from "./timers/expire.ts";
 import {
   expireTimers,
-  waitForTimer,
   type ExpireOptions,
   type ExpireReport,
-  type TimerWaitOptions,
-} from "./timers/expire.ts";
+} from "./timers/expire-timers.ts";
 import { releaseDead, type ReleaseReport } from "./timers/release.ts";
 import { executionReads, type ExecutionReads } from "./execution-reads.ts";
 

@@ -1,6 +1,6 @@
 import { delayId } from "../../../src/model/ids/delay-id.ts";
 import { childId } from "../../../src/model/ids/execution-id.ts";
-import { answerDelay } from "../../fixtures/execution-operations.ts";
+import { answerDelay, answerDue } from "../../fixtures/execution-operations.ts";
 import {
   expireDeadline,
   expireLock,
@@ -117,6 +117,11 @@ export const calls: Readonly<Record<StepName, Call>> = {
       at: world.clock.now(),
       outcome: "expired",
     }),
+  expireDelays: async (world, step) => {
+    const input = { delays: world.openDelays(step), at: world.clock.now() };
+    const { answered } = await world.database.write(answerDue, input);
+    return answered > 0 ? "answered" : "nothing received";
+  },
   pauseDelay: (world, step) => world.store.pauseDelay(world.delay(step)),
   unpauseDelay: (world, step) => world.store.unpauseDelay(world.delay(step)),
   signal: (world, step) =>

@@ -50,6 +50,7 @@ export const codesOf: Readonly<Record<StepName, readonly ErrorCode[]>> = {
   unlock: [...place, ...lifecycle, "UNLOCK_REFUSED"],
   cancelDelay: ["EXECUTION_NOT_FOUND", "DELAY_NOT_FOUND"],
   expireDelay: ["EXECUTION_NOT_FOUND", "DELAY_NOT_FOUND"],
+  expireDelays: [],
   pauseDelay: ["DELAY_NOT_FOUND"],
   unpauseDelay: ["DELAY_NOT_FOUND"],
   signal: ["EXECUTION_NOT_FOUND", "EXECUTION_FINISHED", "SIGNAL_CONFLICT"],

@@ -95,7 +95,13 @@ export const example: readonly Step[] = [
   // A run that takes its worker down five times without progress is parked; progress starts the count anew.
   step("createLocked", "", { index: 2, inMs: 10 }),
   step("releaseDead", "run-2"),
-  append("run-2", draft("stepFinished")),
+  append(
+    "run-2",
+    draft("stepFinished"),
+    draft("delayRequested", { index: 1, inMs: 100 }),
+    draft("delayRequested", { index: 2, inMs: 100 }),
+  ),
+  step("expireDelays", "run-2", { index: 1 }),
   step("clock", "", { inMs: 60_000 }),
   step("lock", "run-2", { inMs: 10 }),
   ...[1, 2, 3, 4].flatMap(() => [

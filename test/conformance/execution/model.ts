@@ -196,6 +196,12 @@ export class ExecutionWorld {
   }
 
   /** An open delay, or one that may never have been. */
+  /** Those that are open, or all but the first; and one that may not be. */
+  openDelays(step: Step): readonly DelayId[] {
+    const open = this.#peek.delays.map(({ id }) => id as DelayId);
+    return [...new Set([this.delay(step), ...open.slice(Number(step.flag))])];
+  }
+
   delay(step: Step): DelayId {
     const { delays } = this.#peek;
     const open = delays[step.of % Math.max(1, delays.length)];

@@ -16,6 +16,7 @@ const weights = {
   unlock: 2,
   cancelDelay: 2,
   expireDelay: 2,
+  expireDelays: 2,
   pauseDelay: 1,
   unpauseDelay: 1,
   signal: 3,

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { LoggedResponse } from "../../../src/model/execution/event.ts";
 import { executions } from "../../../src/stores/execution/executions.ts";
 import type { Executions } from "../../../src/stores/execution/executions.ts";
-import type { ExpireReport } from "../../../src/stores/execution/timers/expire.ts";
+import type { ExpireReport } from "../../../src/stores/execution/timers/expire-timers.ts";
 import {
   block,
   create,

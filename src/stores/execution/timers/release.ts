@@ -21,7 +21,7 @@ import type { Damaged } from "../../damage.ts";
 import type { Endings, ExecutionContext } from "../context.ts";
 import { appendTo } from "../log/append-to.ts";
 import { lockedRecord } from "../state-row.ts";
-import { unlessGone } from "./expire.ts";
+import { unlessGone } from "./expire-timers.ts";
 
 /**
  * What becomes of executions whose process has died. A `death` hint names the

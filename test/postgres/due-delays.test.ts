@@ -1,0 +1,47 @@
+import { expect, test } from "vitest";
+import { manualClock } from "../../src/model/time/clock.ts";
+import { executions } from "../../src/stores/execution/executions.ts";
+import {
+  delayRequested,
+  joinSetCreated,
+  step,
+} from "../conformance/execution/execution-events.ts";
+import { Barrier } from "./barrier.ts";
+import { until, withPlace } from "./place.ts";
+
+test("[R17] a delay whose execution somebody holds keeps no other from being answered, and is answered after", () =>
+  withPlace(async (place) => {
+    const database = await place.open();
+    const clock = manualClock(1_000);
+    const store = executions(database, { clock });
+    const ids = ["a", "b", "c", "d"];
+    for (const id of ids) {
+      await store.create({ id, function: "f" });
+      await store.append(id, 1, [
+        joinSetCreated("o:1"),
+        delayRequested(`Delay_${id}.o:1_1`, 2_000),
+      ]);
+    }
+    const barrier = await Barrier.raise(place);
+    const append = store.append.prepare("b", 3, [step("slow")]);
+    const held = database.write(
+      "held",
+      function* () {
+        yield* append();
+        yield* barrier.stop();
+      },
+      { isolation: "readCommitted" },
+    );
+    await barrier.stopped(1);
+    clock.set(2_000);
+    const expired = store.expireTimers();
+    const answered = async (id: string): Promise<number> =>
+      (await store.responses(id)).items.length;
+    for (const id of ["a", "c", "d"])
+      await until(async () => (await answered(id)) === 1);
+    expect(await answered("b")).toBe(0);
+    await barrier.lift();
+    await held;
+    expect(await expired).toMatchObject({ delays: 4, damaged: [] });
+    expect(await answered("b")).toBe(1);
+  }));
