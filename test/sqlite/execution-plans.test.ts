@@ -27,7 +27,7 @@ async function faultsOf(
     const isScan =
       detail.startsWith("SCAN") &&
       // What a statement brings along, or has found by an index, is as short as it was made.
-      !/^SCAN (json_each|asked|items|held|walk|CONSTANT ROW|\(subquery)/.test(
+      !/^SCAN (json_each|asked|items|held|walk|CONSTANT ROW|\d+-ROW VALUES|\(subquery)/.test(
         detail,
       );
     const isAlongIndex = / USING (COVERING )?INDEX /.test(detail);
