@@ -217,3 +217,19 @@ export function registerFile(real: string, driver: Driver): () => void {
     if (entry.opens === 0) registry.delete(key);
   };
 }
+
+/**
+ * A writer that closes last copies the log into the file and deletes it; a
+ * reader cannot. It is opened first and undone last, so that an open that
+ * fails leaves both as they are: of a damaged file the log may be all there is.
+ * Beside a journal the switch to a log was cut short: the log is empty, and
+ * the file cannot be read before a writer has rolled the journal back.
+ */
+export function needsEarlyReader(real: string): boolean {
+  return logBytes(real) > 0 && sizeOf(`${real}-journal`) === 0;
+}
+
+/** How large its log is; 0 when there is none. */
+export function logBytes(real: string): number {
+  return sizeOf(`${real}-wal`);
+}

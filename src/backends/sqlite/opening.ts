@@ -1,4 +1,4 @@
-import { existsSync, statSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { hostname } from "node:os";
 import { systemClock } from "../../host/clock.ts";
 import { systemEntropy } from "../../host/entropy.ts";
@@ -25,7 +25,12 @@ import { Connection } from "./write/connection.ts";
 import { OpenSqliteDatabase } from "./database.ts";
 import { Busy, TransactionEnded, drive } from "./write/drive.ts";
 import type { Driver } from "./drivers/drivers.ts";
-import { prepareFile, registerFile } from "./file.ts";
+import {
+  logBytes,
+  needsEarlyReader,
+  prepareFile,
+  registerFile,
+} from "./file.ts";
 import { LogFlusher, noFlusher } from "./write/flusher.ts";
 import type { Flusher } from "./write/flusher.ts";
 import { databaseBusy } from "./write/database-busy.ts";
@@ -390,23 +395,4 @@ export class Opening {
       hash: sha256Hex,
     };
   }
-}
-
-/**
- * A writer that closes last copies the log into the file and deletes it; a
- * reader cannot. It is opened first and undone last, so that an open that
- * fails leaves both as they are: of a damaged file the log may be all there is.
- * Beside a journal the switch to a log was cut short: the log is empty, and
- * the file cannot be read before a writer has rolled the journal back.
- */
-function needsEarlyReader(real: string): boolean {
-  return logBytes(real) > 0 && sizeOf(`${real}-journal`) === 0;
-}
-
-function logBytes(real: string): number {
-  return sizeOf(`${real}-wal`);
-}
-
-function sizeOf(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
