@@ -94,6 +94,7 @@ const errors = {
   LOCK_NOT_DUE: "passing",
   LOCK_HELD: "passing",
   LOCK_BLOCKED: "passing",
+  LOCK_INCOMPATIBLE: "refused",
   LOCK_LOST: "failed",
   UNLOCK_REFUSED: "refused",
   DELAY_EXISTS: "refused",

@@ -6,6 +6,7 @@ import { executionAtomicitySuite } from "./execution/atomicity.suite.ts";
 import { executionBorderSuite } from "./execution/border.suite.ts";
 import { executionCancelSuite } from "./execution/cancel.suite.ts";
 import { executionCleanUpSuite } from "./execution/clean-up.suite.ts";
+import { executionCodeVersionsSuite } from "./execution/code-versions.suite.ts";
 import { executionContinuedSuite } from "./execution/continued.suite.ts";
 import { executionCreateSuite } from "./execution/create.suite.ts";
 import { executionDamageSuite } from "./execution/damage.suite.ts";
@@ -67,6 +68,7 @@ export function executionConformance(each: Backend): void {
     executionUnlockSuite(backend);
     executionLockedSuite(backend);
     executionLoadedSuite(backend);
+    executionCodeVersionsSuite(backend);
     executionLimitsSuite(backend);
     executionLimitWaitsSuite(backend);
     executionJoinSetsSuite(backend);

@@ -44,9 +44,11 @@ test.each([
         functions: [{ name: mail, concurrencyMax: 1 }, { name: tax }],
         now: 5,
         walkAfter: new Map(),
+        codeVersion: "v1",
       }),
     ),
     [
+      "holdfast_execution_lane",
       "holdfast_execution_pending",
       "holdfast_execution_running",
       "holdfast_execution_pending",

@@ -52,6 +52,7 @@ function state(
     deaths: 0,
     retry: { maxRetries: 2, backoffMs: 100, backoffMaxMs: 60_000 },
     codeVersion: null,
+    incompatible: [],
     historyFrom: 0,
     responsesFrom: 0,
     continuations: 0,

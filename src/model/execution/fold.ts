@@ -43,6 +43,7 @@ export function foldExecution(
     deaths: deathsInARow(newestFirst),
     retry: lock?.kind === "locked" ? lock.retry : null,
     codeVersion: codeVersion ?? created.codeVersion,
+    incompatible: incompatibleAfter(events, created.isPaused),
     ...startsOf(events),
     responses: responses.length,
   };
@@ -82,9 +83,40 @@ function lifecycleAfter(
     forked: "active",
     finished: "active",
   };
+  let wasLocked = false;
   for (const { event } of newestFirst) {
+    if (event.kind === "locked") wasLocked = true;
     const lifecycle = meaning[event.kind];
+    // Other code has taken it since.
+    if (lifecycle === "parked" && wasLocked) return "active";
     if (lifecycle !== undefined) return lifecycle;
   }
   return isCreatedPaused ? "paused" : "active";
+}
+
+/** The versions of the parkings since the last one that was undone by hand, or had none. */
+function incompatibleAfter(
+  events: readonly FoldedEvent[],
+  isCreatedPaused: boolean,
+): readonly string[] {
+  let versions: string[] = [];
+  events.forEach(({ event }, index) => {
+    const before = events.slice(0, index).toReversed();
+    if (
+      ["unparked", "continued", "forked"].includes(event.kind) ||
+      (event.kind === "parked" && event.codeVersion === null) ||
+      (event.kind === "cancellationRequested" &&
+        lifecycleAfter(before, isCreatedPaused) === "parked")
+    )
+      versions = [];
+    else if (event.kind === "parked") {
+      const { codeVersion } = event;
+      versions = versions.filter((version) => version !== codeVersion);
+      versions.push(codeVersion ?? "");
+      // Short enough for an index; the newest stays.
+      while (versions.length > 1 && JSON.stringify(versions).length > 512)
+        versions = versions.slice(1);
+    }
+  });
+  return versions;
 }

@@ -123,6 +123,7 @@ function after(
     deaths: 2,
     retry: null,
     codeVersion: null,
+    incompatible: [],
     historyFrom: 0,
     responsesFrom: 0,
     continuations: 0,

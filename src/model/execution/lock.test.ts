@@ -28,6 +28,7 @@ function state(
     deaths: 0,
     retry: null,
     codeVersion: null,
+    incompatible: [],
     historyFrom: 0,
     responsesFrom: 0,
     continuations: 0,
@@ -104,7 +105,12 @@ const table: readonly [string, PendingState, string][] = [
 
 function outcome(of: ExecutionState): string {
   try {
-    return canAppendLock(id, of, { at: 100, holder: me, leaseUntil: 200 });
+    return canAppendLock(id, of, {
+      at: 100,
+      holder: me,
+      leaseUntil: 200,
+      codeVersion: "v2",
+    });
   } catch (error) {
     return (error as { readonly code: string }).code;
   }
@@ -145,6 +151,7 @@ describe("who may lock", () => {
         at: 100,
         holder: me,
         leaseUntil: 100,
+        codeVersion: null,
       }),
     ).toThrow(expect.objectContaining({ code: "LOCK_EXPIRY_INVALID" }));
   });

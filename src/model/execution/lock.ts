@@ -9,6 +9,25 @@ export interface LockRequest {
   readonly at: number;
   readonly holder: Pick<Holder, "executor" | "run">;
   readonly leaseUntil: number;
+  /** Of the code that is to run it, if it has one. */
+  readonly codeVersion: string | null;
+}
+
+/**
+ * Whether code of a version may get an execution. Code that could not go on
+ * with it before does not; other code may try what was parked for that alone.
+ */
+export function isCompatible(
+  {
+    lifecycle,
+    incompatible,
+  }: Pick<ExecutionState, "lifecycle" | "incompatible">,
+  codeVersion: string | null,
+): boolean {
+  if (codeVersion !== null && incompatible.includes(codeVersion)) return false;
+  return (
+    lifecycle !== "parked" || (codeVersion !== null && incompatible.length > 0)
+  );
 }
 
 /**
@@ -17,8 +36,8 @@ export interface LockRequest {
  * recorded that it expired, so that the log tells what happened.
  *
  * @throws HoldfastError `LOCK_EXPIRY_INVALID`, `LOCK_NOT_DUE`, `LOCK_HELD`,
- *   `LOCK_BLOCKED`, `EXECUTION_FINISHED`, `EXECUTION_PAUSED` or
- *   `EXECUTION_PARKED`.
+ *   `LOCK_BLOCKED`, `LOCK_INCOMPATIBLE`, `EXECUTION_FINISHED`,
+ *   `EXECUTION_PAUSED` or `EXECUTION_PARKED`.
  */
 export function canAppendLock(
   id: ExecutionId,
@@ -29,8 +48,15 @@ export function canAppendLock(
   assertLeaseAhead(request);
   const { pending, lifecycle } = state;
   if (pending.kind === "finished") throw executionFinished(id, state.version);
-  if (lifecycle === "paused" || lifecycle === "parked")
+  const isAllowed = isCompatible(state, request.codeVersion);
+  if (lifecycle === "paused" || (lifecycle === "parked" && !isAllowed))
     throw refusedByLifecycle(id, lifecycle);
+  if (!isAllowed)
+    throw refusal(
+      "LOCK_INCOMPATIBLE",
+      `Execution ${id} was parked before under this code version. Lock it with another one, or cancel it by force.`,
+      { id },
+    );
   switch (pending.kind) {
     case "pending":
       if (isSameRun(pending.lastLock, holder) && pending.dueAt > at)
@@ -75,7 +101,12 @@ export function assertLeaseAhead({
 }
 
 function refusal(
-  code: "LOCK_EXPIRY_INVALID" | "LOCK_NOT_DUE" | "LOCK_HELD" | "LOCK_BLOCKED",
+  code:
+    | "LOCK_EXPIRY_INVALID"
+    | "LOCK_NOT_DUE"
+    | "LOCK_HELD"
+    | "LOCK_BLOCKED"
+    | "LOCK_INCOMPATIBLE",
   message: string,
   details: Readonly<Record<string, unknown>>,
 ): HoldfastError {

@@ -14,6 +14,7 @@ const before: ExecutionState = {
   deaths: 2,
   retry: null,
   codeVersion: null,
+  incompatible: [],
   historyFrom: 0,
   responsesFrom: 0,
   continuations: 0,

@@ -80,6 +80,8 @@ export interface ExecutionState {
   /** From the latest lock; null before the first. */
   readonly retry: RetryPolicy | null;
   readonly codeVersion: string | null;
+  /** Code versions under which it was parked, in order: workers of these do not get it. */
+  readonly incompatible: readonly string[];
   /** The version of the event that gave the input: history begins after it. */
   readonly historyFrom: number;
   /** Responses up to this number belong to runs before the last new start. */

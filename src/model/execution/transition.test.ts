@@ -77,6 +77,7 @@ function state(
     deaths: 2,
     retry: null,
     codeVersion: "v1",
+    incompatible: [],
     historyFrom: 0,
     responsesFrom: 0,
     continuations: 0,

@@ -40,7 +40,7 @@ const allowedWhile: Readonly<
 > = {
   paused: new Set(["unpaused", "cancellationRequested", "finished"]),
   cancelling: new Set(["locked", "finished"]),
-  parked: new Set(["unparked", "cancellationRequested", "finished"]),
+  parked: new Set(["unparked", "locked", "cancellationRequested", "finished"]),
 };
 
 /** What ends the hold of a worker on it. */
@@ -185,18 +185,7 @@ function afterControl(
 ): ExecutionState {
   switch (event.kind) {
     case "locked":
-      canAppendLock(id, state, { at, ...event });
-      return {
-        ...state,
-        pending: keptLonger(state.pending, at, event) ?? {
-          kind: "locked",
-          holder: event.holder,
-          leaseUntil: event.leaseUntil,
-          lockVersion: state.version + 1,
-        },
-        retry: event.retry,
-        codeVersion: event.codeVersion ?? state.codeVersion,
-      };
+      return afterLock(id, state, at, event);
     case "unlocked":
       return { ...state, pending: released(id, state.pending, event.dueAt) };
     case "attemptFailed":
@@ -222,6 +211,7 @@ function afterControl(
         pending: dueAgain(state.pending, at),
         failures: 0,
         deaths: 0,
+        incompatible: [],
         historyFrom: state.version + 1,
         responsesFrom: state.responses,
         continuations: state.continuations + 1,
@@ -246,6 +236,29 @@ function afterControl(
     default:
       return afterLifecycle(id, state, at, event);
   }
+}
+
+function afterLock(
+  id: ExecutionId,
+  state: ExecutionState,
+  at: number,
+  event: Extract<ControlEvent, { readonly kind: "locked" }>,
+): ExecutionState {
+  canAppendLock(id, state, { at, ...event });
+  const { holder, leaseUntil, retry, codeVersion } = event;
+  return {
+    ...state,
+    pending: keptLonger(state.pending, at, event) ?? {
+      kind: "locked",
+      holder,
+      leaseUntil,
+      lockVersion: state.version + 1,
+    },
+    // What was parked goes on when other code takes it.
+    lifecycle: state.lifecycle === "parked" ? "active" : state.lifecycle,
+    retry,
+    codeVersion: codeVersion ?? state.codeVersion,
+  };
 }
 
 type LifecycleEvent = Extract<
@@ -275,6 +288,8 @@ function afterLifecycle(
       return {
         ...state,
         lifecycle: "cancelling",
+        // What nobody could go on with is ended by whoever tries first.
+        incompatible: state.lifecycle === "parked" ? [] : state.incompatible,
         pending:
           event.cause === "force"
             ? takenFromAll(state.pending)
@@ -284,15 +299,33 @@ function afterLifecycle(
       return {
         ...state,
         lifecycle: "parked",
+        // Without a version it waits for somebody to unpark it.
+        incompatible:
+          event.codeVersion === null
+            ? []
+            : remembered(state.incompatible, event.codeVersion),
         pending: withoutLease(state.pending, at),
       };
     case "unparked":
       if (state.lifecycle !== "parked")
         throw notSo(id, "EXECUTION_NOT_PARKED", "parked");
-      return { ...state, lifecycle: "active", deaths: 0 };
+      return { ...state, lifecycle: "active", deaths: 0, incompatible: [] };
     default:
       return unreachable(event);
   }
+}
+
+/** The memory is part of an index, whose entries are short: of many versions the newest are kept. */
+const memoryCharactersMax = 512;
+
+function remembered(
+  versions: readonly string[],
+  version: string,
+): readonly string[] {
+  const all = [...versions.filter((known) => known !== version), version];
+  while (all.length > 1 && JSON.stringify(all).length > memoryCharactersMax)
+    all.shift();
+  return all;
 }
 
 function stillRunning(id: ExecutionId): HoldfastError {

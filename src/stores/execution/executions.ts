@@ -64,6 +64,7 @@ import {
   waitForPending,
   waitForResponses,
   waitForResult,
+  type PendingWaitOptions,
 } from "./lock/wait.ts";
 import type { AppendOutcome } from "./log/append-to.ts";
 import {
@@ -185,8 +186,9 @@ export interface Executions extends ExecutionReads {
   >;
 
   /**
-   * Locks what is due, longest due first. What cannot be read is left alone
-   * and named. Repeated by the same executor and run it gives others, not
+   * Locks what is due, longest due first; also what was parked under code
+   * versions other than the one given, and nothing that was parked under it.
+   * What cannot be read is left alone and named. Repeated by the same executor and run it gives others, not
    * those again: what an answer that was lost had locked comes back when its
    * lease has ended.
    *
@@ -208,8 +210,8 @@ export interface Executions extends ExecutionReads {
    * Locks one execution, whatever the limits of its function: those are
    * `lockPending`'s alone. For the run that holds it already, the lock is
    * extended.
-   * @throws HoldfastError `LOCK_HELD`, `LOCK_NOT_DUE`, `LOCK_BLOCKED`, `LOCK_EXPIRY_INVALID`, `VERSION_CONFLICT`, `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`,
-   *   `EXECUTION_PAUSED`, `EXECUTION_CANCELLING`, `EXECUTION_PARKED`, `CORRUPT_ROW`
+   * @throws HoldfastError `LOCK_HELD`, `LOCK_NOT_DUE`, `LOCK_BLOCKED`, `LOCK_INCOMPATIBLE`, `LOCK_EXPIRY_INVALID`, `VERSION_CONFLICT`, `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`,
+   *   `EXECUTION_PAUSED`, `EXECUTION_PARKED`, `CORRUPT_ROW`
    */
   readonly lock: Method<
     [id: string, version: number, options: LockOptions],
@@ -270,7 +272,7 @@ export interface Executions extends ExecutionReads {
   readonly pause: OfLifecycle;
   /** Lets a paused execution go on. May be repeated. @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `EXECUTION_CANCELLING`, `EXECUTION_PARKED` */
   readonly unpause: OfLifecycle;
-  /** Lets a parked execution go on. May be repeated. @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `EXECUTION_CANCELLING`, `EXECUTION_PAUSED` */
+  /** Lets a parked execution go on, with any version of its code. May be repeated. @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `EXECUTION_CANCELLING`, `EXECUTION_PAUSED` */
   readonly unpark: OfLifecycle;
   /**
    * Asks an execution to end. What has neither history nor children and is not
@@ -376,7 +378,8 @@ export interface Executions extends ExecutionReads {
 
   /**
    * Resolves when something of these functions is due and their limits, if
-   * given, leave room for it: give what `lockPending` is given. Another worker
+   * given, leave room for it: give what `lockPending` is given, with the code
+   * version. Another worker
    * may be faster: lock, and wait again. What is damaged stays due, so pause
    * after a round that locked nothing and named some.
    * @throws HoldfastError `OPTION_INVALID`, `NAME_INVALID`, `ABORTED`, `DEADLINE_EXCEEDED`, `DATABASE_CLOSED`
@@ -385,7 +388,7 @@ export interface Executions extends ExecutionReads {
    */
   waitForPending(
     functions: LockPendingOptions["functions"],
-    wait?: WaitOptions,
+    options?: PendingWaitOptions,
   ): Promise<void>;
   /**
    * The responses of an execution after a number, in order, as soon as there
@@ -463,8 +466,8 @@ export function executions(
     expireTimers: (given) => expireTimers(context, given),
     releaseDead: (owner) => releaseDead(context, owner),
 
-    waitForPending: (functions, wait) =>
-      waitForPending(context, functions, wait),
+    waitForPending: (functions, given) =>
+      waitForPending(context, functions, given),
     waitForResponses: (id, afterSeq, wait) =>
       waitForResponses(context, id, afterSeq, wait),
     waitForResult: (id, wait) => waitForResult(context, id, wait),

@@ -45,7 +45,7 @@ export function* writeStatesOnPostgres(
       backoff_ms = t.backoff_ms, backoff_max_ms = t.backoff_max_ms, inbox = t.inbox,
       ordinal = t.ordinal, is_closing = t.is_closing, seen = t.seen, wake_at = t.wake_at, responses = t.responses,
       history_from = t.history_from, responses_from = t.responses_from,
-      continuations = t.continuations, code_version = t.code_version
+      continuations = t.continuations, code_version = t.code_version, incompatible = t.incompatible
     FROM unnest(
       ${records.map(({ key }) => key)}::bigint[],
       ${to.map((one) => one.version)}::bigint[],
@@ -73,9 +73,10 @@ export function* writeStatesOnPostgres(
       ${to.map((one) => one.history_from)}::bigint[],
       ${to.map((one) => one.responses_from)}::bigint[],
       ${to.map((one) => one.continuations)}::bigint[],
-      ${to.map((one) => one.code_version)}::text[]
+      ${to.map((one) => one.code_version)}::text[],
+      ${to.map((one) => one.incompatible)}::text[]
     ) AS t (key, version, state, lifecycle, due_at, lease_until, finished_at, result_kind, failures, deaths,
       lock_version, executor, run, owner, max_retries, backoff_ms, backoff_max_ms, inbox, ordinal, is_closing,
-      seen, wake_at, responses, history_from, responses_from, continuations, code_version)
+      seen, wake_at, responses, history_from, responses_from, continuations, code_version, incompatible)
     WHERE e.key = t.key`);
 }

@@ -68,13 +68,15 @@ export interface StateRow {
   readonly responses_from: number;
   readonly continuations: number;
   readonly code_version: string | null;
+  readonly incompatible: string | null;
   readonly process: number | null;
 }
 
 export const stateColumns: Statement = sql`
   key, id, parent, role, function, version, state, lifecycle, due_at, lease_until, finished_at, result_kind,
   failures, deaths, lock_version, executor, run, owner, max_retries, backoff_ms, backoff_max_ms,
-  inbox, ordinal, is_closing, seen, wake_at, responses, history_from, responses_from, continuations, code_version, process`;
+  inbox, ordinal, is_closing, seen, wake_at, responses, history_from, responses_from, continuations, code_version,
+  incompatible, process`;
 
 /** An execution with its state, as an operation works on it. */
 export interface ExecutionRecord {
@@ -103,7 +105,7 @@ export function isPresent(id: ExecutionId): Statement {
  * A condition on the row of an execution: its time alone decides whether it
  * can be locked. Written as in the indexes of what is due.
  */
-export const isLockable: Statement = sql`state = 'pending' AND lifecycle IN ('active', 'cancelling')`;
+export const isLockable: Statement = sql`state = 'pending' AND lifecycle IN ('active', 'cancelling') AND incompatible IS NULL`;
 
 /** The record of an execution, locked until the transaction ends. @throws HoldfastError `EXECUTION_NOT_FOUND` */
 export function* lockedRecord(
@@ -158,11 +160,31 @@ export function stateOf(found: StateRow): ExecutionState {
             backoffMaxMs: found.backoff_max_ms ?? found.backoff_ms,
           },
     codeVersion: found.code_version,
+    incompatible: incompatibleOf(found.id, found.incompatible),
     historyFrom: found.history_from,
     responsesFrom: found.responses_from,
     continuations: found.continuations,
     responses: found.responses,
   };
+}
+
+/** The versions that a run remembers. @throws HoldfastError `CORRUPT_ROW` */
+export function incompatibleOf(
+  id: string,
+  stored: string | null,
+): readonly string[] {
+  if (stored === null) return [];
+  try {
+    const versions: unknown = JSON.parse(stored);
+    if (Array.isArray(versions)) return versions as readonly string[];
+  } catch {
+    // Said below.
+  }
+  throw corruptRow(
+    "holdfast_execution",
+    id,
+    "remembers code versions in a text that is no list",
+  );
 }
 
 function pendingOf(found: StateRow): PendingState {
@@ -261,6 +283,10 @@ export function stateValuesOf(state: ExecutionState): StateValues {
     responses_from: state.responsesFrom,
     continuations: state.continuations,
     code_version: state.codeVersion,
+    incompatible:
+      state.incompatible.length === 0
+        ? null
+        : JSON.stringify(state.incompatible),
   };
 }
 
@@ -276,7 +302,8 @@ export function* writeState(key: number, state: ExecutionState): Tx<void> {
       backoff_ms = ${to.backoff_ms}, backoff_max_ms = ${to.backoff_max_ms}, inbox = ${to.inbox},
       ordinal = ${to.ordinal}, is_closing = ${to.is_closing}, seen = ${to.seen}, wake_at = ${to.wake_at}, responses = ${to.responses},
       history_from = ${to.history_from}, responses_from = ${to.responses_from},
-      continuations = ${to.continuations}, code_version = ${to.code_version}
+      continuations = ${to.continuations}, code_version = ${to.code_version},
+      incompatible = ${to.incompatible}
     WHERE key = ${key}`);
 }
 

@@ -12,6 +12,7 @@ const lock = [
   "LOCK_NOT_DUE",
   "LOCK_HELD",
   "LOCK_BLOCKED",
+  "LOCK_INCOMPATIBLE",
   ...lifecycle,
 ] as const;
 const place = [

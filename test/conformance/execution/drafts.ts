@@ -118,7 +118,7 @@ export function eventOfDraft(place: DraftPlace, draft: EventDraft): GivenEvent {
         kind: "parked",
         code: "NONDETERMINISM",
         reason: "drafted",
-        codeVersion: flag ? "v1" : null,
+        codeVersion: flag ? `v${index}` : null,
       };
     case "continued":
       return newStart(place, draft);

@@ -92,6 +92,7 @@ export function executionReadsSuite(backend: Backend): void {
             retry: null,
             codeVersion: "v1",
             historyFrom: 0,
+            incompatible: [],
             responsesFrom: 0,
             continuations: 0,
             responses: 0,

@@ -34,7 +34,7 @@ export function validCalls(rows: Rows): Readonly<Record<PageName, Calls>> {
 
 function executionCalls({ holder, owner }: Rows): Calls {
   const retry = { maxRetries: 1, backoffMs: 1, backoffMaxMs: 1 };
-  const locked = { holder, lease: "1h", retry };
+  const locked = { holder, lease: "1h", retry, codeVersion: "v1" };
   const served = { name: "g", concurrencyMax: 1, perKeyMax: 1, retry };
   const delay = "Delay_a.n:x_1";
   const draft = {

@@ -35,6 +35,7 @@ CREATE TABLE holdfast_execution (
   responses_from BIGINT NOT NULL DEFAULT 0,
   continuations BIGINT NOT NULL DEFAULT 0,
   code_version TEXT COLLATE "C",
+  incompatible TEXT COLLATE "C",
   concurrency_key TEXT COLLATE "C",
   deadline_at BIGINT,
   progress TEXT COLLATE "C",
@@ -45,9 +46,12 @@ WITH (fillfactor = 70);
 
 CREATE UNIQUE INDEX holdfast_execution_id ON holdfast_execution (id);
 CREATE INDEX holdfast_execution_pending ON holdfast_execution (function, due_at, id)
-  WHERE state = 'pending' AND lifecycle IN ('active', 'cancelling');
+  WHERE state = 'pending' AND lifecycle IN ('active', 'cancelling') AND incompatible IS NULL;
 CREATE INDEX holdfast_execution_waiting_key ON holdfast_execution (function, concurrency_key, due_at, id)
-  WHERE state = 'pending' AND lifecycle IN ('active', 'cancelling');
+  WHERE state = 'pending' AND lifecycle IN ('active', 'cancelling') AND incompatible IS NULL;
+-- Those that remember code versions under which they were parked: for workers of other versions.
+CREATE INDEX holdfast_execution_lane ON holdfast_execution (function, lifecycle, incompatible, due_at, id)
+  WHERE state = 'pending' AND incompatible IS NOT NULL;
 CREATE INDEX holdfast_execution_expiry ON holdfast_execution (lease_until, id) WHERE state = 'locked';
 CREATE INDEX holdfast_execution_holder ON holdfast_execution (owner, lease_until) WHERE lease_until IS NOT NULL;
 -- What is counted against the limits of a function and its keys.

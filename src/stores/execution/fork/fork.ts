@@ -213,6 +213,7 @@ function* fillFork(
     lifecycle: "active",
     failures: 0,
     deaths: 0,
+    incompatible: [],
     ...(yield* lastTerms(copy.key)),
     ...starts,
     responses,

@@ -5,6 +5,7 @@ import type { Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { Statement } from "../../../sql/statement.ts";
 import { isLockable } from "../state-row.ts";
+import { dueInLanes, type Lanes } from "./lanes.ts";
 import { Places } from "./places.ts";
 import type { Holdings, LimitedFunction } from "./places.ts";
 
@@ -31,6 +32,8 @@ export interface Wanted {
   /** Keys of executions to pass over. */
   readonly except: readonly number[];
   readonly walkAfter: KeyWalks;
+  /** Of runs that remember code versions, those that the worker may take. */
+  readonly lanes: Lanes;
 }
 
 export interface Candidates {
@@ -54,6 +57,7 @@ export function* candidatesOf(wanted: Wanted): Tx<Candidates> {
     const held = wanted.holdings.get(served.name);
     if (held === undefined) {
       items.push(...(yield* dueOf(served.name, wanted, wanted.count)));
+      items.push(...(yield* remembering(served.name, wanted, wanted.count)));
       continue;
     }
     const places = new Places(served, held, wanted.chosen);
@@ -108,8 +112,22 @@ function* dueWithinRoom(
   wanted: Wanted,
   room: number,
 ): Tx<Found> {
-  const found = yield* dueOf(name, wanted, Math.min(wanted.count, room + 1));
+  const limit = Math.min(wanted.count, room + 1);
+  const found = [
+    ...(yield* dueOf(name, wanted, limit)),
+    ...(yield* remembering(name, wanted, limit)),
+  ].toSorted(longestDueFirst);
   return { items: found.slice(0, room), isLimited: found.length > room };
+}
+
+function* remembering(
+  name: FunctionName,
+  { lanes, dueBy, except }: Wanted,
+  limit: number,
+): Tx<readonly Candidate[]> {
+  return lanes.has(name)
+    ? yield* dueInLanes(lanes, name, dueBy, except, limit)
+    : [];
 }
 
 /** Rows looked at in the order in which they are due, when many of them wait for keys that are full. */
@@ -141,7 +159,13 @@ function* dueWithinKeys(
   let last: Candidate | undefined;
   for (let scanned = 0; scanned < scanRowsMax; scanned += sliceRows) {
     const slice = yield* dueOf(name, wanted, sliceRows, behind(last));
-    choose(slice);
+    const others =
+      scanned === 0 ? yield* remembering(name, wanted, sliceRows) : [];
+    choose(
+      others.length === 0
+        ? slice
+        : [...slice, ...others].toSorted(longestDueFirst),
+    );
     last = slice.at(-1);
     if (isEnough() || slice.length < sliceRows) return { items, isLimited };
   }

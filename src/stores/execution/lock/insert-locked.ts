@@ -60,6 +60,7 @@ export function* insertLocked(
     deaths: 0,
     retry,
     codeVersion,
+    incompatible: [],
     historyFrom: 0,
     responsesFrom: 0,
     continuations: 0,

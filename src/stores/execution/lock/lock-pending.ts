@@ -1,5 +1,8 @@
 import { isHoldfastError, type ErrorCode } from "../../../model/errors.ts";
-import { assertLeaseAhead } from "../../../model/execution/lock.ts";
+import {
+  assertLeaseAhead,
+  isCompatible,
+} from "../../../model/execution/lock.ts";
 import type { FunctionName } from "../../../model/ids/function-name.ts";
 import { checkedCount } from "../../../model/shape.ts";
 import { integersOf, skipLocked } from "../../../sql/dialect.ts";
@@ -26,6 +29,7 @@ import {
   termsNow,
 } from "./lock.ts";
 import { readInputs, type LockedInputs } from "./inputs.ts";
+import { lanesFor } from "./lanes.ts";
 import {
   loadLocked,
   previousCodeVersion,
@@ -41,7 +45,6 @@ import {
 import { optionsAndWait, type Call } from "../../method.ts";
 import type { ExecutionContext } from "../context.ts";
 import {
-  isLockable,
   recordOf,
   stateColumns,
   type ExecutionRecord,
@@ -180,6 +183,8 @@ function* search(context: ExecutionContext, input: LockPending): Tx<Search> {
     isFull: false,
   };
   const holdings = yield* holdingsOf(input.functions);
+  const names = input.functions.map(({ name }) => name);
+  const lanes = yield* lanesFor(names, input.codeVersion);
   for (let round = 0; round < roundsMax; round += 1) {
     const missing = input.limit - state.found.length;
     const spare = Math.min(state.damaged.size, spareMax);
@@ -196,6 +201,7 @@ function* search(context: ExecutionContext, input: LockPending): Tx<Search> {
       count,
       except: [...state.tried],
       walkAfter: context.walks,
+      lanes,
     });
     state.isLimited ||= isLimited;
     for (const [name, key] of walked) state.walked.set(name, key);
@@ -225,7 +231,9 @@ function* tryCandidates(
   const last = locked.length === rowsMax ? locked.at(-1)?.key : keys.at(-1);
   const tried = keys.slice(0, last === undefined ? 0 : keys.indexOf(last) + 1);
   for (const key of tried) state.tried.add(key);
-  const records = soundRecords(locked, state);
+  const records = soundRecords(locked, state).filter((record) =>
+    isCompatible(record.state, input.codeVersion),
+  );
   const { inputs, unread } = yield* readInputs(records, state.budget);
   for (const record of records) {
     if (state.found.length === input.limit) break;
@@ -289,7 +297,7 @@ function* lockRows(
   if (keys.length === 0) return [];
   return yield* rows<StateRow>(sql`
     SELECT ${stateColumns} FROM holdfast_execution
-    WHERE key IN ${integersOf(keys)} AND ${isLockable} AND due_at <= ${dueBy}
+    WHERE key IN ${integersOf(keys)} AND state = 'pending' AND lifecycle <> 'paused' AND due_at <= ${dueBy}
     ORDER BY due_at, id LIMIT ${limit} ${skipLocked}`);
 }
 
@@ -329,7 +337,8 @@ function* writeLocks(
   const keys = integersOf(records.map((record) => record.key));
   yield* run(sql`
     UPDATE holdfast_execution SET
-      version = version + 1, state = 'locked', due_at = NULL, lease_until = ${leaseUntil}, lock_version = version + 1,
+      version = version + 1, state = 'locked', lifecycle = CASE WHEN lifecycle = 'parked' THEN 'active' ELSE lifecycle END,
+      due_at = NULL, lease_until = ${leaseUntil}, lock_version = version + 1,
       executor = ${holder.executor}, run = ${holder.run}, owner = ${holder.owner}, seen = NULL, wake_at = NULL,
       max_retries = ${retry.maxRetries}, backoff_ms = ${retry.backoffMs}, backoff_max_ms = ${retry.backoffMaxMs},
       code_version = COALESCE(${codeVersion}, code_version)

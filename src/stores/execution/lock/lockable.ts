@@ -11,6 +11,7 @@ import { sql } from "../../../sql/statement.ts";
 import type { ExecutionContext } from "../context.ts";
 import { isLockable } from "../state-row.ts";
 import { candidatesOf, type KeyWalks } from "./candidates.ts";
+import { lanesFor, nextDueInLanes, type Lanes } from "./lanes.ts";
 import { hasLimit, holdingsOf, type LimitedFunction } from "./places.ts";
 
 /**
@@ -21,6 +22,8 @@ import { hasLimit, holdingsOf, type LimitedFunction } from "./places.ts";
 export interface LookForLockable {
   readonly functions: readonly LimitedFunction[];
   readonly now: number;
+  /** Of the code that would run it. */
+  readonly codeVersion: string | null;
   /** The `walked` of the looks before. */
   readonly walkAfter: KeyWalks;
 }
@@ -40,10 +43,14 @@ export const findLockable: StoreOperation<
   Lockable
 > = storeOperation("findLockable", {
   key: (input: LookForLockable) => input.functions[0]?.name ?? "",
-  *one(_: ExecutionContext, { functions, now, walkAfter }) {
+  *one(_: ExecutionContext, { functions, now, walkAfter, codeVersion }) {
     const free = functions.filter((served) => !hasLimit(served));
     const limited = functions.filter(hasLimit);
-    const { earliest } = yield* earliestDue(free.map(({ name }) => name));
+    const lanes = yield* lanesFor(
+      functions.map(({ name }) => name),
+      codeVersion,
+    );
+    const earliest = yield* earliestOf(free, lanes);
     if (earliest !== undefined && earliest <= now)
       return { isThere: true, again: undefined, walked: new Map() };
     const { items, walked } = yield* candidatesOf({
@@ -54,12 +61,15 @@ export const findLockable: StoreOperation<
       count: 1,
       except: [],
       walkAfter,
+      lanes,
     });
     const instants = earliest === undefined ? [] : [earliest];
-    for (const { name } of limited) {
-      const next = yield* nextDueAfter(name, now);
-      if (next !== undefined) instants.push(next);
-    }
+    for (const { name } of limited)
+      for (const next of [
+        yield* nextDueAfter(name, now),
+        yield* nextDueInLanes(lanes, name, now),
+      ])
+        if (next !== undefined) instants.push(next);
     return {
       isThere: items.length > 0,
       again: instants.length === 0 ? undefined : Math.min(...instants),
@@ -67,6 +77,20 @@ export const findLockable: StoreOperation<
     };
   },
 });
+
+/** When the first of functions without limits is due. */
+function* earliestOf(
+  functions: readonly LimitedFunction[],
+  lanes: Lanes,
+): Tx<number | undefined> {
+  const { earliest } = yield* earliestDue(functions.map(({ name }) => name));
+  const instants = earliest === undefined ? [] : [earliest];
+  for (const { name } of functions) {
+    const first = yield* nextDueInLanes(lanes, name, Number.MIN_SAFE_INTEGER);
+    if (first !== undefined) instants.push(first);
+  }
+  return instants.length === 0 ? undefined : Math.min(...instants);
+}
 
 /** When the next of a function is due: what is due already waits for a place, and is told of when there is one. */
 function* nextDueAfter(

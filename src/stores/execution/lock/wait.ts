@@ -4,10 +4,10 @@ import {
   type ExecutionId,
 } from "../../../model/ids/execution-id.ts";
 import type { ExecutionResult } from "../../../model/execution/result.ts";
-import { checkedCount } from "../../../model/shape.ts";
+import { checkedCount, optionalText } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import { storeOperation, type StoreOperation } from "../../../sql/operation.ts";
-import { onlyWait } from "../../method.ts";
+import { onlyWait, optionsAndWait } from "../../method.ts";
 import { waitUntil } from "../../wait.ts";
 import type { ExecutionContext } from "../context.ts";
 import { readResult } from "../read/read.ts";
@@ -24,6 +24,11 @@ import type { LockPendingOptions } from "./lock-pending.ts";
 import { findLockable } from "./lockable.ts";
 import { hasLimit, servedFunctions, type LimitedFunction } from "./places.ts";
 
+export interface PendingWaitOptions extends WaitOptions {
+  /** Of the code that would run it: what was parked under it is not waited for. */
+  readonly codeVersion?: string;
+}
+
 /**
  * Resolves when something of these functions is due and within their limits,
  * now or when its instant comes or a place is freed. Another worker may be
@@ -35,9 +40,11 @@ import { hasLimit, servedFunctions, type LimitedFunction } from "./places.ts";
 export async function waitForPending(
   context: ExecutionContext,
   given: LockPendingOptions["functions"],
-  wait?: WaitOptions,
+  options?: PendingWaitOptions,
 ): Promise<void> {
   const { database, clock } = context;
+  const { options: of, wait } = optionsAndWait(options, ["codeVersion"]);
+  const codeVersion = optionalText("A code version", of.codeVersion, 128);
   const functions = servedFunctions(given);
   checkedCount("functions.length", functions.length, { min: 1 });
   let walkAfter: KeyWalks = new Map();
@@ -59,6 +66,7 @@ export async function waitForPending(
             functions,
             now: clock.now(),
             walkAfter,
+            codeVersion,
           },
         );
         walkAfter = new Map([...walkAfter, ...walked]);
@@ -67,7 +75,7 @@ export async function waitForPending(
           : { isThere: false, again };
       },
     },
-    onlyWait(wait),
+    wait,
   );
 }
 

@@ -250,9 +250,11 @@ export function* announceState(
   }: Pick<ExecutionRecord, "id" | "function"> & {
     readonly state?: ExecutionState;
   },
-  { pending, lifecycle }: ExecutionState,
+  { pending, lifecycle, incompatible }: ExecutionState,
 ): Tx<void> {
-  const isRunnable = lifecycle === "active" || lifecycle === "cancelling";
+  // What was parked is there for other versions of its code.
+  const isRunnable =
+    lifecycle === "parked" ? incompatible.length > 0 : lifecycle !== "paused";
   if (pending.kind === "pending" && isRunnable)
     yield* announce(pendingWork, name);
   else if (before !== undefined && isLetGo(before.pending, pending))

@@ -154,7 +154,8 @@ function eventsOfDeath(
           kind: "parked",
           code: "RUN_KEEPS_KILLING_WORKERS",
           reason: `${deathsMax} processes died in a row while they ran it, without progress in between.`,
-          codeVersion: state.codeVersion,
+          // Other code may do the same to its workers: somebody is to look at it.
+          codeVersion: null,
         },
       ];
     default:
