@@ -93,14 +93,14 @@ export async function prepareFile(
  */
 function refuseLogAlone(absolute: string, path: string): void {
   // The log is looked at first: the file may be made and filled meanwhile.
-  const logBytes = sizeOf(`${linkless(absolute)}-wal`);
-  if (logBytes === 0 || sizeOf(absolute) > 0) return;
+  const left = logBytes(linkless(absolute));
+  if (left === 0 || sizeOf(absolute) > 0) return;
   throw new HoldfastError(
     "LOG_WITHOUT_DATABASE",
     `"${path}" is ${existsSync(absolute) ? "empty" : "missing"}, but its write-ahead log "${path}-wal" is there and may hold the newest transactions. ` +
       `Put the database file back beside its log, from where it was moved or from a backup of the same moment. ` +
       `If nothing of it is needed, move the log away and open again. Nothing was changed.`,
-    { path, log: `${path}-wal`, logBytes },
+    { path, log: `${path}-wal`, logBytes: left },
   );
 }
 
