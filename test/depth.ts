@@ -1,6 +1,23 @@
 /** `npm test` runs short rounds, `npm run test:deep` long ones; nothing exists only in one. */
 export const isDeep: boolean = process.env["HOLDFAST_TEST_DEPTH"] === "deep";
 
+/**
+ * How many rounds there are on a backend. What a property says of the stores it
+ * says of all backends alike: a short run has most of its rounds in memory,
+ * where they cost a third, and `least` elsewhere.
+ */
+export function roundsOn(
+  { survives }: { readonly survives: boolean },
+  rounds: {
+    readonly deep: number;
+    readonly short: number;
+    readonly least: number;
+  },
+): number {
+  if (isDeep) return rounds.deep;
+  return survives ? rounds.least : rounds.short;
+}
+
 /** Printed by the runner; set HOLDFAST_TEST_SEED to repeat a run. */
 export const seed: number = Number(process.env["HOLDFAST_TEST_SEED"] ?? 1);
 

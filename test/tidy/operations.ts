@@ -12,10 +12,17 @@ export function undelegatedOperations(tree: Tree): readonly string[] {
   const pieces = new Map<string, ReadonlySet<string>>();
   for (const [file, text] of tree)
     if (isCode(file)) pieces.set(file, declaredPieces(parse(file, text)));
+  const everyPiece = new Set([...pieces.values()].flatMap((set) => [...set]));
   const problems: string[] = [];
   for (const [file, own] of pieces) {
     const program = parse(file, tree.get(file) ?? "");
-    const known = new Set([...own, ...importedPieces(file, program, pieces)]);
+    const offeredBy = (from: string): ReadonlySet<string> | undefined => {
+      const target = path.posix.join(path.posix.dirname(file), from);
+      const isDoor = /^holdfast\b/.test(from) || /^src\/[^/]+$/.test(target);
+      return isDoor ? everyPiece : pieces.get(target);
+    };
+    const known = new Set([...own, ...importedPieces(program, offeredBy)]);
+    if (known.size === 0) continue;
     for (const node of program.all()) {
       if (node.type !== "CallExpression") continue;
       const name = pieceCalled(node.child("callee"));
@@ -58,22 +65,21 @@ function declaredPieces(program: Syntax): ReadonlySet<string> {
 }
 
 function* importedPieces(
-  file: string,
   program: Syntax,
-  pieces: ReadonlyMap<string, ReadonlySet<string>>,
+  offeredBy: (from: string) => ReadonlySet<string> | undefined,
 ): Generator<string, void> {
-  const everyPiece = new Set([...pieces.values()].flatMap((set) => [...set]));
-  for (const node of program.all()) {
-    if (node.type !== "ImportSpecifier") continue;
-    const from = String(node.parent?.child("source")?.value("value"));
-    const target = path.posix.join(path.posix.dirname(file), from);
-    const isDoor = /^holdfast\b/.test(from) || /^src\/[^/]+$/.test(target);
-    const offered = isDoor ? everyPiece : pieces.get(target);
-    const local = node.child("local")?.text;
-    const imported = node.child("imported")?.text ?? "";
-    if (local === undefined) continue;
-    if (offered?.has(imported)) yield local;
-    if (offered?.has(`${imported}(…)`)) yield `${local}(…)`;
+  for (const statement of program.children("body")) {
+    if (statement.type !== "ImportDeclaration") continue;
+    const offered = offeredBy(
+      String(statement.child("source")?.value("value")),
+    );
+    for (const node of statement.children("specifiers")) {
+      const local = node.child("local")?.text;
+      const imported = node.child("imported")?.text ?? "";
+      if (local === undefined) continue;
+      if (offered?.has(imported)) yield local;
+      if (offered?.has(`${imported}(…)`)) yield `${local}(…)`;
+    }
   }
 }
 

@@ -37,17 +37,27 @@ export class Syntax {
     const left: Syntax[] = [this];
     for (let node = left.pop(); node !== undefined; node = left.pop()) {
       yield node;
-      left.push(...[...node.below()].toReversed());
+      const below = node.#below();
+      for (let at = below.length - 1; at >= 0; at -= 1)
+        left.push(below[at] as Syntax);
     }
   }
 
-  /** The nodes one step below. */
-  *below(): Generator<Syntax, void> {
-    for (const property of Object.keys(this.#raw)) {
-      const child = this.child(property);
-      if (child !== undefined) yield child;
-      yield* this.children(property);
+  /** The nodes one step below. Plain loops: there are a million nodes, and each rule asks all of them. */
+  #below(): readonly Syntax[] {
+    const found: Syntax[] = [];
+    for (const property in this.#raw) {
+      const value = this.#raw[property];
+      if (typeof value !== "object" || value === null) continue;
+      if (!Array.isArray(value)) {
+        if ("type" in value) found.push(new Syntax(value, this, this.#source));
+        continue;
+      }
+      for (const item of value as readonly unknown[])
+        if (typeof item === "object" && item !== null && "type" in item)
+          found.push(new Syntax(item, this, this.#source));
     }
+    return found;
   }
 
   get text(): string {
@@ -105,13 +115,27 @@ export function rootName(node: Syntax | undefined): string | undefined {
   }
 }
 
+/** Where the lines of a source begin, by source. */
+const lineStarts = new Map<string, readonly number[]>();
+
 function lineAt(source: string, offset: number): number {
-  let line = 1;
-  for (
-    let at = source.indexOf("\n");
-    at !== -1 && at < offset;
-    at = source.indexOf("\n", at + 1)
-  )
-    line += 1;
-  return line;
+  let starts = lineStarts.get(source);
+  if (starts === undefined) {
+    const found = [0];
+    for (
+      let at = source.indexOf("\n");
+      at !== -1;
+      at = source.indexOf("\n", at + 1)
+    )
+      found.push(at + 1);
+    starts = found;
+    lineStarts.set(source, starts);
+  }
+  let [low, high] = [0, starts.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((starts[middle] as number) <= offset) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }

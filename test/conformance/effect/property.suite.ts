@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { isDeep, seed } from "../../depth.ts";
+import { roundsOn, seed } from "../../depth.ts";
 import type { Backend } from "../backend.ts";
 import { inEffects } from "./fixture.ts";
 import { EffectWorld } from "./model.ts";
@@ -118,7 +118,11 @@ export function effectPropertySuite(backend: Backend): void {
           },
         ),
         {
-          numRuns: isDeep ? 1_500 : 15,
+          numRuns: roundsOn(backend, {
+            deep: 1_500,
+            short: 15,
+            least: stories.length + 4,
+          }),
           seed,
           examples: stories.map((story) => [[...story]]),
         },

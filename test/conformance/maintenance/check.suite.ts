@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { manualClock } from "../../../src/model/time/clock.ts";
+import { textRows } from "../../../src/sql/dialect.ts";
 import { run } from "../../../src/sql/operation.ts";
 import { spelled, sql } from "../../../src/sql/statement.ts";
 import { maintenance } from "../../../src/blobs.ts";
@@ -73,12 +74,14 @@ function callTests(backend: Backend): void {
   test("names a thousand damaged rows, and counts the rest", () =>
     withPlace(backend, async (place) => {
       const database = await place.open();
-      await database.write("damage", function* () {
-        for (let number = 1; number <= 1_005; number += 1)
-          yield* run(sql`
-            INSERT INTO holdfast_artifact (namespace, name, blob, put_at)
-            VALUES ('n', ${String(number).padStart(4, "0")}, 'odd', 1)`);
-      });
+      const names = Array.from({ length: 1_005 }, (_, index) =>
+        String(index + 1).padStart(4, "0"),
+      );
+      await database.write("damage", () =>
+        run(sql`
+          INSERT INTO holdfast_artifact (namespace, name, blob, put_at)
+          SELECT 'n', value, 'odd', 1 FROM ${textRows(names)} AS names`),
+      );
       const report = await maintenance(database).check();
       expect(report.damaged.length).toBe(1_000);
       expect(report.damaged[999]).toEqual({
@@ -182,7 +185,7 @@ function callTests(backend: Backend): void {
       // So many and no more: what grows faster than it is looked at is never done with.
       let last = 0;
       const write = async (): Promise<void> => {
-        for (const until = last + (isDeep ? 50 : 15); last < until; last += 1) {
+        for (const until = last + (isDeep ? 50 : 8); last < until; last += 1) {
           const id = `p${last}`;
           await store.spawn({ id, kind: "k", execution: { function: "f" } });
           await log.cancel(id);

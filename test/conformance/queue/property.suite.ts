@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { isDeep, seed } from "../../depth.ts";
+import { roundsOn, seed } from "../../depth.ts";
 import { withDatabase } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { Fates } from "../lease/leased-sessions.ts";
@@ -189,7 +189,11 @@ export function queuePropertySuite(backend: Backend): void {
           },
         ),
         {
-          numRuns: isDeep ? 1_500 : 30,
+          numRuns: roundsOn(backend, {
+            deep: 1_500,
+            short: 30,
+            least: stories.length + 4,
+          }),
           seed,
           examples: stories.map((story) => [[...story]]),
         },

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { NewNode } from "../../../src/model/session/turn.ts";
-import { isDeep, seed } from "../../depth.ts";
+import { isDeep, roundsOn, seed } from "../../depth.ts";
 import type { Backend } from "../backend.ts";
 import { hide, holding, inScene } from "./fixture.ts";
 import type { HeldSession, SessionScene } from "./fixture.ts";
@@ -276,7 +276,10 @@ export function sessionPropertySuite(backend: Backend): void {
               await expectSound(scene.database);
             })(),
           ),
-          { seed, numRuns: isDeep ? 60 : 6 },
+          {
+            seed,
+            numRuns: roundsOn(backend, { deep: 60, short: 6, least: 3 }),
+          },
         ),
     );
   });

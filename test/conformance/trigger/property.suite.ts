@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { isDeep, seed } from "../../depth.ts";
+import { roundsOn, seed } from "../../depth.ts";
 import type { Backend } from "../backend.ts";
 import type { Owner, Variant } from "./deliveries-model.ts";
 import { inTriggers } from "./fixture.ts";
@@ -87,7 +87,7 @@ export function triggerPropertySuite(backend: Backend): void {
             rounds += 1;
           })(),
       ),
-      { numRuns: isDeep ? 500 : 8, seed },
+      { numRuns: roundsOn(backend, { deep: 500, short: 8, least: 4 }), seed },
     );
     expect(rounds).toBeGreaterThan(0);
   });

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { sessions } from "../../../../src/stores/session/sessions.ts";
-import { isDeep, seed } from "../../../depth.ts";
+import { roundsOn, seed } from "../../../depth.ts";
 import { AwaitWorld } from "./model.ts";
 import type { Step } from "./model.ts";
 import { withDatabase } from "../../backend.ts";
@@ -122,7 +122,11 @@ export function awaitPropertySuite(backend: Backend): void {
           },
         ),
         {
-          numRuns: isDeep ? 1_500 : 20,
+          numRuns: roundsOn(backend, {
+            deep: 1_500,
+            short: 20,
+            least: stories.length + 4,
+          }),
           seed,
           examples: stories.map((story) => [[...story]]),
         },
