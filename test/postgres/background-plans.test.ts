@@ -29,8 +29,8 @@ async function fill(shell: Shell): Promise<void> {
     INSERT INTO holdfast_effect_group (session, scope_kind, scope, name, kind, opened_at)
     SELECT 7, 'turn', 't' || v % 20, 'g' || v, 'all', 1 FROM generate_series(1, 2000) AS numbers (v)`);
   await shell.unsafe(`
-    INSERT INTO holdfast_effect_group_member (effect_group, ordinal, kind, name, attempts, place)
-    SELECT g.key, v, 'awaitEvent', 'e' || v, 1, CASE WHEN g.key % 200 > 0 THEN v END
+    INSERT INTO holdfast_effect_group_member (effect_group, ordinal, kind, name, attempts, place, succeeded, settled_at)
+    SELECT g.key, v, 'awaitEvent', 'e' || v, 1, CASE WHEN g.key % 200 > 0 THEN v END, 1, 1
     FROM holdfast_effect_group g, generate_series(0, 19) AS numbers (v)`);
   await shell.unsafe(`
     INSERT INTO holdfast_process_lease (process, fence, given_back)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { manualClock } from "../../../src/model/time/clock.ts";
 import { blobs } from "../../../src/blobs.ts";
-import { row, run } from "../../../src/sql/operation.ts";
+import { row } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { Statement } from "../../../src/sql/statement.ts";
 import type { BlobProfile } from "../../../src/model/blob.ts";
@@ -9,11 +9,12 @@ import type { Database } from "../../../src/sql/database.ts";
 import { rejection, withDatabase, withPlace } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { bytesOf, dump, hashes, textOf } from "./owners.ts";
+import { pastChecks } from "../past-checks.ts";
 
 const state = { name: "tool-state", isCompressible: true };
 
 function damage(database: Database, statement: Statement): Promise<unknown> {
-  return database.write("damage", () => run(statement));
+  return database.write("damage", () => pastChecks(database, statement));
 }
 
 interface Form {

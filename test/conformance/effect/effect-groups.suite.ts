@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { run } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { Statement } from "../../../src/sql/statement.ts";
 import { inAwaitScene, storedAwaits } from "./await/fixture.ts";
 import type { AwaitScene, InScene } from "./await/fixture.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
+import { pastChecks } from "../past-checks.ts";
 
 export function effectGroupsSuite(backend: Backend): void {
   const scene = inAwaitScene(backend);
@@ -353,7 +353,7 @@ function damageTests(scene: InScene): void {
     { database }: AwaitScene,
     statement: Statement,
   ): Promise<void> => {
-    await database.write("meddle", () => run(statement));
+    await database.write("meddle", () => pastChecks(database, statement));
   };
 
   test(

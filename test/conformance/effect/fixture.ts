@@ -12,6 +12,7 @@ import type { Backend, Place } from "../backend.ts";
 import { createSession, Fates } from "../lease/leased-sessions.ts";
 import { countingClock } from "../wait-scene.ts";
 import type { CountingClock } from "../wait-scene.ts";
+import { pastChecks } from "../past-checks.ts";
 
 /** Effects as the tests of them need them. */
 export interface EffectScene {
@@ -113,7 +114,7 @@ export async function meddle(
   { database }: Pick<EffectScene, "database">,
   statement: Statement,
 ): Promise<void> {
-  await database.write("meddle", () => run(statement));
+  await database.write("meddle", () => pastChecks(database, statement));
 }
 
 /** The code of the error that a call must end with, having written nothing. */

@@ -8,6 +8,7 @@ import { inCommands } from "./commands-fixture.ts";
 import type { InCommandScene } from "./commands-fixture.ts";
 import { createSession, until } from "../lease/leased-sessions.ts";
 import { refused, storedEffects, turn } from "./fixture.ts";
+import { pastChecks } from "../past-checks.ts";
 
 export function effectProcessesSuite(backend: Backend): void {
   const scene = inCommands(backend);
@@ -129,7 +130,10 @@ function commandTests(scene: InCommandScene): void {
         await registry.grant(id, "s");
       }
       await database.write("damage", () =>
-        run(sql`UPDATE holdfast_process SET status = 'weird' WHERE id = 'p2'`),
+        pastChecks(
+          database,
+          sql`UPDATE holdfast_process SET status = 'weird' WHERE id = 'p2'`,
+        ),
       );
       const first = await commands.list(turn, "s", { limit: 2 });
       expect(first).toEqual({

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import type { PayloadCodec } from "../../../src/model/values/payload-codec.ts";
-import { run } from "../../../src/sql/operation.ts";
 import type { Statement } from "../../../src/sql/statement.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import { executions } from "../../../src/stores/execution/executions.ts";
@@ -9,10 +8,11 @@ import type { Backend } from "../backend.ts";
 import { step } from "./execution-events.ts";
 import { byAnn, dump, onExecutions, refusal, standing } from "./fixture.ts";
 import type { Setting } from "./fixture.ts";
+import { pastChecks } from "../past-checks.ts";
 
 /** Does what only somebody with a database shell can. */
-function edit({ database }: Setting, statement: Statement): Promise<number> {
-  return database.write("edit", () => run(statement));
+function edit({ database }: Setting, statement: Statement): Promise<void> {
+  return database.write("edit", () => pastChecks(database, statement));
 }
 
 const ofA = sql`execution = (SELECT key FROM holdfast_execution WHERE id = 'a')`;

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import { manualClock } from "../../../src/model/time/clock.ts";
-import { run } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { Database } from "../../../src/sql/database.ts";
 import { executions } from "../../../src/stores/execution/executions.ts";
@@ -11,6 +10,7 @@ import { rejection, withDatabase } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { create, createMany, finish, id, newExecution } from "./records.ts";
 import { standingExecutions } from "./standing-executions.ts";
+import { pastChecks } from "../past-checks.ts";
 
 const clock = manualClock(100);
 
@@ -315,7 +315,10 @@ export function executionListsSuite(backend: Backend): void {
         for (const [n, name] of ["a", "b", "c"].entries())
           await create(database, name, { at: n });
         await database.write("damage", () =>
-          run(sql`UPDATE holdfast_execution SET due_at = NULL WHERE id = 'b'`),
+          pastChecks(
+            database,
+            sql`UPDATE holdfast_execution SET due_at = NULL WHERE id = 'b'`,
+          ),
         );
         const all = await pages(database, {}, 1);
         expect(all.map(ids)).toEqual([["c"], [], ["a"]]);

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { run } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { Database } from "../../../src/sql/database.ts";
 import { manualClock } from "../../../src/model/time/clock.ts";
@@ -13,6 +12,7 @@ import { rejection, withDatabase } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { create } from "./records.ts";
 import { standingExecutions } from "./standing-executions.ts";
+import { pastChecks } from "../past-checks.ts";
 
 const told = (of: ExecutionCount): string =>
   `${of.function} ${of.status} ${of.count}`;
@@ -127,7 +127,10 @@ export function executionOverviewsSuite(backend: Backend): void {
         await create(database, "a");
         await create(database, "b");
         await database.write("damage", () =>
-          run(sql`UPDATE holdfast_execution SET state = 'odd' WHERE id = 'b'`),
+          pastChecks(
+            database,
+            sql`UPDATE holdfast_execution SET state = 'odd' WHERE id = 'b'`,
+          ),
         );
         expect(await count()).toEqual({
           counts: [{ function: "orders/fulfil", status: "pending", count: 1 }],

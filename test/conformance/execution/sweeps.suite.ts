@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { run } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { Statement } from "../../../src/sql/statement.ts";
 import type { Database } from "../../../src/sql/database.ts";
@@ -8,6 +7,7 @@ import type { Backend } from "../backend.ts";
 import { delayRequested, joinNext, step } from "./execution-events.ts";
 import { T0, byAnn, onExecutions, standing } from "./fixture.ts";
 import type { Setting } from "./fixture.ts";
+import { pastChecks } from "../past-checks.ts";
 
 /** Does what only somebody with a database shell can. */
 async function edit(
@@ -15,7 +15,7 @@ async function edit(
   ...statements: readonly Statement[]
 ): Promise<void> {
   for (const statement of statements)
-    await database.write("edit", () => run(statement));
+    await database.write("edit", () => pastChecks(database, statement));
 }
 
 const kindOf = async (setting: Setting, id: string): Promise<string> =>

@@ -29,6 +29,7 @@ import {
 } from "./awaited-executions.ts";
 import { withDatabase } from "../backend.ts";
 import type { Backend } from "../backend.ts";
+import { pastChecks } from "../past-checks.ts";
 
 const set = oneOffJoinSet(7);
 
@@ -199,14 +200,13 @@ function pageTests(onDatabase: OnDatabase): void {
         await lock(database, id, 20);
       }
       await requestDelay(database, "a", 2, 1, 10);
-      await database.write("damage", function* () {
-        yield* run(
+      await database.write("damage", () =>
+        pastChecks(
+          database,
           sql`UPDATE holdfast_execution SET executor = NULL WHERE id = 'b'`,
-        );
-        yield* run(
           sql`UPDATE holdfast_execution_delay SET execution = 0 WHERE id = 'Delay_a.o:7_1'`,
-        );
-      });
+        ),
+      );
       const first = await expired(database, 20, 3);
       expect(first.timers.map(nameOf)).toEqual(["lock a 20"]);
       expect(first.damaged).toEqual([

@@ -17,6 +17,7 @@ import { ownTableNames } from "../../fixtures/schema.ts";
 import { rejection, withPlace } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { writeEveryRow } from "../every-row.ts";
+import { pastChecks } from "../past-checks.ts";
 
 export function checkSuite(backend: Backend): void {
   describe("checking what is stored", () => {
@@ -301,7 +302,7 @@ async function said(
   database: Database,
   spelling: { readonly sqlite: string; readonly postgres: string },
 ): Promise<void> {
-  await database.write("shell", () => run(spelled(spelling)));
+  await database.write("shell", () => pastChecks(database, spelled(spelling)));
 }
 
 async function save(database: Database, table: string): Promise<void> {

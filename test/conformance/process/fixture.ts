@@ -15,6 +15,7 @@ import { sessions } from "../../../src/stores/session/sessions.ts";
 import type { Sessions } from "../../../src/stores/session/sessions.ts";
 import { Fates } from "../lease/leased-sessions.ts";
 import type { Backend, Place } from "../backend.ts";
+import { pastChecks } from "../past-checks.ts";
 
 /** The instant at which every test of the registry begins. */
 const T0 = 1_000_000;
@@ -139,9 +140,7 @@ export async function altered(
   database: Database,
   ...statements: readonly Statement[]
 ): Promise<void> {
-  await database.write("altered", function* () {
-    for (const statement of statements) yield* run(statement);
-  });
+  await database.write("altered", () => pastChecks(database, ...statements));
 }
 
 /** The statement at which a transaction is made to fail. */

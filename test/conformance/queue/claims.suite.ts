@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { sql } from "../../../src/sql/statement.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import {
@@ -14,6 +15,7 @@ import {
   stored,
 } from "../lease/leased-sessions.ts";
 import type { InScene, Work } from "../lease/leased-sessions.ts";
+import { pastChecks } from "../past-checks.ts";
 
 export function queueClaimsSuite(backend: Backend): void {
   const scene = inSession(backend);
@@ -133,9 +135,10 @@ function fenceTests(scene: InScene): void {
     "of a batch with an unknown policy names the row; lists pass it over and it can be cancelled",
     scene(async (at) => {
       const { queue, database } = at;
-      if (database.durability === "memory") return;
       const bad = await enqueued(at, "bad");
-      await at.place.shell("UPDATE holdfast_queue_batch SET slot = 'odd'");
+      await database.write("damage", () =>
+        pastChecks(database, sql`UPDATE holdfast_queue_batch SET slot = 'odd'`),
+      );
       const row = { table: "holdfast_queue_batch", key: bad.id };
       expect(
         await rejection(queue.claimTurn(await acquired(at))),

@@ -12,6 +12,7 @@ import {
   termsOf,
 } from "./fixture.ts";
 import type { InTriggers } from "./fixture.ts";
+import { pastChecks } from "../past-checks.ts";
 
 const draft: SubscriptionDraft = {
   key: "a",
@@ -191,7 +192,8 @@ function removalTests(scene: InTriggers): void {
         ["running", 0],
       ] as const) {
         await database.write("damage", () =>
-          run(
+          pastChecks(
+            database,
             sql`UPDATE holdfast_process SET status = ${status}, ended_sequence = ${sequence}`,
           ),
         );

@@ -39,7 +39,16 @@ CREATE TABLE holdfast_execution (
   concurrency_key TEXT,
   deadline_at INTEGER,
   progress TEXT,
-  removing_at INTEGER
+  removing_at INTEGER,
+  CONSTRAINT holdfast_execution_sound CHECK (
+    (role = 'workflow' OR role = 'activity' OR role = 'external')
+    AND (lifecycle = 'active' OR (state <> 'finished'
+      AND (lifecycle = 'paused' OR lifecycle = 'cancelling' OR lifecycle = 'parked')))
+    AND ((state = 'pending' AND due_at IS NOT NULL AND (seen IS NULL) = (wake_at IS NULL))
+      OR (state = 'locked' AND executor IS NOT NULL AND run IS NOT NULL AND lease_until IS NOT NULL AND lock_version IS NOT NULL)
+      OR (state = 'blocked' AND (inbox IS NULL) = (ordinal IS NULL))
+      OR (state = 'finished' AND finished_at IS NOT NULL AND result_kind IS NOT NULL
+        AND (result_kind = 'completed' OR result_kind = 'failed' OR result_kind = 'cancelled' OR result_kind = 'timedOut'))))
 ) STRICT;
 
 CREATE UNIQUE INDEX holdfast_execution_id ON holdfast_execution (id);
@@ -122,7 +131,8 @@ CREATE TABLE holdfast_execution_response (
   finished_version INTEGER,
   value_hash TEXT,
   payload TEXT,
-  read_by INTEGER
+  read_by INTEGER,
+  CONSTRAINT holdfast_execution_response_sound CHECK (kind = 'child' OR kind = 'delay' OR kind = 'signal')
 ) STRICT;
 
 CREATE UNIQUE INDEX holdfast_execution_response_seq ON holdfast_execution_response (execution, seq);
@@ -139,7 +149,8 @@ CREATE TABLE holdfast_execution_delay (
   execution INTEGER NOT NULL,
   inbox TEXT NOT NULL,
   expires_at INTEGER NOT NULL,
-  is_paused INTEGER NOT NULL
+  is_paused INTEGER NOT NULL,
+  CONSTRAINT holdfast_execution_delay_sound CHECK (is_paused = 0 OR is_paused = 1)
 ) STRICT;
 
 CREATE UNIQUE INDEX holdfast_execution_delay_id ON holdfast_execution_delay (id);
@@ -162,7 +173,9 @@ CREATE TABLE holdfast_execution_log (
   run TEXT,
   level TEXT NOT NULL,
   message TEXT NOT NULL,
-  payload TEXT
+  payload TEXT,
+  CONSTRAINT holdfast_execution_log_sound CHECK (
+    level = 'info' OR level = 'debug' OR level = 'warn' OR level = 'error' OR level = 'trace')
 ) STRICT;
 
 CREATE INDEX holdfast_execution_log_execution ON holdfast_execution_log (execution, key);

@@ -11,7 +11,9 @@ CREATE TABLE holdfast_session_lease (
   token TEXT,
   claimed_at INTEGER,
   renewed_at INTEGER,
-  expires_at INTEGER
+  expires_at INTEGER,
+  CONSTRAINT holdfast_session_lease_sound CHECK (token IS NULL OR (owner IS NOT NULL AND incarnation IS NOT NULL
+    AND claimed_at IS NOT NULL AND renewed_at IS NOT NULL AND expires_at IS NOT NULL))
 ) STRICT;
 
 -- What waits for a session's next turn, in the order of keys. A claim counts
@@ -33,7 +35,11 @@ CREATE TABLE holdfast_queue_batch (
   enqueued_at INTEGER NOT NULL,
   claim TEXT,
   claim_fence INTEGER,
-  claim_size INTEGER
+  claim_size INTEGER,
+  CONSTRAINT holdfast_queue_batch_sound CHECK (
+    (class = 'turn' OR class = 'command') AND (slot = 'exclusive' OR slot = 'join')
+    AND (delivery = 'afterTurnCommit' OR delivery = 'earliestSafeBoundary')
+    AND (claim IS NULL OR (claim_fence IS NOT NULL AND claim_size IS NOT NULL)))
 ) STRICT;
 
 CREATE UNIQUE INDEX holdfast_queue_batch_id ON holdfast_queue_batch (session, id);

@@ -7,7 +7,8 @@ CREATE TABLE holdfast_blob (
   encoding TEXT NOT NULL,
   size INTEGER NOT NULL,
   put_at INTEGER NOT NULL,
-  content BLOB NOT NULL
+  content BLOB NOT NULL,
+  CONSTRAINT holdfast_blob_sound CHECK ((encoding = 'identity' OR encoding = 'deflate') AND size >= 0)
 ) STRICT;
 
 CREATE UNIQUE INDEX holdfast_blob_hash ON holdfast_blob (hash);
@@ -62,7 +63,8 @@ CREATE TABLE holdfast_attachment_copy (
   size INTEGER NOT NULL,
   made_at INTEGER NOT NULL,
   condemned_for INTEGER,
-  CONSTRAINT holdfast_attachment_copy_pkey PRIMARY KEY (name)
+  CONSTRAINT holdfast_attachment_copy_pkey PRIMARY KEY (name),
+  CONSTRAINT holdfast_attachment_copy_sound CHECK (state = 'writing' OR state = 'stored' OR state = 'condemned')
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX holdfast_attachment_copy_id ON holdfast_attachment_copy (id);

@@ -35,7 +35,13 @@ CREATE TABLE holdfast_process (
   ended_at INTEGER,
   ended_sequence INTEGER,
   pruned_at INTEGER,
-  is_pruning INTEGER NOT NULL
+  is_pruning INTEGER NOT NULL,
+  CONSTRAINT holdfast_process_sound CHECK (
+    (disposition = 'rerunnable' OR disposition = 'ownerBound' OR disposition = 'external')
+    AND (is_pruning = 0 OR is_pruning = 1)
+    AND ((status = 'running' AND ended_sequence IS NULL)
+      OR (ended_sequence IS NOT NULL
+        AND (status = 'completed' OR status = 'failed' OR status = 'cancelled' OR status = 'abandoned'))))
 ) STRICT;
 
 CREATE UNIQUE INDEX holdfast_process_id ON holdfast_process (id);
@@ -114,7 +120,9 @@ CREATE TABLE holdfast_process_lease (
   token TEXT,
   claimed_at INTEGER,
   renewed_at INTEGER,
-  expires_at INTEGER
+  expires_at INTEGER,
+  CONSTRAINT holdfast_process_lease_sound CHECK (token IS NULL OR (owner IS NOT NULL AND incarnation IS NOT NULL
+    AND claimed_at IS NOT NULL AND renewed_at IS NOT NULL AND expires_at IS NOT NULL))
 ) STRICT;
 
 -- What the deletion of a session meant for processes. It stays with the

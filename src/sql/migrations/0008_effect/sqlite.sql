@@ -27,7 +27,9 @@ CREATE TABLE holdfast_effect (
   expires_at INTEGER,
   settled_at INTEGER,
   is_transient INTEGER,
-  outcome TEXT
+  outcome TEXT,
+  CONSTRAINT holdfast_effect_sound CHECK (status = 'inProgress'
+    OR ((status = 'completed' OR status = 'failed') AND token IS NOT NULL AND settled_at IS NOT NULL AND outcome IS NOT NULL))
 ) STRICT;
 
 CREATE UNIQUE INDEX holdfast_effect_replay_key ON holdfast_effect (session, scope_kind, scope, replay_key, attempt);

@@ -21,7 +21,12 @@ CREATE TABLE holdfast_await_event (
   settled_at INTEGER,
   revoked_at INTEGER,
   hash TEXT,
-  payload TEXT
+  payload TEXT,
+  CONSTRAINT holdfast_await_event_sound CHECK (
+    (state = 'open' AND settled_at IS NULL AND hash IS NULL AND payload IS NULL)
+    OR ((state = 'resolved' OR state = 'failed') AND settled_at IS NOT NULL AND hash IS NOT NULL AND payload IS NOT NULL)
+    OR ((state = 'timedOut' OR state = 'cancelled' OR state = 'revoked')
+      AND settled_at IS NOT NULL AND hash IS NULL AND payload IS NULL))
 ) STRICT;
 
 CREATE UNIQUE INDEX holdfast_await_event_id ON holdfast_await_event (id);
@@ -36,7 +41,8 @@ CREATE TABLE holdfast_effect_group (
   scope TEXT NOT NULL,
   name TEXT NOT NULL,
   kind TEXT NOT NULL,
-  opened_at INTEGER NOT NULL
+  opened_at INTEGER NOT NULL,
+  CONSTRAINT holdfast_effect_group_sound CHECK (kind = 'race' OR kind = 'all')
 ) STRICT;
 
 CREATE UNIQUE INDEX holdfast_effect_group_name ON holdfast_effect_group (session, scope_kind, scope, name);
@@ -55,7 +61,11 @@ CREATE TABLE holdfast_effect_group_member (
   attempt INTEGER,
   succeeded INTEGER,
   settled_at INTEGER,
-  CONSTRAINT holdfast_effect_group_member_pkey PRIMARY KEY (effect_group, ordinal)
+  CONSTRAINT holdfast_effect_group_member_pkey PRIMARY KEY (effect_group, ordinal),
+  CONSTRAINT holdfast_effect_group_member_sound CHECK (
+    (kind = 'effect' OR kind = 'awaitEvent')
+    AND (place IS NULL OR (settled_at IS NOT NULL AND succeeded IS NOT NULL AND (succeeded = 0 OR succeeded = 1)
+      AND (attempt IS NOT NULL) = (kind = 'effect'))))
 ) STRICT, WITHOUT ROWID;
 
 CREATE UNIQUE INDEX holdfast_effect_group_member_place ON holdfast_effect_group_member (effect_group, place)

@@ -17,7 +17,9 @@ CREATE TABLE holdfast_schedule (
   skipped_before INTEGER,
   failures INTEGER NOT NULL,
   failure TEXT,
-  changed_at INTEGER NOT NULL
+  changed_at INTEGER NOT NULL,
+  CONSTRAINT holdfast_schedule_sound CHECK (
+    (catch_up = 'skip' OR catch_up = 'latest' OR catch_up = 'all') AND catch_up_max >= 1)
 ) STRICT;
 
 CREATE UNIQUE INDEX holdfast_schedule_name ON holdfast_schedule (kind, name);
@@ -40,7 +42,8 @@ CREATE TABLE holdfast_trigger_subscription (
   content TEXT,
   created_at INTEGER NOT NULL,
   changed_at INTEGER NOT NULL,
-  deleted_at INTEGER
+  deleted_at INTEGER,
+  CONSTRAINT holdfast_trigger_subscription_sound CHECK (is_enabled = 0 OR is_enabled = 1)
 ) STRICT;
 
 CREATE UNIQUE INDEX holdfast_trigger_subscription_name ON holdfast_trigger_subscription (session, name);

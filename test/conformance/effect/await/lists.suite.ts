@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { run } from "../../../../src/sql/operation.ts";
 import { sql } from "../../../../src/sql/statement.ts";
 import type { Statement } from "../../../../src/sql/statement.ts";
 import { awaitsOwned } from "../../../../src/stores/effect/await/event-row.ts";
@@ -10,6 +9,7 @@ import { inAwaitScene, storedAwaits } from "./fixture.ts";
 import type { AwaitScene, InScene } from "./fixture.ts";
 import { rejection } from "../../backend.ts";
 import type { Backend } from "../../backend.ts";
+import { pastChecks } from "../../past-checks.ts";
 
 export function awaitListsSuite(backend: Backend): void {
   const scene = inAwaitScene(backend);
@@ -24,7 +24,7 @@ async function meddle(
   { database }: Pick<AwaitScene, "database">,
   statement: Statement,
 ): Promise<void> {
-  await database.write("meddle", () => run(statement));
+  await database.write("meddle", () => pastChecks(database, statement));
 }
 
 function listTests(scene: InScene): void {
