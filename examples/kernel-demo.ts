@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openSqlite } from "holdfast/sqlite";
 import { rows, run, sql } from "holdfast/kernel";
-import { endWriters, onInterrupt, startWriter } from "./kernel-demo-crew.ts";
+import { endWriters, onInterrupt, startWriter } from "./kernel-demo-workers.ts";
 
 /**
  * What `npm start` shows: two processes write facts to one file, 100 callers

@@ -8,7 +8,7 @@ import {
   errorDocumentation,
   readmeSnippets,
 } from "./tidy/documents.ts";
-import { crowdedDoors } from "./tidy/doors.ts";
+import { tooManyNames } from "./tidy/doors.ts";
 import {
   closedDoors,
   forwardingFiles,
@@ -63,7 +63,7 @@ describe("layout", () => {
   });
 
   test("doors hand out few names", () => {
-    expect(crowdedDoors(tree, doorNamesMax)).toEqual([]);
+    expect(tooManyNames(tree, doorNamesMax)).toEqual([]);
   });
 
   test("stores see of each other their pages and rows alone", () => {

@@ -26,8 +26,8 @@ const appendAlone = operation("appendAlone", {
 const appendSerializable = operation("appendSerializable", alone);
 
 /** Callers that all read and then change one row. */
-const crowd = size(50, 4);
-const eachInCrowd = size(10, 2);
+const rivals = size(50, 4);
+const callsEach = size(10, 2);
 
 /**
  * Set form against one transaction per operation, on the same pool of one
@@ -70,7 +70,7 @@ export function postgres(): Promise<object> {
       },
       oneRow: {
         ...compared(serial ?? [], locked ?? []),
-        note: `${crowd} callers read and then change one row; ceiling reads it with lockRow, readCommitted`,
+        note: `${rivals} callers read and then change one row; ceiling reads it with lockRow, readCommitted`,
       },
     };
   });
@@ -83,8 +83,8 @@ async function raiseAll(
   const lock = isolation === "readCommitted" ? lockRow : sql``;
   const startedMs = performance.now();
   await Promise.all(
-    Array.from({ length: crowd }, async () => {
-      for (let turn = 0; turn < eachInCrowd; turn += 1)
+    Array.from({ length: rivals }, async () => {
+      for (let turn = 0; turn < callsEach; turn += 1)
         await database.write(
           "raise",
           function* () {
@@ -101,5 +101,5 @@ async function raiseAll(
         );
     }),
   );
-  return (crowd * eachInCrowd * 1_000) / (performance.now() - startedMs);
+  return (rivals * callsEach * 1_000) / (performance.now() - startedMs);
 }

@@ -1,5 +1,5 @@
 import { inScratch, rounded } from "../scratch.ts";
-import { appendInProcesses, together } from "./crew.ts";
+import { appendInProcesses, together } from "./workers.ts";
 import { size } from "../sizes.ts";
 
 const callers = size(150, 24);

@@ -4,15 +4,15 @@ import type { Database } from "../../src/sql/database.ts";
 import { expectSound } from "../conformance/sound.ts";
 import { isDeep, seed, seededRandom } from "../depth.ts";
 import { Child } from "./child.ts";
-import { deeds } from "./deeds.ts";
-import type { DeedName } from "./deeds.ts";
+import { actions } from "./actions.ts";
+import type { ActionName } from "./actions.ts";
 import { dumpOf } from "./dump.ts";
 import type { Dump } from "./dump.ts";
 import type { KillPoint } from "./fault-points.ts";
-import type { Orders } from "./prepare-deeds.ts";
+import type { Orders } from "./prepare-actions.ts";
 
 /** Where processes are killed: files, or a schema of a server. */
-export interface Ground {
+export interface KillFixture {
   readonly orders: Orders;
   /** Whether the death of a process is known at once. Else its leases have to run out. */
   readonly provesDeath: boolean;
@@ -21,64 +21,64 @@ export interface Ground {
   /** What was prepared, once more, under the name that a child is told. */
   renewed(): Promise<string>;
   /** That as a child has left it, opened by this process at 2,000. */
-  opened(place: string): Promise<Scene>;
+  opened(place: string): Promise<OpenedPlace>;
 }
 
-interface Scene {
+interface OpenedPlace {
   readonly database: Database;
   readonly clock: ManualClock;
   close(): Promise<void>;
 }
 
 /** What a kill left, and what the process had said before. */
-export interface Aftermath extends Scene {
+export interface Outcome extends OpenedPlace {
   readonly orders: Orders;
   readonly provesDeath: boolean;
   readonly said: readonly string[];
 }
 
 /**
- * Kills processes at every statement of a deed, and has each aftermath looked
+ * Kills processes at every statement of an action, and has each outcome looked
  * at, which answers with a name for what it found.
  */
 export async function found(
-  ground: Ground,
-  deed: DeedName,
+  fixture: KillFixture,
+  action: ActionName,
   transactions: number,
-  look: (aftermath: Aftermath) => Promise<string>,
+  look: (outcome: Outcome) => Promise<string>,
 ): Promise<readonly string[]> {
   const seen = new Set<string>();
-  const points = (await killPoints(ground, deed, transactions)).values();
+  const points = (await killPoints(fixture, action, transactions)).values();
   const killOneByOne = async (): Promise<void> => {
     for (const point of points) {
-      const place = await ground.renewed();
-      const child = await done(ground, place, deed, point);
+      const place = await fixture.renewed();
+      const child = await done(fixture, place, action, point);
       expect([await child.ended, point]).toEqual(["SIGKILL", point]);
-      const scene = await ground.opened(place);
-      await expectSound(scene.database);
-      seen.add(await look({ ...ground, ...scene, said: child.lines }));
-      await scene.close();
+      const opened = await fixture.opened(place);
+      await expectSound(opened.database);
+      seen.add(await look({ ...fixture, ...opened, said: child.lines }));
+      await opened.close();
     }
   };
-  await Promise.all(Array.from({ length: ground.lanes }, killOneByOne));
+  await Promise.all(Array.from({ length: fixture.lanes }, killOneByOne));
   return [...seen].toSorted();
 }
 
 /**
- * The same for a deed that is one transaction: what it left is the old state
+ * The same for an action that is one transaction: what it left is the old state
  * or the new one, entirely. Who does it again gets the answers that belong to
  * either, and leaves the new state.
  */
 export async function foundWhole(
-  ground: Ground,
-  deed: DeedName,
+  fixture: KillFixture,
+  action: ActionName,
   answers: Readonly<Record<"old" | "new", object>>,
   check: (database: Database) => Promise<void>,
 ): Promise<readonly string[]> {
-  const states = await statesOf(ground, deed);
+  const states = await statesOf(fixture, action);
   expect(states.new).not.toEqual(states.old);
-  return found(ground, deed, 1, async ({ database, orders }) => {
-    const again = () => deeds[deed](database, orders, () => undefined);
+  return found(fixture, action, 1, async ({ database, orders }) => {
+    const again = () => actions[action](database, orders, () => undefined);
     const state = await dumpOf(database);
     const isNew = JSON.stringify(state) === JSON.stringify(states.new);
     if (!isNew) expect(state).toEqual(states.old);
@@ -93,28 +93,28 @@ export async function foundWhole(
   });
 }
 
-/** What is stored before a deed, and after it if nobody is killed. */
+/** What is stored before an action, and after it if nobody is killed. */
 async function statesOf(
-  ground: Ground,
-  deed: DeedName,
+  fixture: KillFixture,
+  action: ActionName,
 ): Promise<{ readonly old: Dump; readonly new: Dump }> {
-  const scene = await ground.opened(await ground.renewed());
-  const before = await dumpOf(scene.database);
-  await deeds[deed](scene.database, ground.orders, () => undefined);
-  const after = await dumpOf(scene.database);
-  await scene.close();
+  const opened = await fixture.opened(await fixture.renewed());
+  const before = await dumpOf(opened.database);
+  await actions[action](opened.database, fixture.orders, () => undefined);
+  const after = await dumpOf(opened.database);
+  await opened.close();
   return { old: before, new: after };
 }
 
 async function done(
-  { orders }: Ground,
+  { orders }: KillFixture,
   place: string,
-  deed: DeedName,
+  action: ActionName,
   point: KillPoint | undefined,
 ): Promise<Child> {
-  const child = new Child("deed-doer.ts", [
+  const child = new Child("action-process.ts", [
     place,
-    deed,
+    action,
     JSON.stringify(orders),
     point === undefined ? "" : JSON.stringify(point),
   ]);
@@ -129,8 +129,8 @@ async function done(
  * before the first of them a place that the seed chooses.
  */
 async function killPoints(
-  ground: Ground,
-  deed: DeedName,
+  fixture: KillFixture,
+  action: ActionName,
   transactions: number,
 ): Promise<readonly KillPoint[]> {
   const commits = numbers(transactions);
@@ -144,18 +144,18 @@ async function killPoints(
       ...pointsOf("commit", commits, "after"),
     ];
   }
-  const whole = await done(ground, await ground.renewed(), deed, undefined);
+  const whole = await done(fixture, await fixture.renewed(), action, undefined);
   const [, count] = /^done (\d+)$/.exec(whole.lines.at(-1) ?? "") ?? [];
   const all = numbers(Number(count));
   expect(all.length).toBeGreaterThan(firstCommitMin);
   return [
     ...pointsOf("statement", all, "before"),
     ...pointsOf("statement", all, "after"),
-    ...(ground.provesDeath ? [] : pointsOf("commit", commits, "during")),
+    ...(fixture.provesDeath ? [] : pointsOf("commit", commits, "during")),
   ];
 }
 
-/** No deed commits with an earlier statement. */
+/** No action commits with an earlier statement. */
 const firstCommitMin = 5;
 
 function numbers(count: number): readonly number[] {

@@ -5,34 +5,36 @@ import { effectGroups } from "../../src/stores/effect/groups/effect-groups.ts";
 import { executions } from "../../src/stores/execution/executions.ts";
 import { processes } from "../../src/stores/process/processes.ts";
 import { triggers } from "../../src/stores/trigger/triggers.ts";
-import { consumedWakes, executedAfter, workedAfter } from "./aftermaths.ts";
-import { scope } from "./deeds/effects.ts";
+import { consumedWakes, executedAfter, workedAfter } from "./outcomes.ts";
+import { scope } from "./actions/effects.ts";
 import { found, foundWhole } from "./kill-matrix.ts";
-import type { Ground } from "./kill-matrix.ts";
-import { members } from "./prepare-deeds.ts";
+import type { KillFixture } from "./kill-matrix.ts";
+import { members } from "./prepare-actions.ts";
 
 /** Kills processes at every statement of what is one transaction, or a few, and looks at what they leave. */
 export function killSuite(
-  prepared: () => Promise<Ground & { readonly dispose: () => Promise<void> }>,
+  prepared: () => Promise<
+    KillFixture & { readonly dispose: () => Promise<void> }
+  >,
 ): void {
-  let ground: Awaited<ReturnType<typeof prepared>>;
+  let fixture: Awaited<ReturnType<typeof prepared>>;
   beforeAll(async () => {
-    ground = await prepared();
+    fixture = await prepared();
   });
-  afterAll(() => ground.dispose());
-  registryKills(() => ground);
-  otherKills(() => ground);
-  stepwiseKills(() => ground);
+  afterAll(() => fixture.dispose());
+  registryKills(() => fixture);
+  otherKills(() => fixture);
+  stepwiseKills(() => fixture);
 }
 
 /** Both were found, and nothing in between. */
 const entirely = ["new", "old"];
 
-function registryKills(ground: () => Ground): void {
+function registryKills(fixture: () => KillFixture): void {
   describe("killed at every statement, there entirely or not at all, and repeated is", () => {
     test("[A59] an event with its wake", async () => {
       const answers = { old: { isReplay: false }, new: { isReplay: true } };
-      const states = await foundWhole(ground(), "append", answers, (left) =>
+      const states = await foundWhole(fixture(), "append", answers, (left) =>
         hasWoken(left, 1),
       );
       expect(states).toEqual(entirely);
@@ -41,7 +43,7 @@ function registryKills(ground: () => Ground): void {
     test("[AX10] an execution with its process and its handle", async () => {
       const answers = { old: { existed: false }, new: { existed: true } };
       const states = await foundWhole(
-        ground(),
+        fixture(),
         "spawn",
         answers,
         async (left) => {
@@ -58,7 +60,7 @@ function registryKills(ground: () => Ground): void {
         old: { kind: "resolved" },
         new: { kind: "alreadyResolved" },
       };
-      const states = await foundWhole(ground(), "resolve", answers, (left) =>
+      const states = await foundWhole(fixture(), "resolve", answers, (left) =>
         hasEnded(left, "run"),
       );
       expect(states).toEqual(entirely);
@@ -67,7 +69,7 @@ function registryKills(ground: () => Ground): void {
     test("the end of an execution by its worker, with its process and its wake", async () => {
       const answer = { nextVersion: 2 };
       const answers = { old: answer, new: answer };
-      const states = await foundWhole(ground(), "finish", answers, (left) =>
+      const states = await foundWhole(fixture(), "finish", answers, (left) =>
         hasEnded(left, "job"),
       );
       expect(states).toEqual(entirely);
@@ -77,7 +79,7 @@ function registryKills(ground: () => Ground): void {
       const answer = { id: "build", existed: false };
       const answers = { old: answer, new: answer };
       const states = await foundWhole(
-        ground(),
+        fixture(),
         "start",
         answers,
         async (left) => {
@@ -89,14 +91,14 @@ function registryKills(ground: () => Ground): void {
   });
 }
 
-function otherKills(ground: () => Ground): void {
+function otherKills(fixture: () => KillFixture): void {
   describe("killed at every statement, there entirely or not at all, and repeated is", () => {
     test("[AX9] an occurrence with its deliveries and one process for each", async () => {
       const answers = {
         old: { kind: "recorded", deliveries: [{}, {}] },
         new: { kind: "replayed", deliveries: [{}, {}] },
       };
-      const states = await foundWhole(ground(), "record", answers, (left) =>
+      const states = await foundWhole(fixture(), "record", answers, (left) =>
         hasToDo(left, 2),
       );
       expect(states).toEqual(entirely);
@@ -104,7 +106,7 @@ function otherKills(ground: () => Ground): void {
 
     test("[AX9] an instant of a schedule with the process that it starts", async () => {
       const answers = { old: { fired: [2_000] }, new: { fired: [] } };
-      const states = await foundWhole(ground(), "fire", answers, (left) =>
+      const states = await foundWhole(fixture(), "fire", answers, (left) =>
         hasToDo(left, 1),
       );
       expect(states).toEqual(entirely);
@@ -112,7 +114,7 @@ function otherKills(ground: () => Ground): void {
 
     test("[A82] an answer with the groups that it settles", async () => {
       const answers = { old: { kind: "accepted" }, new: { kind: "replayed" } };
-      const states = await foundWhole(ground(), "answer", answers, isAnswered);
+      const states = await foundWhole(fixture(), "answer", answers, isAnswered);
       expect(states).toEqual(entirely);
     });
 
@@ -122,7 +124,7 @@ function otherKills(ground: () => Ground): void {
         old: { ...turn, kind: "committed" },
         new: { ...turn, kind: "replayed" },
       };
-      const states = await foundWhole(ground(), "commit", answers, (left) =>
+      const states = await foundWhole(fixture(), "commit", answers, (left) =>
         hasWoken(left, 0),
       );
       expect(states).toEqual(entirely);
@@ -130,10 +132,10 @@ function otherKills(ground: () => Ground): void {
   });
 }
 
-function stepwiseKills(ground: () => Ground): void {
+function stepwiseKills(fixture: () => KillFixture): void {
   describe("killed at every statement of several transactions", () => {
     test("[A76] an effect has run at least once, and what is recorded is returned for ever", async () => {
-      expect(await found(ground(), "execute", 2, executedAfter)).toEqual([
+      expect(await found(fixture(), "execute", 2, executedAfter)).toEqual([
         "absent",
         "completed",
         "inProgress",
@@ -141,7 +143,7 @@ function stepwiseKills(ground: () => Ground): void {
     });
 
     test("[A72] [A73] a worker's process is finished by another one, and each of its events wakes once", async () => {
-      expect(await found(ground(), "work", 4, workedAfter)).toEqual([
+      expect(await found(fixture(), "work", 4, workedAfter)).toEqual([
         "claimed",
         "ended",
         "free",

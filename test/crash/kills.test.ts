@@ -2,13 +2,13 @@ import { copyFileSync } from "node:fs";
 import { basename } from "node:path";
 import { manualClock } from "../../src/model/time/clock.ts";
 import { Folder } from "../sqlite/place.ts";
-import { prepareDeeds } from "./prepare-deeds.ts";
+import { prepareActions } from "./prepare-actions.ts";
 import { killSuite } from "./kills.suite.ts";
 
 killSuite(async () => {
   const folder = new Folder();
   const prepared = await folder.open({ clock: manualClock(1_000) });
-  const orders = await prepareDeeds(prepared);
+  const orders = await prepareActions(prepared);
   await prepared.close();
   let copies = 0;
   return {

@@ -26,7 +26,7 @@ async function urlOfPlainUser(place: Place, shell: Shell): Promise<string> {
 }
 
 /** Other sessions of that user, as many as the server lets in. */
-class Crowd {
+class Clients {
   readonly #url: string;
   readonly #members: Shell[] = [];
 
@@ -85,9 +85,9 @@ test("a server without a free connection: an open says so, who is in goes on wit
       const options = { poolSize: 2, pollInterval: 50 } as const;
       const database = await place.open(options, url);
       const log = executions(database);
-      const crowd = new Crowd(url);
-      expect(await crowd.fill()).toBe("53300");
-      expect(crowd.size).toBeGreaterThan(3);
+      const clients = new Clients(url);
+      expect(await clients.fill()).toBe("53300");
+      expect(clients.size).toBeGreaterThan(3);
 
       // Nobody else comes in.
       const error = await rejection(place.open(options, url));
@@ -109,18 +109,18 @@ test("a server without a free connection: an open says so, who is in goes on wit
       await shell`
         SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
         WHERE usename = 'plain' AND query NOT LIKE 'SELECT 1%'`;
-      expect(await crowd.fill()).toBe("53300");
+      expect(await clients.fill()).toBe("53300");
       const late = create("late");
       // One for calls, and one for the session beside them, which may be faster.
-      await crowd.leave(2);
+      await clients.leave(2);
       expect(await late).toMatchObject({ id: "late" });
 
       // Who subscribes now hears when a session can be had.
-      await crowd.fill();
+      await clients.fill();
       const hints: ChangeHint[] = [];
       database.subscribe((hint) => hints.push(hint));
 
-      await crowd.leave();
+      await clients.leave();
       await until(async () => (await sessionsOf(database, 12)) > 1);
       const second = await place.open(options, url);
       // The first hint is that the session is there.

@@ -1,5 +1,5 @@
 import { manualClock } from "../../src/model/time/clock.ts";
-import { prepareDeeds } from "../crash/prepare-deeds.ts";
+import { prepareActions } from "../crash/prepare-actions.ts";
 import { isCompared } from "../crash/dump.ts";
 import { killSuite } from "../crash/kills.suite.ts";
 import { Place, until, urlWith } from "./place.ts";
@@ -10,7 +10,7 @@ killSuite(async () => {
   const place = new Place();
   const clock = manualClock(1_000);
   const database = await place.open({ clock });
-  const orders = await prepareDeeds(database);
+  const orders = await prepareActions(database);
   const shell = place.shell();
   const putBack = await kept(shell, place.schema);
   const children = `${place.app}_child`;

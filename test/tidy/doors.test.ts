@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { crowdedDoors } from "./doors.ts";
+import { tooManyNames } from "./doors.ts";
 import { treeOf } from "./tree.ts";
 
 const tree = treeOf({
@@ -10,8 +10,8 @@ const tree = treeOf({
 });
 
 test("doors with more names than there may be are reported, with what each has", () => {
-  expect(crowdedDoors(tree, 4)).toEqual([]);
-  expect(crowdedDoors(tree, 3)).toEqual([
+  expect(tooManyNames(tree, 4)).toEqual([]);
+  expect(tooManyNames(tree, 3)).toEqual([
     expect.stringContaining(
       "The doors hand out 4 names (index 1, kernel 3), 3 at most: ",
     ),

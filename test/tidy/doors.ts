@@ -8,7 +8,7 @@ import type { Tree } from "./tree.ts";
  * user must know of, and that we must keep. `npm run check:package` holds the
  * other side: what a method answers has a name, or needs none.
  */
-export function crowdedDoors(tree: Tree, namesMax: number): readonly string[] {
+export function tooManyNames(tree: Tree, namesMax: number): readonly string[] {
   const counts = [...tree.keys()]
     .filter(isDoor)
     .map((door) => ({ door, names: namesOf(door, tree.get(door) ?? "") }));

@@ -29,7 +29,7 @@ import { expectSound } from "../sound.ts";
 
 /** What somebody does next to one of the processes. */
 interface Step {
-  readonly do: keyof typeof deeds;
+  readonly do: keyof typeof actions;
   readonly who: number;
   readonly n: number;
 }
@@ -57,9 +57,9 @@ interface World extends ProcessSetting {
   readonly leases: Map<string, ProcessLease>;
 }
 
-type Deed = (world: World, id: string, n: number) => Promise<unknown>;
+type Action = (world: World, id: string, n: number) => Promise<unknown>;
 
-const deeds = {
+const actions = {
   append: ({ store }, id, n) => store.append(id, { type: "e", payload: n }),
   replay: ({ store }, id, n) =>
     store.append(id, { type: "e", payload: n % 2, replayKey: `k${n % 3}` }),
@@ -101,11 +101,11 @@ const deeds = {
     await Promise.resolve();
     clock.set(1_000_000 + n * 20);
   },
-} satisfies Record<string, Deed>;
+} satisfies Record<string, Action>;
 
 const steps = fc.array(
   fc.record({
-    do: fc.constantFrom(...(Object.keys(deeds) as Step["do"][])),
+    do: fc.constantFrom(...(Object.keys(actions) as Step["do"][])),
     who: fc.nat({ max: 2 }),
     n: fc.nat({ max: 7 }),
   }),
@@ -152,8 +152,8 @@ async function lived(
     await Promise.all(
       sequence
         .slice(at, at + 3)
-        .map(({ do: deed, who, n }) =>
-          deeds[deed](world, ids[who] ?? "p", n).catch(refused),
+        .map(({ do: action, who, n }) =>
+          actions[action](world, ids[who] ?? "p", n).catch(refused),
         ),
     );
   const { found, queued } = await setting.database.read("lived", everything);

@@ -1,13 +1,13 @@
 import { manualClock } from "../../src/model/time/clock.ts";
-import { deeds } from "./deeds.ts";
-import type { DeedName } from "./deeds.ts";
+import { actions } from "./actions.ts";
+import type { ActionName } from "./actions.ts";
 import { FaultPoints } from "./fault-points.ts";
 import type { KillPoint } from "./fault-points.ts";
-import type { Orders } from "./prepare-deeds.ts";
+import type { Orders } from "./prepare-actions.ts";
 import { isOnServer, openTold } from "./told-database.ts";
 
 /**
- * A process that does one deed and is killed at the statement it is told; if
+ * A process that does one action and is killed at the statement it is told; if
  * there is none such it reports how many statements there were.
  */
 const [place = "", name = "", orders = "", point = ""] = process.argv.slice(2);
@@ -17,8 +17,10 @@ if (isOnServer(place)) await faults.patchServer();
 else faults.patchFile((await import("../sqlite/place.ts")).driverName);
 const database = await openTold(place, { clock: manualClock(2_000) });
 faults.arm(point === "" ? undefined : (JSON.parse(point) as KillPoint));
-await deeds[name as DeedName](database, JSON.parse(orders) as Orders, (line) =>
-  process.stdout.write(`${line}\n`),
+await actions[name as ActionName](
+  database,
+  JSON.parse(orders) as Orders,
+  (line) => process.stdout.write(`${line}\n`),
 );
 faults.disarm();
 process.stdout.write(`done ${faults.seen.statement}\n`);

@@ -11,7 +11,7 @@ export interface Writer {
   readonly ended: Promise<unknown>;
 }
 
-const crew = new Map<ChildProcess, Promise<unknown>>();
+const writers = new Map<ChildProcess, Promise<unknown>>();
 
 /** Starts kernel-demo-writer.ts on the file and collects what it says. */
 export async function startWriter(path: string, name: string): Promise<Writer> {
@@ -23,7 +23,7 @@ export async function startWriter(path: string, name: string): Promise<Writer> {
   );
   const acknowledged: string[] = [];
   const ended = once(child, "close");
-  crew.set(child, ended);
+  writers.set(child, ended);
   const lines = createInterface({ input: child.stdout });
   const begun = once(lines, "line");
   lines.on("line", (fact) => acknowledged.push(fact));
@@ -33,8 +33,8 @@ export async function startWriter(path: string, name: string): Promise<Writer> {
 
 /** Ends those that still run, and waits until they are gone. */
 export async function endWriters(): Promise<void> {
-  for (const child of crew.keys()) child.kill("SIGKILL");
-  await Promise.all(crew.values());
+  for (const child of writers.keys()) child.kill("SIGKILL");
+  await Promise.all(writers.values());
 }
 
 /** On Ctrl-C: tidies up and then ends as the signal would have it. A second one does not wait. */

@@ -1,6 +1,6 @@
 import type { Database } from "../../../src/sql/database.ts";
 import { sessions } from "../../../src/stores/session/sessions.ts";
-import type { Orders } from "../prepare-deeds.ts";
+import type { Orders } from "../prepare-actions.ts";
 import { wholeTurn } from "../turn.ts";
 
 export async function commit(

@@ -9,13 +9,13 @@ describe("many processes on one file", () => {
 
   test(`${writers} of them writing without an end: each gets its turns, and stats tell how long it waited`, () =>
     withFile(async (_, start) => {
-      const crowd = await Promise.all(
+      const started = await Promise.all(
         Array.from({ length: writers }, () => start()),
       );
-      for (const { child } of crowd) child.tell("flood 100000000");
+      for (const { child } of started) child.tell("flood 100000000");
       // None of them stops: whoever starves never gets there.
-      for (const one of crowd) await one.until(() => one.flooded >= notes);
-      for (const one of crowd) {
+      for (const one of started) await one.until(() => one.flooded >= notes);
+      for (const one of started) {
         const stats = await one.stats();
         expect(one.flooded).toBeGreaterThanOrEqual(notes);
         expect(stats?.rollbacks).toBe(0);

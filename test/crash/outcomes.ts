@@ -6,9 +6,9 @@ import { processes } from "../../src/stores/process/processes.ts";
 import type { Processes } from "../../src/stores/process/processes.ts";
 import { queue } from "../../src/stores/queue/queue.ts";
 import { storedEffects } from "../conformance/effect/fixture.ts";
-import { charge, scope } from "./deeds/effects.ts";
-import { work, worker } from "./deeds/registry.ts";
-import type { Aftermath } from "./kill-matrix.ts";
+import { charge, scope } from "./actions/effects.ts";
+import { work, worker } from "./actions/registry.ts";
+import type { Outcome } from "./kill-matrix.ts";
 
 /** That of leases for which nobody says how long they are. */
 const ttlMs = 30_000;
@@ -19,7 +19,7 @@ export async function executedAfter({
   clock,
   provesDeath,
   said,
-}: Aftermath): Promise<string> {
+}: Outcome): Promise<string> {
   const store = effects(database);
   const [row] = await storedEffects(database);
   const status = row === undefined ? "absent" : String(row["status"]);
@@ -55,7 +55,7 @@ export async function workedAfter({
   database,
   clock,
   provesDeath,
-}: Aftermath): Promise<string> {
+}: Outcome): Promise<string> {
   const registry = processes(database);
   const state = await progress(registry);
   if (state !== "ended") {

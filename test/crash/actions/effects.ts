@@ -2,7 +2,7 @@ import { awaitEvents } from "../../../src/stores/effect/await/await-events.ts";
 import type { Database } from "../../../src/sql/database.ts";
 import { effects } from "../../../src/stores/effect/effects.ts";
 import { processEffects } from "../../../src/stores/effect/commands/process-effects.ts";
-import type { Orders } from "../prepare-deeds.ts";
+import type { Orders } from "../prepare-actions.ts";
 
 /** A turn of session "chat". */
 export const scope = { session: "chat", kind: "turn", id: "t1" };

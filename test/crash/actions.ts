@@ -1,20 +1,20 @@
 import type { Database } from "../../src/sql/database.ts";
-import type { Orders } from "./prepare-deeds.ts";
+import type { Orders } from "./prepare-actions.ts";
 
 /** Does something that can be repeated, and says what it does outside of the database. */
-type Deed = (
+type Action = (
   database: Database,
   orders: Orders,
   say: (line: string) => unknown,
 ) => Promise<unknown>;
 
-const registry = () => import("./deeds/registry.ts");
-const effects = () => import("./deeds/effects.ts");
-const triggers = () => import("./deeds/triggers.ts");
-const turns = () => import("./deeds/turns.ts");
+const registry = () => import("./actions/registry.ts");
+const effects = () => import("./actions/effects.ts");
+const triggers = () => import("./actions/triggers.ts");
+const turns = () => import("./actions/turns.ts");
 
 /** What the processes that are killed do. Each loads only the stores that it needs, since that is most of its time. */
-export const deeds = {
+export const actions = {
   append: async (...given) => (await registry()).append(given[0]),
   spawn: async (...given) => (await registry()).spawn(given[0]),
   resolve: async (...given) => (await registry()).resolve(given[0]),
@@ -26,6 +26,6 @@ export const deeds = {
   record: async (...given) => (await triggers()).record(given[0]),
   fire: async (...given) => (await triggers()).fire(given[0]),
   commit: async (...given) => (await turns()).commit(given[0], given[1]),
-} satisfies Record<string, Deed>;
+} satisfies Record<string, Action>;
 
-export type DeedName = keyof typeof deeds;
+export type ActionName = keyof typeof actions;

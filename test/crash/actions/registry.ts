@@ -4,7 +4,7 @@ import { executions } from "../../../src/stores/execution/executions.ts";
 import type { AppendedProcessEvent } from "../../../src/stores/process/context.ts";
 import { processes } from "../../../src/stores/process/processes.ts";
 import type { SpawnedProcess } from "../../../src/stores/process/register.ts";
-import type { Orders } from "../prepare-deeds.ts";
+import type { Orders } from "../prepare-actions.ts";
 
 const found = { type: "found", payload: "two bugs", replayKey: "k" };
 

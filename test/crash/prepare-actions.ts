@@ -8,12 +8,12 @@ import { processes } from "../../src/stores/process/processes.ts";
 import { sessions } from "../../src/stores/session/sessions.ts";
 import { triggers } from "../../src/stores/trigger/triggers.ts";
 import { rejection } from "../conformance/backend.ts";
-import { scope } from "./deeds/effects.ts";
-import { occurrence } from "./deeds/triggers.ts";
+import { scope } from "./actions/effects.ts";
+import { occurrence } from "./actions/triggers.ts";
 import { preparedTurn } from "./turn.ts";
 import type { TurnOrder } from "./turn.ts";
 
-/** What those who do the deeds have to know of what was prepared. */
+/** What those who do the actions have to know of what was prepared. */
 export interface Orders {
   readonly turn: TurnOrder;
   /** Of the await-event "b". */
@@ -26,8 +26,8 @@ export interface Orders {
 /** The members of the group "g". */
 export const members = [{ awaitEvent: "a" }, { awaitEvent: "b" }];
 
-/** Makes a database at the instant 1,000 in which each of the deeds can be done at 2,000. */
-export async function prepareDeeds(database: Database): Promise<Orders> {
+/** Makes a database at the instant 1,000 in which each of the actions can be done at 2,000. */
+export async function prepareActions(database: Database): Promise<Orders> {
   const turn = await preparedTurn(database);
   await sessions(database).create("chat");
   const registry = processes(database);
