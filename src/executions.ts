@@ -38,7 +38,10 @@ export type {
   LockPendingOptions,
   LockPendingOutcome,
 } from "./stores/execution/lock/lock-pending.ts";
-export type { LockedExecution } from "./stores/execution/lock/locked.ts";
+export type {
+  LoadedExecution,
+  LockedExecution,
+} from "./stores/execution/lock/locked.ts";
 export type { FunctionDraft } from "./stores/execution/lock/places.ts";
 export type { AppendOptions } from "./stores/execution/log/append.ts";
 export type { AppendOutcome } from "./stores/execution/log/append-to.ts";

@@ -1,4 +1,5 @@
 import type { LoggedResponse } from "../../model/execution/event.ts";
+import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import type { GivenEvent } from "../../model/execution/given-event.ts";
 import type { OwnerId } from "../../model/ids/prefixed-id.ts";
 import type { ExecutionResult } from "../../model/execution/result.ts";
@@ -58,7 +59,6 @@ import {
   renewLeases,
   type HeldRun,
   type RenewOptions,
-  type RenewOutcome,
 } from "./lock/renew.ts";
 import {
   waitForPending,
@@ -239,7 +239,7 @@ export interface Executions extends ExecutionReads {
    */
   readonly renew: Method<
     [runs: readonly HeldRun[], options: RenewOptions],
-    RenewOutcome
+    { readonly lost: readonly ExecutionId[] }
   >;
   /**
    * Creates an execution and locks it in one step, whatever the limits of its

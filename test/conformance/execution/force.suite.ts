@@ -3,7 +3,7 @@ import { runInterrupted } from "../../../src/stores/execution/topics.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { expectSound } from "../sound.ts";
-import { step, waiting } from "./execution-events.ts";
+import { childRequested, step, waiting } from "./execution-events.ts";
 import {
   T0,
   ann,
@@ -200,6 +200,54 @@ export function executionForceSuite(backend: Backend): void {
         expect(
           items.filter(({ state }) => state.pending.kind !== "finished"),
         ).toEqual([]);
+      }),
+    );
+
+    test(
+      "[R9] ends also what workers still start below it meanwhile",
+      onExecutions(backend, async (setting) => {
+        const { store, database } = setting;
+        const ids = ["a", "a.n:w_1", "a.n:w_2"];
+        for (const id of ids)
+          await store.createLocked({ id, function: "f" }, byAnn);
+        /** Asks for children until it is refused. */
+        const work = async (id: string): Promise<unknown> => {
+          for (let n = 1, version = 2; ; n += 1) {
+            const next = `${id}.n:x_${n}`;
+            const asked = store.append(
+              id,
+              version,
+              [childRequested("n:x", next, "g")],
+              { fence: ann, children: [{ id: next, function: "g" }] },
+            );
+            const refused = await asked.then(
+              () => undefined,
+              (error: unknown) => (error as { readonly code?: string }).code,
+            );
+            if (refused !== undefined) return refused;
+            version += 1;
+          }
+        };
+        const workers = ids.map(work);
+        expect(await store.cancel("a", { force: true })).toBe("cancelled");
+        for (const refused of await Promise.all(workers))
+          expect([
+            "EXECUTION_FINISHED",
+            "EXECUTION_CANCELLING",
+            "VERSION_CONFLICT",
+          ]).toContain(refused);
+        let after: string | undefined;
+        do {
+          const page = await store.tree("a", {
+            limit: 500,
+            ...(after !== undefined && { after }),
+          });
+          expect(
+            page.items.filter(({ state }) => state.pending.kind !== "finished"),
+          ).toEqual([]);
+          after = page.next;
+        } while (after !== undefined);
+        await expectSound(database);
       }),
     );
 

@@ -154,6 +154,28 @@ export function executionRenewSuite(backend: Backend): void {
     );
 
     test(
+      "[R13] goes on while children that are renewed end, and tell their parent",
+      onExecutions(backend, async (setting) => {
+        const { store } = setting;
+        const runs = [await held(setting, "p")];
+        for (let n = 1; n <= 40; n += 1)
+          runs.push(await held(setting, `p.n:x_${n}`));
+        const done = { kind: "completed", value: 1 } as const;
+        const ends = runs
+          .slice(1)
+          .map(({ id }) => store.finish(id, 2, done, { fence: ann }));
+        const renewals = Array.from({ length: 20 }, (_, n) =>
+          store.renew(n % 2 === 0 ? runs : runs.toReversed(), lease),
+        );
+        await Promise.all([...ends, ...renewals]);
+        expect((await store.renew(runs, lease)).lost).toEqual(
+          runs.slice(1).map(({ id }) => id),
+        );
+        expect((await store.responses("p")).items.length).toBe(40);
+      }),
+    );
+
+    test(
       "[R13] makes no lease shorter, and is not for another executor or run",
       onExecutions(backend, async (setting) => {
         const { store } = setting;

@@ -60,7 +60,7 @@ export function givenRenew(
   return { input, wait };
 }
 
-export interface RenewOutcome {
+interface RenewOutcome {
   /** Those that this holder has no longer: stop working on them. */
   readonly lost: readonly ExecutionId[];
 }
