@@ -6,6 +6,7 @@ import { effectBenchmarks } from "./effects/all.ts";
 import { kernelBenchmarks } from "./kernel/all.ts";
 import { processBenchmarks } from "./processes/all.ts";
 import { registryBenchmarks } from "./registry/all.ts";
+import { runtimeBenchmarks } from "./runtime/all.ts";
 import { sessionBenchmarks } from "./sessions/all.ts";
 import {
   setup as compileChildren,
@@ -20,6 +21,7 @@ const groups: Readonly<Record<string, () => Promise<object>>> = {
   ...executionBenchmarks,
   ...sessionBenchmarks,
   ...effectBenchmarks,
+  ...runtimeBenchmarks,
 };
 const everything = { ...groups, ...executionBenchmarksOnDemand };
 

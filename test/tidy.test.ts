@@ -43,15 +43,15 @@ const mayImport: ImportRules = {
   sql: ["model"],
   stores: ["model", "sql"],
   backends: ["model", "sql", "stores", "host"],
-  runtime: ["model", "stores"],
-  open: ["model", "stores", "backends", "runtime", "host"],
+  runtime: ["model", "sql", "stores", "host"],
+  open: ["model", "sql", "stores", "backends", "runtime", "host"],
   http: ["model", "runtime"],
   inspector: ["http/api.ts"],
   cli: ["model", "runtime", "open", "http"],
 };
 
-/** Reached in November 2026 was 252, from 451. */
-const doorNamesMax = 255;
+/** Reached in November 2026 were 252, from 451; the runtime came with about thirty of its own. */
+const doorNamesMax = 285;
 
 describe("layout", () => {
   test("folders import only what the layout allows", () => {

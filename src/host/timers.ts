@@ -1,5 +1,8 @@
 import { setInterval as every } from "node:timers";
 
+// Taken at load: fake timers of tests replace the global.
+const immediately = setImmediate;
+
 // Node fires a longer timeout after 1 ms, so longer waits go in steps.
 const timeoutMsMax = 2 ** 31 - 1;
 
@@ -41,7 +44,7 @@ export function doze(ms: number, signal: AbortSignal): Promise<void> {
  * that work in slices does not starve the rest of the process.
  */
 export function soon(run: () => void): void {
-  setImmediate(run);
+  immediately(run);
 }
 
 /**

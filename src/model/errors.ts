@@ -111,6 +111,16 @@ const errors = {
   TEXT_INVALID: "refused",
   CURSOR_INVALID: "refused",
 
+  // The code of workflows and activities.
+  FUNCTION_CONFLICT: "refused",
+  INPUT_INVALID: "refused",
+  NONDETERMINISM: "refused",
+  CTX_IN_STEP: "refused",
+  JOIN_SET_CLOSED: "refused",
+  RUN_CANCELLED: "refused",
+  STEP_TIMED_OUT: "passing",
+  ATTEMPT_TIMED_OUT: "passing",
+
   // Sessions, their leases and their queue.
   SESSION_NOT_FOUND: "refused",
   SESSION_DELETED: "refused",

@@ -33,7 +33,10 @@ export interface SqliteDatabase extends Database {
    * @throws HoldfastError `TARGET_EXISTS`, `TARGET_INVALID`, `TARGET_BUSY`, `DISK_FULL`, `BACKUP_FAILED`.
    * @example const { bytes } = await database.backup("/mnt/backups/monday.db");
    */
-  backup(to: string, options?: HeavyOptions): Promise<{ readonly bytes: number }>;
+  backup(
+    to: string,
+    options?: HeavyOptions,
+  ): Promise<{ readonly bytes: number }>;
 
   /**
    * Streams a table in the order of its key, a page when it is asked for. Each

@@ -53,6 +53,8 @@ export interface AppendOutcome {
   readonly nextVersion: number;
   /** The instant that was recorded. */
   readonly at: number;
+  /** How many responses there are, when the events end with a wait that has not seen them all. */
+  readonly responses?: number;
   /** The parent that was told of the end; missing when there was none to tell. */
   readonly parent?: ToldParent;
   /** What became of each run that a "scheduled" was to start; missing when there was none. */

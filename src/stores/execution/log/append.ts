@@ -47,7 +47,7 @@ import {
   runNamed,
 } from "./event-check.ts";
 import { assertHeld, assertNext } from "./record-check.ts";
-import { answeredBefore } from "./repeat.ts";
+import { answeredBefore, unseenBy } from "./repeat.ts";
 
 export interface AppendOptions extends WaitOptions {
   /** Append only as the run that last locked the execution. */
@@ -294,7 +294,8 @@ function* appendWithState(
   const state = yield* appendTo(record, at, events, effects);
   yield* createBeside(context, input, record.key, effects);
   const isFinished = state.pending.kind === "finished";
-  return appended(isFinished ? state.version : state.version + 1, at, effects);
+  const next = isFinished ? state.version : state.version + 1;
+  return { ...appended(next, at, effects), ...unseenBy(events, state) };
 }
 
 /** The children, and the locks of those that are to have one. */

@@ -1,4 +1,5 @@
 import { isHoldfastError } from "../../../model/errors.ts";
+import type { ExecutionState } from "../../../model/execution/state.ts";
 import type { ExecutionEvent } from "../../../model/execution/event.ts";
 import { splitToParts } from "../../../model/ids/execution-id.ts";
 import { isSameRun } from "../../../model/execution/state.ts";
@@ -61,11 +62,25 @@ export function* answeredBefore(
     if (event.kind !== "scheduled") return [];
     return { version: stored.version, outcome: event.outcome };
   });
-  return appended(isEnd ? last : last + 1, found.at(-1)?.at ?? input.at, {
-    scheduled,
-    parent: isEnd ? yield* toldBefore(record) : undefined,
-    locked: yield* lockedBefore(context, input),
-  });
+  const outcome = appended(
+    isEnd ? last : last + 1,
+    found.at(-1)?.at ?? input.at,
+    {
+      scheduled,
+      parent: isEnd ? yield* toldBefore(record) : undefined,
+      locked: yield* lockedBefore(context, input),
+    },
+  );
+  return { ...outcome, ...unseenBy(events, state) };
+}
+
+/** A worker that goes on in memory hears here of what came before it began to wait. */
+export function unseenBy(
+  events: readonly ExecutionEvent[],
+  { responses }: ExecutionState,
+): Pick<AppendOutcome, "responses"> {
+  const last = events.at(-1);
+  return last?.kind === "waiting" && last.seen < responses ? { responses } : {};
 }
 
 function* toldBefore({
@@ -145,7 +160,7 @@ function isSameValue(
 }
 
 /** Whether this run was the last to lock the execution before a version. */
-function* wasHeld(
+export function* wasHeld(
   execution: number,
   version: number,
   fence: Fence,

@@ -1,0 +1,107 @@
+import { openPostgres } from "../backends/postgres/open.ts";
+import type { PostgresOptions } from "../backends/postgres/options.ts";
+import { openSqlite } from "../backends/sqlite/open.ts";
+import type { SqliteOptions } from "../backends/sqlite/options.ts";
+import { givenInvalid, optionsOf } from "../model/shape.ts";
+import type { Database } from "../sql/database.ts";
+import { Drain } from "../runtime/drain.ts";
+import { externalTokens } from "../runtime/external-tokens.ts";
+import { holdfastOver, type Holdfast } from "../runtime/holdfast.ts";
+import type { RuntimeContext } from "../runtime/runtime-context.ts";
+import type { RuntimeEvent } from "../runtime/runtime-event.ts";
+import { storePages } from "../runtime/store-pages.ts";
+import type { StoreOptions } from "../stores/context.ts";
+import { executionContext } from "../stores/execution/context.ts";
+
+export interface HoldfastOptions {
+  /** Of the file, when a path was given. */
+  readonly sqlite?: SqliteOptions;
+  /** Of the connection, when a URL was given. */
+  readonly postgres?: PostgresOptions;
+  /** Changes values on their way to the database and back: encryption. */
+  readonly payload?: NonNullable<StoreOptions["payload"]>;
+  /** How large a value may be; defaults to 2 MiB of text. */
+  readonly valueLimits?: NonNullable<StoreOptions["valueLimits"]>;
+  /** Told what the runtime and `ctx.log` say; by default warnings and errors are emitted as process warnings. */
+  readonly onEvent?: (event: RuntimeEvent) => void;
+}
+
+const optionNames = [
+  "sqlite",
+  "postgres",
+  "payload",
+  "valueLimits",
+  "onEvent",
+] as const satisfies readonly (keyof HoldfastOptions)[];
+
+/**
+ * Opens a database for runs: a SQLite file, `":memory:"`, or a Postgres URL.
+ * Close it when the program ends.
+ *
+ * @throws HoldfastError with the codes of docs/errors.md under "Opening".
+ * @example const holdfast = await openHoldfast("./orders.db");
+ */
+export async function openHoldfast(
+  pathOrUrl: string,
+  options?: HoldfastOptions,
+): Promise<Holdfast> {
+  const { sqlite, postgres, payload, valueLimits, onEvent } =
+    optionsOf<HoldfastOptions>(options, optionNames);
+  if (typeof pathOrUrl !== "string")
+    throw givenInvalid(
+      "the database",
+      'a path such as "./app.db", ":memory:" or a URL such as "postgres://…"',
+      pathOrUrl,
+    );
+  const database: Database = isPostgresUrl(pathOrUrl)
+    ? await openPostgres(pathOrUrl, postgres)
+    : await openSqlite(pathOrUrl, sqlite);
+  const storeOptions: StoreOptions = {
+    ...(payload !== undefined && { payload }),
+    ...(valueLimits !== undefined && { valueLimits }),
+  };
+  try {
+    return await holdfastOn(database, storeOptions, onEvent);
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}
+
+/** The same over a database that is open. */
+export async function holdfastOn(
+  database: Database,
+  options: StoreOptions = {},
+  onEvent: (event: RuntimeEvent) => void = asWarning,
+): Promise<Holdfast> {
+  const context = await runtimeContext(database, options, onEvent);
+  return holdfastOver(context, () => database.close());
+}
+
+/** What clients and workers of a database share. */
+export async function runtimeContext(
+  database: Database,
+  options: StoreOptions,
+  tell: (event: RuntimeEvent) => void,
+): Promise<RuntimeContext> {
+  const store = executionContext(database, options);
+  return {
+    database,
+    store,
+    pages: storePages(database, options),
+    clock: store.clock,
+    drain: new Drain(),
+    tokens: await externalTokens(database),
+    tell,
+  };
+}
+
+function isPostgresUrl(text: string): boolean {
+  return /^postgres(ql)?:\/\//i.test(text);
+}
+
+/** Information is for those who ask for it; what went wrong is for everybody. */
+function asWarning({ level, message }: RuntimeEvent): void {
+  if (level === "warn" || level === "error")
+    process.emitWarning(message, { type: "HoldfastWarning" });
+}

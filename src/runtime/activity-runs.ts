@@ -1,0 +1,330 @@
+import { HoldfastError, isHoldfastError } from "../model/errors.ts";
+import type { ExecutionId } from "../model/ids/execution-id.ts";
+import type { ExecutionResult } from "../model/execution/result.ts";
+import { jittered, retryPauseMs } from "../model/time/retry-policy.ts";
+import { storedError } from "../model/values/stored-error.ts";
+import type { LockedExecution } from "../stores/execution/lock/locked.ts";
+import type { GivenEvent } from "../model/execution/given-event.ts";
+import { runInterrupted } from "../stores/execution/topics.ts";
+import type { ActivityContext } from "./activity-context.ts";
+import type { Definition } from "./definitions.ts";
+import { isNonRetryable } from "./failures.ts";
+import type { WorkerParts } from "./hot-runs.ts";
+import { pauseBefore } from "./pauses.ts";
+import { outside, where } from "./run/step-context.ts";
+import type { RunLog } from "./workflow-context.ts";
+
+/** How an attempt ended. */
+type Ended =
+  | { readonly kind: "returned"; readonly value: unknown }
+  | { readonly kind: "threw"; readonly error: unknown }
+  /** The worker closes: it is given back and counts for nothing. */
+  | { readonly kind: "released" }
+  /** Somebody else has it: nothing is written. */
+  | { readonly kind: "lost" };
+
+interface Attempt {
+  readonly locked: LockedExecution;
+  readonly controller: AbortController;
+  /** Ends it, whatever its code does. */
+  readonly end: (ended: Ended) => void;
+  readonly ended: Promise<Ended>;
+}
+
+/** How long code that was told to stop may take to do so. */
+const cancelGraceMs = 10_000;
+
+/** The activities that a worker runs: one attempt each. */
+export class ActivityRuns {
+  readonly #parts: WorkerParts;
+  readonly #attempts = new Map<ExecutionId, Attempt>();
+  readonly #done = new Set<Promise<void>>();
+  readonly #unsubscribe: () => void;
+
+  constructor(parts: WorkerParts) {
+    this.#parts = parts;
+    this.#unsubscribe = parts.context.database.subscribe(
+      (hint) => {
+        if (hint.kind === "change")
+          void this.#interrupted(hint.key as ExecutionId);
+        else if (hint.kind === "unknown")
+          for (const id of this.#attempts.keys()) void this.#interrupted(id);
+      },
+      [{ operation: runInterrupted }],
+    );
+  }
+
+  /** Runs one attempt of what was just locked, and holds a place. */
+  begin(definition: Definition, locked: LockedExecution): void {
+    const attempt = newAttempt(locked);
+    this.#attempts.set(locked.id, attempt);
+    const done = this.#run(definition, attempt).finally(() => {
+      this.#attempts.delete(locked.id);
+      this.#done.delete(done);
+      this.#parts.slots.give();
+    });
+    this.#done.add(done);
+  }
+
+  running(): readonly { readonly id: ExecutionId; readonly key: number }[] {
+    return [...this.#attempts.values()].map(({ locked: { id, key } }) => ({
+      id,
+      key,
+    }));
+  }
+
+  /** Another worker has it: what this one still does counts for nothing. */
+  lose(id: ExecutionId): void {
+    const attempt = this.#attempts.get(id);
+    if (attempt === undefined) return;
+    attempt.controller.abort(takenOver(id));
+    attempt.end({ kind: "lost" });
+  }
+
+  /** Tells those that run to stop once the time is over; what does not end is given back. */
+  async close(by: number): Promise<void> {
+    const { clock } = this.#parts.context;
+    const cancel = clock.wakeAt(by, () => {
+      for (const { controller, end } of this.#attempts.values()) {
+        controller.abort(workerClosed());
+        end({ kind: "released" });
+      }
+    });
+    await Promise.all(this.#done);
+    cancel();
+    this.#unsubscribe();
+  }
+
+  async #run(definition: Definition, attempt: Attempt): Promise<void> {
+    const { clock } = this.#parts.context;
+    const { timeoutMs } = definition;
+    const { controller, end, locked } = attempt;
+    const cancelTimer =
+      timeoutMs === undefined
+        ? () => undefined
+        : clock.wakeAt(clock.now() + timeoutMs, () => {
+            const error = attemptTimedOut(locked, timeoutMs);
+            controller.abort(error);
+            end({ kind: "threw", error });
+          });
+    try {
+      if (locked.cancellation === null) await this.#call(definition, attempt);
+      else this.#cancel(attempt, 0);
+      await this.#record(definition, attempt, await attempt.ended);
+    } finally {
+      cancelTimer();
+    }
+  }
+
+  async #call(definition: Definition, attempt: Attempt): Promise<void> {
+    const ctx = await this.#context(attempt);
+    const { locked, end } = attempt;
+    outside(() =>
+      where.run({ run: locked, step: undefined }, () => {
+        void callBody(definition, ctx, locked.input).then(
+          (value) => end({ kind: "returned", value }),
+          (error: unknown) => end({ kind: "threw", error }),
+        );
+      }),
+    );
+  }
+
+  async #context({ locked, controller }: Attempt): Promise<ActivityContext> {
+    const {
+      pages: { executions },
+      tell,
+    } = this.#parts.context;
+    const { holder } = this.#parts;
+    const { id, failures } = locked;
+    const lastHeartbeat =
+      failures === 0 ? undefined : (await executions.get(id)).progress;
+    return {
+      id,
+      attempt: failures + 1,
+      abortSignal: controller.signal,
+      idempotencyKey: id,
+      log: this.#log(id),
+      lastHeartbeat,
+      heartbeat(details) {
+        executions
+          .setProgress(id, details ?? null, { fence: holder })
+          .catch((error: unknown) =>
+            tell({
+              level: "warn",
+              message: `A heartbeat of ${id} could not be kept: ${(error as Error).message}`,
+              details: { id },
+            }),
+          );
+      },
+    };
+  }
+
+  #log(id: ExecutionId): RunLog {
+    const {
+      pages: { executions },
+      tell,
+    } = this.#parts.context;
+    const line =
+      (level: "debug" | "info" | "warn" | "error") =>
+      (message: string, data?: unknown): void => {
+        tell({ level, message, details: { id } });
+        executions
+          .log(id, [{ level, message, ...(data !== undefined && { data }) }])
+          .catch((error: unknown) =>
+            tell({
+              level: "warn",
+              message: `A line of ${id} could not be kept: ${(error as Error).message}`,
+              details: { id },
+            }),
+          );
+      };
+    return {
+      debug: line("debug"),
+      info: line("info"),
+      warn: line("warn"),
+      error: line("error"),
+    };
+  }
+
+  /** Writes how an attempt ended, until it is known to be written. */
+  async #record(
+    definition: Definition,
+    { locked, controller }: Attempt,
+    ended: Ended,
+  ): Promise<void> {
+    if (ended.kind === "lost") return;
+    const { context, signal, holder } = this.#parts;
+    const {
+      pages: { executions },
+      clock,
+    } = context;
+    const { id, key } = locked;
+    const isCancelled = controller.signal.aborted && isCancelling(controller);
+    const event = this.#eventOf(definition, locked, ended, isCancelled);
+    let version = locked.nextVersion;
+    for (let failures = 0; ; failures += 1)
+      try {
+        await executions.append(id, version, [event], { fence: holder, key });
+        return;
+      } catch (error) {
+        if (!isHoldfastError(error)) throw error;
+        if (error.code === "VERSION_CONFLICT" && failures < 10) {
+          const { state } = await executions.get(id);
+          if (state.pending.kind !== "locked") return;
+          version = state.version + 1;
+          continue;
+        }
+        if (!error.retryable || signal.aborted) return;
+        await pauseBefore(clock, failures, signal);
+      }
+  }
+
+  #eventOf(
+    { retry }: Definition,
+    { failures }: LockedExecution,
+    ended: Exclude<Ended, { kind: "lost" }>,
+    isCancelled: boolean,
+  ): GivenEvent {
+    const { clock, store } = this.#parts.context;
+    if (ended.kind === "returned") {
+      try {
+        store.values.value(ended.value);
+        return finished({ kind: "completed", value: ended.value });
+      } catch (error) {
+        // The same value would be refused again.
+        return finished({ kind: "failed", error: storedError(error) });
+      }
+    }
+    if (isCancelled) return finished({ kind: "cancelled" });
+    if (ended.kind === "released")
+      return {
+        kind: "unlocked",
+        dueAt: clock.now(),
+        reason: "the worker closed",
+      };
+    const error = storedError(ended.error);
+    const pauseMs = isNonRetryable(ended.error)
+      ? undefined
+      : retryPauseMs(retry, failures + 1);
+    if (pauseMs === undefined) return finished({ kind: "failed", error });
+    const dueAt = clock.now() + jittered(pauseMs, store.random());
+    return { kind: "attemptFailed", dueAt, error };
+  }
+
+  /** Tells the code to stop; if it does not, the attempt ends without it. */
+  #cancel({ locked, controller, end }: Attempt, graceMs: number): void {
+    const { clock } = this.#parts.context;
+    controller.abort(cancelledWhile(locked.id));
+    clock.wakeAt(clock.now() + graceMs, () => end({ kind: "released" }));
+  }
+
+  /** Somebody asked for its end. */
+  async #interrupted(id: ExecutionId): Promise<void> {
+    const attempt = this.#attempts.get(id);
+    if (attempt === undefined) return;
+    const { executions } = this.#parts.context.pages;
+    try {
+      const { lifecycle, pending } = (await executions.get(id)).state;
+      if (pending.kind === "finished") return this.lose(id);
+      if (lifecycle !== "cancelling") return;
+      this.#cancel(attempt, cancelGraceMs);
+    } catch {
+      // Its end is refused if it has ended elsewhere.
+    }
+  }
+}
+
+async function callBody(
+  { body }: Definition,
+  ctx: ActivityContext,
+  input: unknown,
+): Promise<unknown> {
+  return body(ctx as never, input);
+}
+
+function newAttempt(locked: LockedExecution): Attempt {
+  let end: Attempt["end"] = () => undefined;
+  const ended = new Promise<Ended>((resolve) => {
+    end = resolve;
+  });
+  return { locked, controller: new AbortController(), end, ended };
+}
+
+function finished(result: ExecutionResult): GivenEvent {
+  return { kind: "finished", result };
+}
+
+function isCancelling({ signal }: AbortController): boolean {
+  const reason: unknown = signal.reason;
+  return isHoldfastError(reason) && reason.code === "RUN_CANCELLED";
+}
+
+function cancelledWhile(id: ExecutionId): HoldfastError {
+  return new HoldfastError("RUN_CANCELLED", `Run ${id} was cancelled.`, { id });
+}
+
+function takenOver(id: ExecutionId): HoldfastError {
+  return new HoldfastError(
+    "LOCK_LOST",
+    `Run ${id} was taken over by another worker; what this attempt still does is not recorded. Stop.`,
+    { id },
+  );
+}
+
+function workerClosed(): HoldfastError {
+  return new HoldfastError(
+    "ABORTED",
+    "The worker closes; this attempt is given back and made again elsewhere.",
+  );
+}
+
+function attemptTimedOut(
+  { id }: LockedExecution,
+  timeoutMs: number,
+): HoldfastError {
+  return new HoldfastError(
+    "ATTEMPT_TIMED_OUT",
+    `An attempt of run ${id} took longer than its timeout of ${timeoutMs} ms; what it still returns is not recorded.`,
+    { id, timeoutMs },
+  );
+}

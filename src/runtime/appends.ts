@@ -1,0 +1,228 @@
+import { HoldfastError, isHoldfastError } from "../model/errors.ts";
+import { isControlKind } from "../model/execution/event.ts";
+import type { Fence } from "../stores/execution/checks.ts";
+import { appendEvents } from "../stores/execution/log/append.ts";
+import type { AppendOutcome } from "../stores/execution/log/append-to.ts";
+import { recordTransaction } from "../stores/execution/log/transaction.ts";
+import type { Entry } from "./run/journal.ts";
+import type {
+  AppendDraft,
+  Appended,
+  TransactionDraft,
+} from "./run/run-host.ts";
+import type { RunState } from "./run/run-state.ts";
+import type { RuntimeContext } from "./runtime-context.ts";
+import { pauseBefore } from "./pauses.ts";
+import { storedError } from "../model/values/stored-error.ts";
+
+/** What becomes of a run whose append was refused. */
+type AfterRefusal =
+  | { readonly kind: "again"; readonly version: number }
+  /** The run is not this worker's any more, or nothing can be written. */
+  | { readonly kind: "drop"; readonly reason: HoldfastError }
+  /** What it wants to append can never be: a bug of ours, or a value that does not fit. */
+  | { readonly kind: "park"; readonly reason: HoldfastError };
+
+/** Codes after which a run is nobody's, another's, or nothing can be written. */
+const losing: ReadonlySet<string> = new Set([
+  "LOCK_LOST",
+  "EXECUTION_FINISHED",
+  "EXECUTION_NOT_FOUND",
+  "EXECUTION_PARKED",
+  "UNLOCK_REFUSED",
+  "DATABASE_CLOSED",
+  "WRITES_STOPPED",
+  "FLUSH_FAILED",
+]);
+
+/** Appends of runs: each is repeated until it is known what came of it. */
+export class Appends {
+  readonly #context: RuntimeContext;
+  readonly #fence: Fence;
+  readonly #signal: AbortSignal;
+
+  constructor(context: RuntimeContext, fence: Fence, signal: AbortSignal) {
+    this.#context = context;
+    this.#fence = fence;
+    this.#signal = signal;
+  }
+
+  /** Undefined when the run could not append, and has been told why. */
+  append(run: RunState, draft: AppendDraft): Promise<Appended | undefined> {
+    const { database, store, clock } = this.#context;
+    const operation = appendEvents(store);
+    const at = clock.now();
+    return this.#until(run, async (version) => {
+      const outcome = await database.write(operation, {
+        id: run.id,
+        key: run.locked.key,
+        version,
+        at,
+        fence: this.#fence,
+        ...draft,
+      });
+      return appended(version, outcome);
+    });
+  }
+
+  /**
+   * A user's body and the event that records it, in one transaction. What the
+   * body throws rolls it back, and is recorded in another.
+   */
+  async transact(
+    run: RunState,
+    draft: TransactionDraft,
+  ): Promise<(Appended & { readonly entry: Entry }) | undefined> {
+    const { database, store, clock } = this.#context;
+    const at = clock.now();
+    const { name, call, seen, body } = draft;
+    let failure: { readonly error: unknown } | undefined;
+    const done = await this.#until(run, async (version) => {
+      const input = {
+        id: run.id,
+        version,
+        at,
+        name,
+        call,
+        seen,
+        fence: this.#fence,
+      };
+      try {
+        const outcome = await database.write(`transaction ${name}`, () =>
+          recordTransaction(store, input, body),
+        );
+        return { ...appended(version, outcome), entry: outcome.entry };
+      } catch (error) {
+        if (isOfTheLog(error)) throw error;
+        failure = { error };
+        return undefined;
+      }
+    });
+    if (done !== undefined || failure === undefined) return done;
+    const entry: Entry = {
+      kind: "transactionFinished",
+      name,
+      inputHash: null,
+      outcome: "failed",
+      value: store.values.value(storedError(failure.error)),
+      call,
+    };
+    const failed = await this.append(run, {
+      events: [{ ...entry, seen }],
+    });
+    return failed && { ...failed, entry };
+  }
+
+  async #until<T extends Appended>(
+    run: RunState,
+    write: (version: number) => Promise<T | undefined>,
+  ): Promise<T | undefined> {
+    let version = run.version;
+    for (let failures = 0; ; failures += 1) {
+      try {
+        const done = await write(version);
+        if (done !== undefined) run.version = done.nextVersion;
+        return done;
+      } catch (error) {
+        const next = await this.#afterRefusal(run, error, version);
+        if (next.kind !== "again") return this.#giveUp(run, next);
+        if (next.version === version)
+          await pauseBefore(this.#context.clock, failures, this.#signal);
+        version = next.version;
+      }
+    }
+  }
+
+  #giveUp(
+    run: RunState,
+    { kind, reason }: Exclude<AfterRefusal, { kind: "again" }>,
+  ): undefined {
+    run.isAppending = false;
+    if (kind === "park" && run.poison === undefined) {
+      run.poison = reason;
+      run.again();
+    } else run.host.lost(run, reason);
+    return undefined;
+  }
+
+  async #afterRefusal(
+    run: RunState,
+    error: unknown,
+    version: number,
+  ): Promise<AfterRefusal> {
+    if (!isHoldfastError(error))
+      return { kind: "park", reason: cannotBeAppended(run, error) };
+    if (run.isOver || losing.has(error.code))
+      return { kind: "drop", reason: error };
+    if (error.code === "VERSION_CONFLICT")
+      return (
+        (await this.#behindControl(run, version)) ?? {
+          kind: "drop",
+          reason: error,
+        }
+      );
+    if (!error.retryable) return { kind: "park", reason: error };
+    if (this.#signal.aborted) return { kind: "drop", reason: error };
+    return { kind: "again", version };
+  }
+
+  /**
+   * Where to append when others wrote to the log meanwhile, if all of it was
+   * about the run and nothing of it: a pause, a cancellation. Somebody else's
+   * history means that the run is lost.
+   */
+  async #behindControl(
+    run: RunState,
+    version: number,
+  ): Promise<AfterRefusal | undefined> {
+    const { executions } = this.#context.pages;
+    try {
+      const { items, next } = await executions.events(run.id, {
+        from: version,
+        limit: 100,
+      });
+      const isControl = items.every(
+        ({ event }) => isControlKind(event.kind) && event.kind !== "locked",
+      );
+      const last = items.at(-1);
+      if (!isControl || next !== undefined || last === undefined)
+        return undefined;
+      // It may not have been known here when the hint of it came.
+      run.host.interrupted(run);
+      return { kind: "again", version: last.version + 1 };
+    } catch (error) {
+      return isHoldfastError(error) && error.retryable
+        ? { kind: "again", version }
+        : undefined;
+    }
+  }
+}
+
+/** True for what says something about the run's log or the database; all else the user's body brought about. */
+function isOfTheLog(error: unknown): boolean {
+  if (!isHoldfastError(error)) return false;
+  const { code, retryable } = error;
+  return retryable || code === "VERSION_CONFLICT" || losing.has(code);
+}
+
+/** No refusal of the store's: what it was given is not as it should be. */
+function cannotBeAppended({ id }: RunState, cause: unknown): HoldfastError {
+  return new HoldfastError(
+    "EVENTS_INVALID",
+    `Run ${id} came to something that cannot be recorded: ${String(cause)}. It is parked.`,
+    { id },
+    { cause },
+  );
+}
+
+function appended(version: number, outcome: AppendOutcome): Appended {
+  return {
+    version,
+    at: outcome.at,
+    nextVersion: outcome.nextVersion,
+    responses: outcome.responses ?? 0,
+    scheduled: new Map(
+      outcome.scheduled?.map((one) => [one.version, one.outcome]),
+    ),
+  };
+}

@@ -1,0 +1,86 @@
+import type { LoggedEvent, LoggedResponse } from "../model/execution/event.ts";
+import { corruptRow } from "../model/corrupt-row.ts";
+import type { ExecutionId } from "../model/ids/execution-id.ts";
+import type { LoadedExecution } from "../stores/execution/lock/locked.ts";
+import type { RuntimeContext } from "./runtime-context.ts";
+
+/** What was locked, with all of its history and responses: a lock brings the first pages only. */
+export async function loadedWhole<T extends LoadedExecution>(
+  context: RuntimeContext,
+  locked: T,
+): Promise<T> {
+  if (!locked.hasMoreHistory && !locked.hasMoreResponses) return locked;
+  const { id } = locked;
+  const history = [...locked.history];
+  if (locked.hasMoreHistory)
+    history.push(...(await eventsAfter(context, id, locked.historyUpTo)));
+  const responses = [...locked.responses];
+  if (locked.hasMoreResponses) {
+    const known = responses.at(-1)?.seq ?? locked.responsesFrom;
+    responses.push(...(await responsesAfter(context, id, known)));
+  }
+  return {
+    ...locked,
+    history,
+    responses,
+    hasMoreHistory: false,
+    hasMoreResponses: false,
+  };
+}
+
+const pageLimit = 1_000;
+
+async function eventsAfter(
+  { pages: { executions } }: RuntimeContext,
+  id: ExecutionId,
+  version: number,
+): Promise<readonly LoggedEvent<unknown>[]> {
+  const found: LoggedEvent<unknown>[] = [];
+  let after: string | undefined;
+  do {
+    const page = await executions.events(id, {
+      from: version + 1,
+      limit: pageLimit,
+      ...(after !== undefined && { after }),
+    });
+    assertWhole(id, page.damaged);
+    found.push(...page.items);
+    after = page.next;
+  } while (after !== undefined);
+  return found;
+}
+
+/** All responses after a number, in order. */
+export async function responsesAfter(
+  { pages: { executions } }: RuntimeContext,
+  id: ExecutionId,
+  seq: number,
+): Promise<readonly LoggedResponse<unknown>[]> {
+  const found: LoggedResponse<unknown>[] = [];
+  let after: string | undefined;
+  do {
+    const page = await executions.responses(id, {
+      from: seq + 1,
+      limit: pageLimit,
+      ...(after !== undefined && { after }),
+    });
+    assertWhole(id, page.damaged);
+    found.push(...page.items);
+    after = page.next;
+  } while (after !== undefined);
+  return found;
+}
+
+/** A run is not replayed from half of its log. @throws HoldfastError `CORRUPT_ROW` */
+function assertWhole(
+  id: ExecutionId,
+  damaged: readonly { readonly table: string; readonly key: string }[],
+): void {
+  const [first] = damaged;
+  if (first !== undefined)
+    throw corruptRow(
+      first.table,
+      first.key,
+      `cannot be read, so run ${id} cannot go on`,
+    );
+}

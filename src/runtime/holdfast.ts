@@ -1,0 +1,258 @@
+import { HoldfastError } from "../model/errors.ts";
+import { parseExecutionId } from "../model/ids/execution-id.ts";
+import {
+  checkedCount,
+  checkedText,
+  givenList,
+  optionsOf,
+} from "../model/shape.ts";
+import { durationMs, type Duration } from "../model/time/durations.ts";
+import type { Database } from "../sql/database.ts";
+import type { ExecutionDraft } from "../stores/execution/log/create.ts";
+import type { Executions } from "../stores/execution/executions.ts";
+import {
+  definitionOf,
+  definitionsOf,
+  functionConflict,
+  type DurableFunction,
+} from "./definitions.ts";
+import { closeOnSignals } from "./close-on-signals.ts";
+import { runOf, type Run } from "./run-handle.ts";
+import type { RuntimeContext } from "./runtime-context.ts";
+import { validated } from "./schema.ts";
+import type { StorePages } from "./store-pages.ts";
+import { Worker } from "./worker.ts";
+import type { InputAnd, StartOptions } from "./workflow-context.ts";
+
+export interface WorkOptions {
+  /** How many runs go on at once in this process; those that wait do not count. Defaults to 100. */
+  readonly concurrency?: number;
+  /** Names the code that is deployed: runs that do not fit it are left to workers of another version. */
+  readonly codeVersion?: string;
+  /** How long after this machine was lost another may take over its runs; defaults to 30 s. */
+  readonly lease?: Duration;
+  /** How many runs that wait are kept in memory; others are replayed when they go on. Defaults to 1,000. */
+  readonly hotRunsMax?: number;
+}
+
+export interface CloseOptions {
+  /** How long what runs may take to be recorded; defaults to 10 s. What is not done by then is given back. */
+  readonly timeout?: Duration;
+}
+
+/** A database with the runs in it: starts them, works on them, and finds them. The stores of the same database are beside them. */
+export interface Holdfast extends StorePages {
+  readonly database: Database;
+  /**
+   * Runs these workflows and activities in this process, until it is closed.
+   * Other processes may do the same.
+   * @throws HoldfastError `FUNCTION_CONFLICT`, `OPTION_INVALID`
+   * @example await holdfast.work([fulfil, charge], { concurrency: 50 });
+   */
+  work(
+    functions: readonly DurableFunction<never, unknown>[],
+    options?: WorkOptions,
+  ): Promise<void>;
+  /**
+   * Starts a run, or finds the one that was started under its id with the same
+   * input. Durable once it resolves; a worker of any process runs it.
+   * @throws HoldfastError `EXECUTION_EXISTS`, `INPUT_INVALID`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`, `ID_MALFORMED`, `OPTION_INVALID`
+   * @example const run = await holdfast.start(fulfil, order, { id: "order-42" });
+   */
+  start<In, Out>(
+    fn: DurableFunction<In, Out>,
+    ...args: InputAnd<In, StartOptions>
+  ): Promise<Run<Out>>;
+  /** The same for many at once, in order. Each is started on its own: repeat the call after an error. */
+  startMany<In, Out>(
+    fn: DurableFunction<In, Out>,
+    starts: readonly ({ readonly input: NoInfer<In> } & StartOptions)[],
+  ): Promise<readonly Run<Out>[]>;
+  /** A run that was started before, here or elsewhere. Whether it exists is found out when it is asked. */
+  get<Out>(fn: DurableFunction<never, Out>, id: string): Run<Out>;
+  /**
+   * Resolves what `ctx.external` gave a token for; the first answer stays, the
+   * same again is fine.
+   * @throws HoldfastError `AWAIT_TOKEN_INVALID`, `RESOLUTION_CONFLICT`, `EXECUTION_NOT_FOUND`
+   */
+  resolve(token: string, value: unknown): Promise<void>;
+  /** Finds runs. */
+  readonly runs: Pick<Executions, "list" | "count">;
+  /**
+   * Closes when the process is told to stop, and then lets it end: for
+   * SIGTERM and SIGINT, or those that are named. Returns the way to undo it.
+   * @example holdfast.closeOnSignals({ timeout: "20s" });
+   */
+  closeOnSignals(
+    options?: CloseOptions & { readonly signals?: readonly NodeJS.Signals[] },
+  ): () => void;
+  /** Lets what runs be recorded, gives the rest back without penalty, and closes the database. */
+  close(options?: CloseOptions): Promise<void>;
+}
+
+const defaultConcurrency = 100;
+const defaultLease: Duration = "30s";
+const defaultHotRuns = 1_000;
+const defaultClose: Duration = "10s";
+
+/** The stores of the database are its properties too. */
+export function holdfastOver(
+  context: RuntimeContext,
+  close: () => Promise<void>,
+): Holdfast {
+  const opened = new OpenHoldfast(context, close);
+  const pages = Object.getOwnPropertyDescriptors(context.pages);
+  return Object.defineProperties(opened, pages) as OpenHoldfast & StorePages;
+}
+
+const startNames = [
+  "id",
+  "startAt",
+  "deadline",
+  "tags",
+  "concurrencyKey",
+] as const satisfies readonly (keyof StartOptions)[];
+
+class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
+  readonly database: Database;
+  readonly runs: Holdfast["runs"];
+  readonly #context: RuntimeContext;
+  readonly #closeDatabase: () => Promise<void>;
+  readonly #workers: Worker[] = [];
+  #closing: Promise<void> | undefined;
+
+  constructor(context: RuntimeContext, close: () => Promise<void>) {
+    const { executions } = context.pages;
+    this.#context = context;
+    this.#closeDatabase = close;
+    this.database = context.database;
+    this.runs = {
+      list: executions.list,
+      count: (options) => executions.count(options),
+    };
+  }
+
+  async work(
+    functions: readonly DurableFunction<never, unknown>[],
+    options?: WorkOptions,
+  ): Promise<void> {
+    const settings = settingsOf(options);
+    const byName = definitionsOf(givenList("functions", functions));
+    for (const worker of this.#workers)
+      for (const [name, made] of byName) {
+        const before = worker.functions.get(name);
+        if (before !== undefined && before !== made)
+          throw functionConflict(made);
+      }
+    const worker = new Worker(this.#context, byName, settings);
+    this.#workers.push(worker);
+    await worker.start();
+  }
+
+  start<In, Out>(
+    fn: DurableFunction<In, Out>,
+    ...[input, options]: InputAnd<In, StartOptions>
+  ): Promise<Run<Out>> {
+    return this.#start(fn, input, options);
+  }
+
+  startMany<In, Out>(
+    fn: DurableFunction<In, Out>,
+    starts: readonly ({ readonly input: NoInfer<In> } & StartOptions)[],
+  ): Promise<readonly Run<Out>[]> {
+    return Promise.all(
+      Array.from(givenList("starts", starts), ({ input, ...options }) =>
+        this.#start<Out>(fn, input, options),
+      ),
+    );
+  }
+
+  async #start<Out>(
+    fn: unknown,
+    input: unknown,
+    options: StartOptions | undefined,
+  ): Promise<Run<Out>> {
+    const { name, kind, schema } = definitionOf(fn, "the function to start");
+    const draft: ExecutionDraft = {
+      ...optionsOf<StartOptions>(options, startNames),
+      function: name,
+      role: kind,
+      input: await validated(`The input of ${name}`, schema, input),
+    };
+    const worker = this.#workers.find(({ functions }) => functions.has(name));
+    const begun = await worker?.startHere(draft);
+    const id = begun ?? (await this.#context.pages.executions.create(draft)).id;
+    return runOf(this.#context, id);
+  }
+
+  get<Out>(fn: DurableFunction<never, Out>, id: string): Run<Out> {
+    definitionOf(fn, "the function of the run");
+    return runOf(this.#context, parseExecutionId(id));
+  }
+
+  async resolve(token: string, value: unknown): Promise<void> {
+    const { pages, tokens } = this.#context;
+    const external = tokens.externalOf(token);
+    await pages.executions.resolve(external, { kind: "completed", value });
+  }
+
+  closeOnSignals(
+    options?: CloseOptions & { readonly signals?: readonly NodeJS.Signals[] },
+  ): () => void {
+    const { signals = ["SIGTERM", "SIGINT"], ...rest } = options ?? {};
+    return closeOnSignals(
+      signals,
+      () => this.close(rest),
+      (error) =>
+        this.#context.tell({
+          level: "error",
+          message: `Closing failed: ${(error as Error).message}`,
+          details: {},
+        }),
+    );
+  }
+
+  close(options?: CloseOptions): Promise<void> {
+    const { timeout } = optionsOf<CloseOptions>(options, ["timeout"]);
+    const timeoutMs = durationMs(timeout ?? defaultClose, "timeout");
+    this.#closing ??= Promise.all(
+      this.#workers.map((worker) => worker.close(timeoutMs)),
+    ).then(this.#closeDatabase);
+    return this.#closing;
+  }
+}
+
+function settingsOf(given: WorkOptions | undefined) {
+  const { concurrency, codeVersion, lease, hotRunsMax } =
+    optionsOf<WorkOptions>(given, [
+      "concurrency",
+      "codeVersion",
+      "lease",
+      "hotRunsMax",
+    ]);
+  return {
+    concurrency: checkedCount(
+      "concurrency",
+      concurrency ?? defaultConcurrency,
+      {
+        min: 1,
+      },
+    ),
+    codeVersion:
+      codeVersion === undefined
+        ? undefined
+        : checkedText("A code version", codeVersion),
+    leaseMs: leaseOf(lease ?? defaultLease),
+    hotRunsMax: checkedCount("hotRunsMax", hotRunsMax ?? defaultHotRuns),
+  };
+}
+
+function leaseOf(lease: Duration): number {
+  const ms = durationMs(lease, "lease");
+  if (ms >= 1_000) return ms;
+  throw new HoldfastError(
+    "OPTION_INVALID",
+    "A lease lasts at least a second, since it is renewed at each third of it.",
+    { option: "lease" },
+  );
+}

@@ -1,0 +1,348 @@
+import { HoldfastError, isHoldfastError } from "../model/errors.ts";
+import type { LoggedResponse } from "../model/execution/event.ts";
+import type { ExecutionId } from "../model/ids/execution-id.ts";
+import type { Fence } from "../stores/execution/checks.ts";
+import type {
+  LoadedExecution,
+  LockedExecution,
+} from "../stores/execution/lock/locked.ts";
+import { newResponse, runInterrupted } from "../stores/execution/topics.ts";
+import { Appends } from "./appends.ts";
+import type { Definition } from "./definitions.ts";
+import { loadedWhole, responsesAfter } from "./history.ts";
+import { nextWakeAt } from "./run/append.ts";
+import { HotRun } from "./run/hot-run.ts";
+import type { RunHost } from "./run/run-host.ts";
+import type { RunState } from "./run/run-state.ts";
+import { runHost } from "./run-host.ts";
+import type { RuntimeContext } from "./runtime-context.ts";
+import type { Slots } from "./slots.ts";
+import type { WorkerSettings } from "./worker.ts";
+
+/** What the parts of a worker share. */
+export interface WorkerParts {
+  readonly context: RuntimeContext;
+  readonly settings: WorkerSettings;
+  readonly holder: Fence;
+  readonly slots: Slots;
+  /** Aborted when the worker has closed. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The workflows that a worker has in memory: those that run, and as many of
+ * those that wait as it may keep. A run that waits past its lease stays here;
+ * when it is locked again and nobody else has had it, it goes on from where it
+ * is instead of being replayed.
+ */
+export class HotRuns {
+  readonly #parts: WorkerParts;
+  /** Those that rest in the order in which they began to. */
+  readonly #runs = new Map<ExecutionId, HotRun>();
+  /** Those that hold a place. */
+  readonly #placed = new Set<ExecutionId>();
+  readonly #fetching = new Set<ExecutionId>();
+  readonly #host: RunHost;
+  #unsubscribe: () => void = () => undefined;
+  #isClosing = false;
+  #onEmpty: (() => void) | undefined;
+
+  constructor(parts: WorkerParts) {
+    this.#parts = parts;
+    const { context, holder, signal } = parts;
+    const appends = new Appends(context, holder, signal);
+    this.#host = runHost(parts, appends, {
+      hotUntil: (run) => this.#hotUntil(run),
+      rests: (run) => this.#rests(run),
+      wakes: (run) => this.#wakes(run),
+      fetch: (run) => void this.#fetch(run.id),
+      interrupted: (run) => void this.#interrupted(run.id),
+      ended: (run, isContinued) =>
+        isContinued ? void this.#continue(run) : this.#forget(run.id),
+      lost: (run, reason) => this.#lost(run.id, reason),
+      released: (run) => this.#forget(run.id),
+    });
+  }
+
+  /** Hears of responses and interruptions of all its runs by one subscription. */
+  listen(): void {
+    const { database } = this.#parts.context;
+    this.#unsubscribe = database.subscribe(
+      (hint) => {
+        if (hint.kind === "closing" || hint.kind === "death") return;
+        const ids =
+          hint.kind === "change"
+            ? [hint.key as ExecutionId]
+            : [...this.#runs.keys()];
+        const isResponse =
+          hint.kind === "unknown" || hint.operation === newResponse;
+        for (const id of ids)
+          void (isResponse ? this.#fetch(id) : this.#interrupted(id));
+        if (hint.kind === "unknown")
+          for (const id of ids) void this.#interrupted(id);
+      },
+      [{ operation: newResponse }, { operation: runInterrupted }],
+    );
+  }
+
+  /** Takes a run that was just locked, and holds a place. */
+  adopt(definition: Definition, locked: LockedExecution): void {
+    const { id } = locked;
+    const warm = this.#runs.get(id);
+    this.#placed.add(id);
+    if (warm !== undefined && isAsItWas(warm, locked)) {
+      warm.state.version = locked.nextVersion;
+      warm.state.leaseUntil = locked.leaseUntil;
+      warm.state.isWaiting = false;
+      warm.state.cancellation ??= locked.cancellation;
+      warm.arrive(locked.responses);
+      warm.state.again();
+      if (locked.hasMoreResponses) void this.#fetch(id);
+      return;
+    }
+    warm?.drop(new Error("Another worker has had it since."));
+    void this.#begin(definition, locked);
+  }
+
+  async #begin(definition: Definition, locked: LoadedExecution): Promise<void> {
+    const { context } = this.#parts;
+    try {
+      const whole = await loadedWhole(context, locked);
+      const run = new HotRun(this.#host, definition, whole);
+      this.#runs.set(locked.id, run);
+      run.start();
+      if (this.#isClosing) run.leave("the worker closes");
+    } catch (error) {
+      // Its lease ends, and it is tried again; a damaged row is told of each time.
+      this.#forget(locked.id);
+      context.tell({
+        level: "error",
+        message: `Run ${locked.id} could not be loaded: ${(error as Error).message}`,
+        details: { id: locked.id },
+      });
+    }
+  }
+
+  /** What holds a lock that must be renewed. */
+  running(): readonly { readonly id: ExecutionId; readonly key: number }[] {
+    const held = [];
+    for (const { state } of this.#runs.values())
+      if (!state.isWaiting && !state.isOver)
+        held.push({ id: state.id, key: state.locked.key });
+    return held;
+  }
+
+  renewed(
+    held: readonly { readonly id: ExecutionId }[],
+    leaseUntil: number,
+  ): void {
+    for (const { id } of held) {
+      const run = this.#runs.get(id);
+      if (run !== undefined && run.state.leaseUntil < leaseUntil)
+        run.state.leaseUntil = leaseUntil;
+    }
+  }
+
+  lose(id: ExecutionId): void {
+    const run = this.#runs.get(id);
+    if (run !== undefined && !run.state.isAppending && !run.state.isWaiting)
+      this.#lost(id, lockWasLost(id));
+  }
+
+  /** Resolves when none is left, or the instant has come. */
+  async close(by: number): Promise<void> {
+    this.#isClosing = true;
+    const { clock } = this.#parts.context;
+    for (const run of Array.from(this.#runs.values()))
+      if (run.isAtRest && run.state.leaseUntil <= clock.now())
+        this.#forget(run.state.id);
+      else run.leave("the worker closes");
+    await this.#emptied(by);
+    for (const run of Array.from(this.#runs.values())) {
+      run.drop(new Error("The worker closed before this was done."));
+      await this.#host.release(run.state, "the worker closed");
+    }
+    this.#unsubscribe();
+  }
+
+  #emptied(by: number): Promise<void> {
+    if (this.#runs.size === 0) return Promise.resolve();
+    const { clock } = this.#parts.context;
+    return new Promise((resolve) => {
+      const cancel = clock.wakeAt(by, resolve);
+      this.#onEmpty = () => {
+        cancel();
+        resolve();
+      };
+    });
+  }
+
+  /** Functions with limits wait without a lease: going on takes a lock, which counts. */
+  #hotUntil({ definition }: RunState): number {
+    const { context, settings } = this.#parts;
+    const now = context.clock.now();
+    const { concurrency, concurrencyPerKey } = definition;
+    const isLimited =
+      concurrency !== undefined || concurrencyPerKey !== undefined;
+    return isLimited || this.#isClosing ? now : now + settings.leaseMs;
+  }
+
+  #rests({ id }: RunState): void {
+    this.#givePlace(id);
+    const run = this.#runs.get(id);
+    if (run === undefined) return;
+    this.#runs.delete(id);
+    this.#runs.set(id, run);
+    if (this.#isClosing) return run.leave("the worker closes");
+    if (this.#runs.size > this.#parts.settings.hotRunsMax) this.#evictOne();
+  }
+
+  /** Forgets the run that has rested longest. Going on then costs one replay. */
+  #evictOne(): void {
+    for (const run of this.#runs.values())
+      if (run.isAtRest) return run.leave("evicted");
+  }
+
+  /** A timer of the run has come. */
+  #wakes(state: RunState): void {
+    const run = this.#runs.get(state.id);
+    const wakeAt = nextWakeAt(state);
+    const now = this.#parts.context.clock.now();
+    if (run === undefined || wakeAt === null || wakeAt > now) return;
+    this.#goOn(run, () => state.again());
+  }
+
+  /** Lets a run that rests go on once it has a place, if it is still this worker's. */
+  #goOn(run: HotRun, go: () => void): void {
+    const { slots, context } = this.#parts;
+    const { state } = run;
+    if (this.#placed.has(state.id)) return go();
+    const isOurs = (): boolean =>
+      this.#runs.get(state.id) === run &&
+      !state.isOver &&
+      state.leaseUntil > context.clock.now();
+    // Past its lease it is due in the log, and is locked by whoever comes first.
+    if (!isOurs()) return;
+    slots.again(() => {
+      if (!isOurs() || this.#placed.has(state.id)) slots.give();
+      else this.#placed.add(state.id);
+      if (isOurs()) go();
+    });
+  }
+
+  /** Reads responses that a run does not know, one reading at a time. */
+  async #fetch(id: ExecutionId): Promise<void> {
+    const run = this.#runs.get(id);
+    if (run === undefined) return;
+    if (this.#fetching.has(id)) {
+      run.state.told.add("response");
+      return;
+    }
+    this.#fetching.add(id);
+    try {
+      do {
+        run.state.told.delete("response");
+        const found = await responsesAfter(
+          this.#parts.context,
+          id,
+          run.state.known,
+        );
+        if (found.length > 0) this.#goOn(run, () => this.#arrive(run, found));
+      } while (run.state.told.has("response") && !run.state.isOver);
+    } catch (error) {
+      if (!isHoldfastError(error) || !error.retryable) return;
+      this.#parts.context.tell({
+        level: "warn",
+        message: `Responses of ${id} could not be read: ${error.message}`,
+        details: { id },
+      });
+    } finally {
+      this.#fetching.delete(id);
+    }
+  }
+
+  #arrive(run: HotRun, found: readonly LoggedResponse<unknown>[]): void {
+    run.arrive(found);
+    // It knew them all: it rests on, and needs no place.
+    if (run.isAtRest) this.#givePlace(run.state.id);
+  }
+
+  /** A run was paused, cancelled or parked by somebody. */
+  async #interrupted(id: ExecutionId): Promise<void> {
+    const run = this.#runs.get(id);
+    if (run === undefined) return;
+    const { executions } = this.#parts.context.pages;
+    try {
+      const { lifecycle } = (await executions.get(id)).state;
+      if (lifecycle === "parked") return this.#lost(id, lockWasLost(id));
+      if (lifecycle === "paused")
+        return run.isAtRest ? this.#forget(id) : run.leave("paused");
+      if (lifecycle !== "cancelling" || run.state.cancellation !== null) return;
+      const { items } = await executions.events(id, {
+        kinds: ["cancellationRequested"],
+      });
+      const item = items.at(-1);
+      if (item?.event.kind !== "cancellationRequested") return;
+      const { cause, reason } = item.event;
+      this.#goOn(run, () =>
+        run.cancel({ requestedAt: item.at, cause, reason }),
+      );
+    } catch {
+      // Its next append, or its next lock, finds out.
+    }
+  }
+
+  /** Begins the next pass of a run under its id. It keeps its place and its lock. */
+  async #continue(state: RunState): Promise<void> {
+    const { executions } = this.#parts.context.pages;
+    try {
+      const locked = await executions.load(state.id);
+      if (locked.nextVersion !== state.version) return this.#forget(state.id);
+      await this.#begin(state.definition, {
+        ...locked,
+        leaseUntil: state.leaseUntil,
+      });
+    } catch {
+      this.#forget(state.id);
+    }
+  }
+
+  #lost(id: ExecutionId, reason: HoldfastError): void {
+    this.#runs.get(id)?.drop(reason);
+    this.#parts.context.tell({
+      level: "debug",
+      message: `Run ${id} is not this worker's any more: ${reason.message}`,
+      details: { id, code: reason.code },
+    });
+    this.#forget(id);
+  }
+
+  #forget(id: ExecutionId): void {
+    const run = this.#runs.get(id);
+    if (run !== undefined && !run.state.isOver)
+      run.drop(new Error("It was given back."));
+    this.#runs.delete(id);
+    this.#givePlace(id);
+    if (this.#runs.size === 0) this.#onEmpty?.();
+  }
+
+  #givePlace(id: ExecutionId): void {
+    if (this.#placed.delete(id)) this.#parts.slots.give();
+  }
+}
+
+/** Nothing but this lock has happened to it since it began to rest. */
+function isAsItWas(
+  { state, isAtRest }: HotRun,
+  locked: LockedExecution,
+): boolean {
+  return isAtRest && state.version === locked.nextVersion - 1;
+}
+
+function lockWasLost(id: ExecutionId): HoldfastError {
+  return new HoldfastError(
+    "LOCK_LOST",
+    `Run ${id} was taken over by another worker; what this one still does is not recorded.`,
+    { id },
+  );
+}

@@ -1,0 +1,31 @@
+import type { Clock } from "../model/time/clock.ts";
+
+const firstMs = 10;
+const longestMs = 1_000;
+
+/** Waits before something is tried again: 10 ms, doubling up to a second; an abort ends it. */
+export function pauseBefore(
+  clock: Clock,
+  failures: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const ms = Math.min(firstMs * 2 ** Math.min(failures, 10), longestMs);
+  return pause(clock, ms, signal);
+}
+
+export function pause(
+  clock: Clock,
+  ms: number,
+  signal: AbortSignal,
+): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const end = (): void => {
+      cancel();
+      signal.removeEventListener("abort", end);
+      resolve();
+    };
+    const cancel = clock.wakeAt(clock.now() + ms, end);
+    signal.addEventListener("abort", end, { once: true });
+  });
+}

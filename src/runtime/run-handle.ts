@@ -1,0 +1,110 @@
+import type { WaitOptions } from "../sql/database.ts";
+import type { ExecutionStatus } from "../model/execution/status.ts";
+import { statusOf } from "../model/execution/status.ts";
+import type { Executions } from "../stores/execution/executions.ts";
+import { signalOf, type Signal } from "./definitions.ts";
+import { runFailure } from "./failures.ts";
+import type { RuntimeContext } from "./runtime-context.ts";
+import { validated } from "./schema.ts";
+
+/** A run, wherever its code is. Made by `start`, `get` and `fork`. */
+export interface Run<out Out> {
+  readonly id: string;
+  /**
+   * What it returned, once it has.
+   * @throws RunFailedError when it failed, was cancelled or timed out
+   * @throws HoldfastError `DEADLINE_EXCEEDED` after `timeout`, `ABORTED`, `EXECUTION_NOT_FOUND`
+   */
+  result(options?: WaitOptions): Promise<Out>;
+  /** One word: `pending`, `scheduled`, `locked`, `blocked`, `paused`, `cancelling`, `parked`, or how it ended. */
+  status(): Promise<ExecutionStatus>;
+  /** What its code last gave to `ctx.setProgress`. */
+  progress(): Promise<unknown>;
+  /**
+   * Asks it to end. Its code is told, cleans up, and ends. With `force` it and
+   * its children end without running any more code.
+   */
+  cancel(options?: {
+    readonly reason?: string;
+    readonly force?: boolean;
+  }): Promise<void>;
+  /** Nothing new is begun until `resume`; what runs is recorded first. */
+  pause(): Promise<void>;
+  resume(): Promise<void>;
+  /** Lets a parked run be tried again. */
+  unpark(): Promise<void>;
+  /**
+   * Sends it a message, which is kept until it asks. Sending twice under one
+   * key is sending once.
+   * @throws HoldfastError `EXECUTION_FINISHED`, `SIGNAL_CONFLICT`, `INPUT_INVALID`
+   */
+  signal<T>(
+    signal: Signal<T>,
+    ...args: undefined extends T
+      ? [value?: NoInfer<T>, options?: { readonly key?: string }]
+      : [value: NoInfer<T>, options?: { readonly key?: string }]
+  ): Promise<void>;
+  /** Its log, by version. */
+  events: Executions["events"] extends (
+    id: string,
+    options?: infer O,
+  ) => infer R
+    ? (options?: O) => R
+    : never;
+  /** A copy that goes on from after an event of this run. */
+  fork(
+    atVersion: number,
+    options?: { readonly id?: string },
+  ): Promise<Run<Out>>;
+  /** A copy of a failed run that goes on from before it failed. */
+  retry(options?: { readonly id?: string }): Promise<Run<Out>>;
+}
+
+/** A handle; nothing is looked up. */
+export function runOf<Out>(context: RuntimeContext, id: string): Run<Out> {
+  const {
+    pages: { executions },
+    clock,
+  } = context;
+  return {
+    id,
+    async result(options) {
+      const result = await executions.waitForResult(id, options);
+      if (result.kind === "completed") return result.value as Out;
+      throw runFailure(id, result);
+    },
+    async status() {
+      const { state } = await executions.get(id);
+      return statusOf(state, clock.now());
+    },
+    async progress() {
+      return (await executions.get(id)).progress ?? undefined;
+    },
+    async cancel(options) {
+      await executions.cancel(id, options);
+    },
+    async pause() {
+      await executions.pause(id);
+    },
+    async resume() {
+      await executions.unpause(id);
+    },
+    async unpark() {
+      await executions.unpark(id);
+    },
+    async signal(signal, ...[value, options]) {
+      const { name, schema } = signalOf(signal);
+      const checked = await validated(`Signal "${name}"`, schema, value);
+      await executions.signal(id, name, checked, options);
+    },
+    events: ((options?: never) => executions.events(id, options)) as never,
+    async fork(atVersion, options) {
+      const fork = await executions.fork(id, atVersion, options);
+      return runOf(context, fork.id);
+    },
+    async retry(options) {
+      const fork = await executions.retry(id, options);
+      return runOf(context, fork.id);
+    },
+  };
+}

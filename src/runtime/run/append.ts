@@ -1,0 +1,110 @@
+import type { ExecutionEvent } from "../../model/execution/event.ts";
+import { deliverOutcome } from "./deliver.ts";
+import type { Appended } from "./run-host.ts";
+import type { RunState } from "./run-state.ts";
+import type { LoggedHistory } from "./script.ts";
+
+/** When to look again if nothing comes; null for never. */
+export function nextWakeAt(run: RunState): number | null {
+  const { steps, mailbox, cleanupBy } = run;
+  const instants: number[] = [];
+  if (cleanupBy !== undefined) instants.push(cleanupBy);
+  if (!run.isClosing) {
+    const { nextExpiry } = mailbox;
+    const { nextRetryAt } = steps;
+    if (nextExpiry !== undefined) instants.push(nextExpiry);
+    if (nextRetryAt !== undefined) instants.push(nextRetryAt);
+  }
+  return instants.length === 0 ? null : Math.min(...instants);
+}
+
+/** Appends what there is, and that the run waits if that is all it does. */
+export function append(run: RunState): boolean {
+  const { host, journal } = run;
+  const { outcomes, ...batch } = journal.take(run.seen);
+  const waits =
+    journal.isEmpty &&
+    outcomes.length === 0 &&
+    run.transactions.length === 0 &&
+    run.leaving === undefined &&
+    !run.steps.isBusy(host.clock.now());
+  const hotUntil = waits ? host.hotUntil(run) : 0;
+  const events = waits
+    ? [...batch.events, waiting(run, hotUntil)]
+    : batch.events;
+  run.isAppending = true;
+  void host.append(run, { ...batch, events }).then((done) => {
+    if (done === undefined) return;
+    run.isWaiting = waits;
+    if (waits) run.leaseUntil = hotUntil;
+    acknowledge(
+      run,
+      done,
+      outcomes.map(({ index, event }) =>
+        readOutcome(run, done, done.version + index, event),
+      ),
+    );
+    if (waits) host.rests(run);
+  });
+  return false;
+}
+
+function waiting(run: RunState, runExpiresAt: number): ExecutionEvent {
+  const { calls: call, seen } = run;
+  return { kind: "waiting", runExpiresAt, wakeAt: nextWakeAt(run), call, seen };
+}
+
+/** Runs the next transaction: a body on the user's tables, committed with the event that records it. */
+export function transact(run: RunState): boolean {
+  const task = run.transactions.shift();
+  if (task === undefined) return true;
+  run.isAppending = true;
+  const { seen } = run;
+  void run.host.transact(run, { ...task, seen }).then((done) => {
+    if (done === undefined) return;
+    const { version, entry } = done;
+    acknowledge(run, done, [
+      readOutcome(run, done, version, { ...entry, seen }),
+    ]);
+  });
+  return false;
+}
+
+/** As replay would read it: what a step returned is delivered as it was stored, never the object itself. */
+function readOutcome(
+  run: RunState,
+  { at, scheduled }: Appended,
+  version: number,
+  event: ExecutionEvent,
+): LoggedHistory {
+  const outcome = scheduled.get(version);
+  const whole =
+    outcome === undefined ? event : ({ ...event, outcome } as ExecutionEvent);
+  return run.host.values.readEvent({
+    version,
+    at,
+    event: whole,
+  }) as LoggedHistory;
+}
+
+/** The append is durable: its first outcome is delivered at once, each further one at a rest. */
+function acknowledge(
+  run: RunState,
+  { responses }: Appended,
+  outcomes: readonly LoggedHistory[],
+): void {
+  run.isAppending = false;
+  if (run.isOver) return;
+  run.acknowledged.push(...outcomes);
+  if (responses > run.known) run.host.fetch(run);
+  if (isListening(run)) {
+    const first = run.acknowledged.shift();
+    if (first !== undefined) deliverOutcome(run, first);
+  }
+  run.again();
+}
+
+/** Whether anything may still be delivered to its code. */
+function isListening({ settled, poison, leaving }: RunState): boolean {
+  return settled === undefined && poison === undefined && leaving === undefined;
+}

@@ -1,0 +1,97 @@
+import { unreachable } from "../../model/errors.ts";
+import type { HistoryEvent } from "../../model/execution/history-event.ts";
+import type { StartAt } from "../../model/time/instants.ts";
+
+/**
+ * What a call of `ctx` asks for, as far as it must be the same whenever the
+ * code is run again.
+ */
+export interface CallShape {
+  readonly kind:
+    "step" | "transaction" | "child" | "start" | "sleep" | "receive";
+  /** Of the step, function or signal; "" for a sleep. */
+  readonly name: string;
+  /** As the code put it: a sleep's time, a child's id, a start's time and id. */
+  readonly intention: string;
+  readonly inputHash: string | null;
+}
+
+/** What an event of the log was recorded for; undefined for those that no call makes. */
+export function recordedShape(
+  event: HistoryEvent<unknown>,
+): CallShape | undefined {
+  switch (event.kind) {
+    case "stepFinished":
+    case "stepAttemptFailed":
+      return shape("step", event.name);
+    case "transactionFinished":
+      return shape("transaction", event.name);
+    case "childRequested":
+      return shape("child", event.function, event.child, event.inputHash);
+    case "scheduled":
+      return shape(
+        "start",
+        event.function,
+        startIntention(event.execution, event.startAt),
+        event.inputHash,
+      );
+    case "delayRequested":
+      return shape("sleep", "", timeIntention(event.startAt));
+    case "receiveRequested":
+    case "receiveTimedOut":
+      return shape("receive", event.signal);
+    default:
+      return undefined;
+  }
+}
+
+export function shape(
+  kind: CallShape["kind"],
+  name: string,
+  intention: string = "",
+  inputHash: string | null = null,
+): CallShape {
+  return { kind, name, intention, inputHash };
+}
+
+export function timeIntention(startAt: StartAt): string {
+  if (startAt === "now") return "now";
+  return "in" in startAt
+    ? `for ${startAt.in} ms`
+    : `until ${new Date(startAt.at).toISOString()}`;
+}
+
+export function startIntention(id: string, startAt: StartAt): string {
+  return startAt === "now" ? id : `${id} ${timeIntention(startAt)}`;
+}
+
+export function isSameShape(a: CallShape, b: CallShape): boolean {
+  return (
+    a.kind === b.kind &&
+    a.name === b.name &&
+    a.intention === b.intention &&
+    a.inputHash === b.inputHash
+  );
+}
+
+/** For people, who compare two of them. */
+export function spokenShape(asked: CallShape): string {
+  const { kind, name, intention, inputHash } = asked;
+  const input =
+    inputHash === null ? "" : ` with input ${inputHash.slice(0, 12)}`;
+  switch (kind) {
+    case "step":
+    case "transaction":
+      return `${kind} "${name}"`;
+    case "child":
+      return `child ${intention} of ${name}${input}`;
+    case "start":
+      return `start of ${name} as ${intention}${input}`;
+    case "sleep":
+      return `sleep ${intention}`;
+    case "receive":
+      return `receive of signal "${name}"`;
+    default:
+      return unreachable(kind);
+  }
+}

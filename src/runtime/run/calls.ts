@@ -1,0 +1,121 @@
+import { HoldfastError } from "../../model/errors.ts";
+import type { NewExecution } from "../../stores/execution/log/create.ts";
+import { runCancelled } from "../failures.ts";
+import { spokenShape, type CallShape } from "./call-shape.ts";
+import type { Entry } from "./journal.ts";
+import type { RunState } from "./run-state.ts";
+import type { LoggedHistory } from "./script.ts";
+import { ctxInStep, where } from "./step-context.ts";
+import type { Step } from "./steps.ts";
+
+/** A call of `ctx`, with the event that the log has of it, if it has one. */
+export interface Call {
+  readonly number: number;
+  readonly recorded: LoggedHistory | undefined;
+}
+
+/**
+ * Takes the next number for a call, and holds it to the log.
+ *
+ * @throws HoldfastError `CTX_IN_STEP`
+ */
+export function takeCall(run: RunState, asked: CallShape): Call {
+  assertUsable(run, asked);
+  run.calls += 1;
+  run.draws = 0;
+  const number = run.calls;
+  const recorded = run.replay.isOver
+    ? undefined
+    : run.replay.match(number, asked);
+  return { number, recorded };
+}
+
+/** A promise that settles when the call's outcome or response is delivered. */
+export function promiseOf(
+  run: RunState,
+  { number }: Call,
+  asked: CallShape,
+  endsWithRun: boolean,
+): Promise<unknown> {
+  return run.open.open(number, asked, endsWithRun);
+}
+
+/** Has something appended that no log has yet. */
+export function request(
+  run: RunState,
+  { recorded }: Call,
+  entry: Entry,
+  child?: NewExecution,
+): void {
+  if (recorded === undefined) run.journal.request(entry, child);
+}
+
+/** Begins a step or a transaction: at once, or at the frontier when the log may have its outcome. */
+export function begin(
+  run: RunState,
+  { number }: Call,
+  start: () => void,
+): void {
+  if (run.replay.isOver && run.host.onlyReplays === undefined) start();
+  else run.unstarted.set(number, start);
+}
+
+/** Begins a step, with the attempts that have failed before. */
+export function beginStep(run: RunState, call: Call, step: Step): void {
+  begin(run, call, () => {
+    const { cancelledAt, cancellation } = run;
+    if (cancelledAt !== undefined && step.call <= cancelledAt)
+      return run.steps.fail(
+        step,
+        runCancelled(run.id, cancellation?.reason ?? null),
+      );
+    const failed = run.replay.failedAttempts(step.call);
+    run.steps.start(step, failed?.count, failed?.retryAt);
+  });
+}
+
+/**
+ * Whether this is code of the run, running when it may. What was resumed by a
+ * timer or a socket outside a step runs at another moment on replay, and then
+ * its calls may come in another order.
+ */
+function assertUsable(run: RunState, asked: CallShape): void {
+  const inside = where.getStore();
+  if (inside?.step !== undefined) throw ctxInStep(inside.step);
+  if (run.isAwake || run.isOver || run.settled !== undefined) return;
+  if (run.told.has("foreign")) return;
+  run.told.add("foreign");
+  const { stack } = new Error("called here");
+  run.host.warn(
+    `Run ${run.id} of ${run.definition.name} called ctx (${spokenShape(asked)}) after it was resumed by something that is not recorded: ` +
+      "a timer, a request or an event outside of a step. On replay that may come at another moment, and the run would be parked. " +
+      "Await only promises of ctx, and do everything else in a step.",
+    { id: run.id, function: run.definition.name, stack },
+  );
+}
+
+/** @throws HoldfastError `CTX_IN_STEP`. For what is no call and takes no number. */
+export function assertOutsideStep(): void {
+  const inside = where.getStore();
+  if (inside?.step !== undefined) throw ctxInStep(inside.step);
+}
+
+/** Decided once for each run and id: see `WorkflowContext.patched`. */
+export function isPatched(run: RunState, id: string): boolean {
+  assertOutsideStep();
+  const decided = run.patches.get(id);
+  if (decided !== undefined) return decided;
+  const isNew = run.replay.isPatched(id, run.calls);
+  run.patches.set(id, isNew);
+  if (isNew && !run.replay.hasPatch(id))
+    run.journal.request({ kind: "patched", patch: id, call: run.calls });
+  return isNew;
+}
+
+export function startConflict(id: string): HoldfastError {
+  return new HoldfastError(
+    "EXECUTION_EXISTS",
+    `Run ${id} exists already with another function or input, so nothing was started. Choose another id, or give the same input.`,
+    { id },
+  );
+}

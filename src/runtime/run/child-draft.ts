@@ -1,0 +1,34 @@
+import { unreachable } from "../../model/errors.ts";
+import type { ExecutionId } from "../../model/ids/execution-id.ts";
+import type { JoinSetId } from "../../model/ids/join-set-id.ts";
+import { durationMs } from "../../model/time/durations.ts";
+import type { StartAt } from "../../model/time/instants.ts";
+import type { CallOptions } from "../workflow-context.ts";
+import type { Source } from "./run-state.ts";
+
+/** What a workflow says of a child. */
+export interface ChildDraft extends CallOptions {
+  readonly function: string;
+  readonly role: "workflow" | "activity" | "external";
+  readonly input: unknown;
+}
+
+/** The place of a child in a set of the user's. */
+export interface Member {
+  readonly set: JoinSetId;
+  readonly index: number;
+  readonly source: Source;
+}
+
+export interface StartedChild {
+  readonly id: ExecutionId;
+  readonly promise: Promise<unknown>;
+}
+
+/** As it is recorded: numbers, whatever the code gave. */
+export function plainStartAt(startAt: StartAt): StartAt {
+  if (startAt === "now") return startAt;
+  if ("in" in startAt) return { in: durationMs(startAt.in, "startAt") };
+  if ("at" in startAt) return { at: Number(startAt.at) };
+  return unreachable(startAt);
+}

@@ -1,0 +1,126 @@
+import { unreachable } from "../../model/errors.ts";
+import type { LoggedResponse } from "../../model/execution/event.ts";
+import type { ExecutionResult } from "../../model/execution/result.ts";
+import { restoredFailure } from "../../model/values/restored-error.ts";
+import type { StoredError } from "../../model/values/stored-error.ts";
+import { runCancelled, runFailure } from "../failures.ts";
+import { startConflict } from "./calls.ts";
+import type { RunState } from "./run-state.ts";
+import type { LoggedHistory } from "./script.ts";
+
+/**
+ * Deliveries: the only moments at which the code of a run is given something.
+ * Each settles one call (a cancellation those that it ends) or fills the
+ * mailbox; the code then runs until it rests again.
+ */
+
+/** What the run recorded itself. */
+export function deliverOutcome(run: RunState, logged: LoggedHistory): void {
+  const { event, at } = logged;
+  wake(run, at);
+  if (event.kind === "cancellationDelivered") return cancel(run, at);
+  run.unstarted.delete(event.call);
+  const call = run.open.close(event.call);
+  if (call === undefined) {
+    // Cancelled calls are over before their late outcome comes.
+    if (!run.replay.isOver && event.call > run.calls) run.replay.missed(logged);
+    return;
+  }
+  switch (event.kind) {
+    case "stepFinished":
+    case "transactionFinished":
+      if (event.outcome === "completed") call.resolve(event.value);
+      else call.reject(restoredFailure(event.value as StoredError));
+      return;
+    case "receiveTimedOut":
+      run.mailbox.forgetCall(event.call);
+      return call.resolve(undefined);
+    case "scheduled":
+      if (event.outcome === "conflict")
+        return call.reject(startConflict(event.execution));
+      return call.resolve({
+        id: event.execution,
+        existed: event.outcome === "existed",
+      });
+    default:
+      throw new Error(`A ${event.kind} is no outcome.`);
+  }
+}
+
+/** What reached the run from elsewhere. */
+export function deliverResponse(
+  run: RunState,
+  logged: LoggedResponse<unknown>,
+): void {
+  const { response, seq, at } = logged;
+  run.seen = seq;
+  // It made the run due in the log too, so the next rest is recorded anew.
+  run.isWaiting = false;
+  wake(run, at);
+  switch (response.kind) {
+    case "signal": {
+      const receiver = run.mailbox.deliver(seq, response);
+      if (receiver !== undefined)
+        run.open.close(receiver.call)?.resolve(response.value);
+      return;
+    }
+    case "child":
+      run.children.delete(response.child);
+      return deliverTo(run, response.child, logged);
+    case "delay":
+      return deliverTo(run, response.delay, logged);
+    default:
+      return unreachable(response);
+  }
+}
+
+function deliverTo(
+  run: RunState,
+  id: string,
+  logged: LoggedResponse<unknown>,
+): void {
+  const source = run.sources.get(id);
+  if (source === undefined) {
+    if (!run.replay.isOver) run.replay.missedSource(id);
+    return;
+  }
+  run.sources.delete(id);
+  if (source.deliver !== undefined) source.deliver(logged);
+  else settleBy(run, source.call, logged);
+}
+
+/** Settles the call that waited for a child or a delay. */
+function settleBy(
+  run: RunState,
+  number: number,
+  { response }: LoggedResponse<unknown>,
+): void {
+  const call = run.open.close(number);
+  if (call === undefined) return;
+  if (response.kind !== "child") return call.resolve(undefined);
+  const result = response.result as ExecutionResult;
+  if (result.kind === "completed") call.resolve(result.value);
+  else call.reject(runFailure(response.child, result));
+}
+
+/** From here on the code knows that it is being cancelled; what it still does is cleanup. */
+function cancel(run: RunState, at: number): void {
+  const reason = runCancelled(run.id, run.cancellation?.reason ?? null);
+  run.cancelledAt = run.calls;
+  run.cleanupBy = at + run.definition.cleanupMs;
+  run.steps.cancel(reason);
+  for (const open of run.open.endingWithRun) {
+    run.open.close(open.call);
+    run.mailbox.forgetCall(open.call);
+    open.reject(reason);
+  }
+  // Children end by themselves, and their waits with them; those of the cleanup are not asked to.
+  run.childrenToCancel = [...run.children.keys()].toReversed();
+  run.abort.abort(reason);
+}
+
+/** The code runs now, until the next rest. */
+function wake(run: RunState, at: number): void {
+  if (at > run.now) run.now = at;
+  run.isAwake = true;
+}

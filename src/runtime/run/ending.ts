@@ -1,0 +1,146 @@
+import type { HoldfastError } from "../../model/errors.ts";
+import type { ExecutionEvent } from "../../model/execution/event.ts";
+import type { ExecutionResult } from "../../model/execution/result.ts";
+import { storedError } from "../../model/values/stored-error.ts";
+import { isCancellation, isRunFailedError, runCancelled } from "../failures.ts";
+import { Continuation } from "./continuation.ts";
+import { append } from "./append.ts";
+import type { RunState, Settled } from "./run-state.ts";
+
+/**
+ * The code has ended. Nothing is delivered to it any more, and nothing that it
+ * left open may outlive it: steps are told and forgotten, sleeps go with the
+ * run, children are asked to end, newest first, and waited for.
+ */
+export function closeAndEnd(run: RunState): boolean {
+  if (!run.isClosing) {
+    run.isClosing = true;
+    run.steps.drop(runCancelled(run.id, null));
+    run.transactions.length = 0;
+    run.childrenToCancel = [...run.children.keys()].toReversed();
+  }
+  for (const { response, seq } of run.arrived.splice(0)) {
+    run.seen = seq;
+    if (response.kind === "child") run.children.delete(response.child);
+  }
+  run.acknowledged.length = 0;
+  // What the code asked for before it ended, such as starts that outlive it.
+  if (run.journal.hasRequests) return append(run);
+  run.journal.dropRecords();
+  if (run.children.size === 0) return end(run);
+  const left = run.childrenToCancel.filter((child) => run.children.has(child));
+  run.childrenToCancel = [];
+  if (left.length > 0) run.host.cancel(left, run.isAbandoned);
+  return run.isWaiting ? false : append(run);
+}
+
+/** The cleanup took too long: the run ends without it, and its children with it. */
+export function endAbandoned(run: RunState): boolean {
+  run.isAbandoned = true;
+  run.settled = {
+    kind: "threw",
+    error: runCancelled(run.id, run.cancellation?.reason ?? null),
+  };
+  return true;
+}
+
+function end(run: RunState): boolean {
+  const { host, settled } = run;
+  if (settled === undefined) throw new Error("It has not ended.");
+  const next =
+    settled.kind === "returned" && settled.value instanceof Continuation
+      ? continued(run, settled.value)
+      : undefined;
+  const events = next ?? [finished(run, settled)];
+  run.isAppending = true;
+  void host.append(run, { events }).then((done) => {
+    if (done === undefined) return;
+    run.isOver = true;
+    host.ended(run, next !== undefined);
+  });
+  return false;
+}
+
+function continued(
+  run: RunState,
+  { input }: Continuation,
+): readonly ExecutionEvent[] | undefined {
+  try {
+    return [
+      run.host.values.event({
+        kind: "continued",
+        input,
+        seen: run.seen,
+        unread: run.mailbox.unread,
+      }),
+      run.host.lockedAgain(run),
+    ];
+  } catch (error) {
+    run.settled = { kind: "threw", error };
+    return undefined;
+  }
+}
+
+function finished(run: RunState, settled: Settled): ExecutionEvent {
+  const { values } = run.host;
+  const result = resultOf(run, settled);
+  try {
+    return values.finished(result);
+  } catch (error) {
+    // A value that cannot be stored, or is too large: said with its path.
+    return values.finished({ kind: "failed", error: storedError(error) });
+  }
+}
+
+function resultOf(run: RunState, settled: Settled): ExecutionResult {
+  if (settled.kind === "returned")
+    return { kind: "completed", value: settled.value };
+  const { cancellation } = run;
+  if (cancellation === null || !isOfCancellation(run, settled.error))
+    return { kind: "failed", error: storedError(settled.error) };
+  if (cancellation.cause === "deadline") return { kind: "timedOut" };
+  const { reason } = cancellation;
+  return { kind: "cancelled", ...(reason !== null && { reason }) };
+}
+
+/** The cancellation itself, or that of a child which was asked to end because of it. */
+function isOfCancellation({ cancelledAt }: RunState, error: unknown): boolean {
+  if (isCancellation(error)) return true;
+  return (
+    cancelledAt !== undefined &&
+    isRunFailedError(error) &&
+    error.kind === "cancelled"
+  );
+}
+
+/**
+ * Sets a run aside that cannot go on as it is. One that is being cancelled
+ * ends instead: its cleanup cannot be run.
+ */
+export function park(run: RunState, why: HoldfastError): boolean {
+  if (run.cancellation !== null) {
+    run.poison = undefined;
+    run.isAbandoned = true;
+    run.settled = {
+      kind: "threw",
+      error: runCancelled(run.id, run.cancellation.reason),
+    };
+    run.replay.abandon();
+    return true;
+  }
+  run.isAppending = true;
+  run.steps.drop(why);
+  const { host } = run;
+  const event: ExecutionEvent = {
+    kind: "parked",
+    code: why.code,
+    reason: why.message,
+    codeVersion: host.codeVersion,
+  };
+  void host.append(run, { events: [event] }).then((done) => {
+    if (done === undefined) return;
+    run.isOver = true;
+    host.parked(run, why);
+  });
+  return false;
+}

@@ -1,0 +1,229 @@
+import type { LoggedResponse } from "../../model/execution/event.ts";
+import type { LoadedExecution } from "../../stores/execution/lock/locked.ts";
+import type { Definition } from "../definitions.ts";
+import type { Drained } from "../drain.ts";
+import { nextWakeAt } from "./append.ts";
+import { Journal } from "./journal.ts";
+import { Mailbox } from "./mailbox.ts";
+import { nondeterminism } from "./nondeterminism.ts";
+import { OpenCalls } from "./open-calls.ts";
+import { pump } from "./pump.ts";
+import { Replay, type Difference } from "./replay.ts";
+import { RunContext } from "./run-context.ts";
+import type { RunHost } from "./run-host.ts";
+import type { RunState, Settled } from "./run-state.ts";
+import { scriptOf } from "./script.ts";
+import { outside, where } from "./step-context.ts";
+import { Steps } from "./steps.ts";
+
+/**
+ * A run whose code is in memory. Its code goes on only when something is
+ * delivered to it: an outcome that it recorded itself, or a response from
+ * elsewhere. Between two deliveries it runs until no microtask is left, so
+ * what it does follows from the order of deliveries alone; and that order is
+ * in the log, since `seen` of each event says which responses came before it.
+ *
+ *   code rests ─ pump: one delivery ─ code runs ─ rests ─ pump: append ─ durable ─ delivery …
+ *
+ * One append is under way at a time, and nothing is delivered meanwhile, so
+ * that `seen` is exact.
+ */
+export class HotRun implements Drained {
+  isAsked = false;
+  readonly state: RunState;
+  #wakeAt: number | null = null;
+  #cancelTimer: () => void = () => undefined;
+
+  constructor(host: RunHost, definition: Definition, locked: LoadedExecution) {
+    this.state = newState(host, definition, locked, () => host.drain.ask(this));
+  }
+
+  /** Begins to run the code, from its start, whatever its log holds. */
+  start(): void {
+    const { state } = this;
+    const { definition, locked } = state;
+    const ctx = new RunContext(state);
+    const settle = (settled: Settled): void => {
+      state.settled ??= settled;
+      state.again();
+    };
+    state.isAwake = true;
+    outside(() =>
+      where.run({ run: state, step: undefined }, () => {
+        void runBody(definition, ctx, locked.input).then(
+          (value) => settle({ kind: "returned", value }),
+          (error: unknown) => settle({ kind: "threw", error }),
+        );
+      }),
+    );
+    state.again();
+  }
+
+  pump(): void {
+    if (pump(this.state)) this.state.again();
+    else this.#arm();
+  }
+
+  /** Responses that were read, in order; those that it knows are passed over. */
+  arrive(responses: readonly LoggedResponse<unknown>[]): void {
+    const { state } = this;
+    for (const logged of responses)
+      if (logged.seq > state.known) {
+        state.known = logged.seq;
+        state.arrived.push(logged);
+      }
+    if (state.arrived.length > 0 || state.isClosing) state.again();
+  }
+
+  /** It is to be cancelled. */
+  cancel(cancellation: LoadedExecution["cancellation"]): void {
+    this.state.cancellation ??= cancellation;
+    this.state.again();
+  }
+
+  /** Nothing new is begun; it is released once what runs has been recorded. */
+  leave(reason: string): void {
+    this.state.leaving ??= reason;
+    this.state.again();
+  }
+
+  /** True when it waits and has been told of nothing since: it may be forgotten. */
+  get isAtRest(): boolean {
+    const { isWaiting, isAppending, isOver, arrived } = this.state;
+    return isWaiting && !isAppending && !isOver && arrived.length === 0;
+  }
+
+  /** Nothing more of it is run or recorded. */
+  drop(reason: Error): void {
+    const { state } = this;
+    state.isOver = true;
+    state.steps.drop(reason);
+    this.#cancelTimer();
+  }
+
+  /** A timer for what it waits for besides responses. */
+  #arm(): void {
+    const wakeAt = this.state.isOver ? null : nextWakeAt(this.state);
+    if (wakeAt === this.#wakeAt) return;
+    this.#wakeAt = wakeAt;
+    this.#cancelTimer();
+    this.#cancelTimer = () => undefined;
+    if (wakeAt === null) return;
+    this.#cancelTimer = this.state.host.clock.wakeAt(wakeAt, () => {
+      this.#wakeAt = null;
+      this.state.host.wakes(this.state);
+    });
+  }
+}
+
+async function runBody(
+  { body }: Definition,
+  ctx: RunContext,
+  input: unknown,
+): Promise<unknown> {
+  return body(ctx as never, input);
+}
+
+function newState(
+  host: RunHost,
+  definition: Definition,
+  locked: LoadedExecution,
+  again: () => void,
+): RunState {
+  const { id, history, unreadSignals, responses, responsesFrom } = locked;
+  const journal = new Journal();
+  const differ = (difference: Difference): void => {
+    state.poison ??= nondeterminism({
+      run: id,
+      function: definition.name,
+      codeVersion: host.codeVersion,
+      recordedCodeVersion: locked.previousCodeVersion,
+      ...difference,
+    });
+    again();
+  };
+  const state: RunState = {
+    host,
+    definition,
+    locked,
+    id,
+    replay: new Replay(
+      scriptOf(history, [...unreadSignals, ...responses]),
+      differ,
+    ),
+    steps: new Steps({
+      // Passes of one run number their calls alike.
+      id: `${id}~${locked.continuations}`,
+      clock: host.clock,
+      random: host.random,
+      encode: (value) => host.values.value(value),
+      record(record) {
+        journal.record(record);
+        again();
+      },
+    }),
+    open: new OpenCalls(),
+    journal,
+    mailbox: new Mailbox(),
+    abort: new AbortController(),
+    ...atTheStart(locked),
+    known: responses.at(-1)?.seq ?? responsesFrom,
+    told: new Set(),
+    again,
+  };
+  // Without a log everything happens for the first time, from the first line on.
+  if (history.length === 0) {
+    state.replay.abandon();
+    state.arrived.push(...state.replay.later);
+  }
+  return state;
+}
+
+/** What every run has when its code begins. */
+function atTheStart(
+  locked: LoadedExecution,
+): Omit<
+  RunState,
+  | "host"
+  | "definition"
+  | "locked"
+  | "id"
+  | "replay"
+  | "steps"
+  | "open"
+  | "journal"
+  | "mailbox"
+  | "abort"
+  | "known"
+  | "told"
+  | "again"
+> {
+  return {
+    unstarted: new Map(),
+    transactions: [],
+    sources: new Map(),
+    children: new Map(),
+    acknowledged: [],
+    arrived: [],
+    patches: new Map(),
+    calls: 0,
+    draws: 0,
+    seen: 0,
+    now: locked.startedAt,
+    isAwake: false,
+    isAppending: false,
+    isWaiting: false,
+    isOver: false,
+    leaving: undefined,
+    isClosing: false,
+    isAbandoned: false,
+    settled: undefined,
+    poison: undefined,
+    cancellation: locked.cancellation,
+    cancelledAt: undefined,
+    cleanupBy: undefined,
+    childrenToCancel: [],
+    version: locked.nextVersion,
+    leaseUntil: locked.leaseUntil ?? 0,
+  };
+}

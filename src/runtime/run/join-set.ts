@@ -1,0 +1,146 @@
+import { HoldfastError } from "../../model/errors.ts";
+import type { LoggedResponse } from "../../model/execution/event.ts";
+import type { ExecutionResult } from "../../model/execution/result.ts";
+import type { ExecutionId } from "../../model/ids/execution-id.ts";
+import { runFailure } from "../failures.ts";
+import type { CallOptions, Child } from "../workflow-context.ts";
+import { assertOutsideStep } from "./calls.ts";
+import type { RunState, Source } from "./run-state.ts";
+
+/** What a set needs of the context that made it. */
+export interface SetHost {
+  spawn(
+    fn: unknown,
+    input: unknown,
+    options: CallOptions | undefined,
+    index: number,
+    source: Source,
+  ): ExecutionId;
+  handle(id: ExecutionId, result: () => Promise<unknown>): Child<unknown>;
+}
+
+interface Member {
+  readonly id: ExecutionId;
+  result: ExecutionResult | undefined;
+  readonly waiters: ((result: ExecutionResult) => void)[];
+}
+
+/**
+ * Children whose results are taken in the order in which they were delivered.
+ * Deliveries are in the log, so a set needs no events of its own: asked again
+ * after a crash, it answers the same.
+ */
+export class RunJoinSet {
+  readonly #run: RunState;
+  readonly #host: SetHost;
+  readonly #members = new Map<ExecutionId, Member>();
+  /** Ended and not taken, oldest first. */
+  readonly #ended: Member[] = [];
+  /** Calls of `next` that wait, oldest first. */
+  readonly #askers: ((member: Member) => void)[] = [];
+  #taken = 0;
+  #isClosed = false;
+
+  constructor(run: RunState, host: SetHost) {
+    this.#run = run;
+    this.#host = host;
+  }
+
+  spawn(fn: unknown, input?: unknown, options?: CallOptions): Child<unknown> {
+    if (this.#isClosed) throw joinSetClosed(this.#run.id);
+    const index = this.#members.size + 1;
+    const source: Source = {
+      call: 0,
+      deliver: (logged) => this.#deliver(logged),
+    };
+    const id = this.#host.spawn(fn, input, options, index, source);
+    const member: Member = { id, result: undefined, waiters: [] };
+    this.#members.set(id, member);
+    return this.#host.handle(id, () => resultOf(member));
+  }
+
+  async next(): Promise<unknown> {
+    assertOutsideStep();
+    const asked = this.#taken + this.#askers.length;
+    if (asked >= this.#members.size) return undefined;
+    const first = this.#ended.shift();
+    const member =
+      first ??
+      (await new Promise<Member>((resolve) => this.#askers.push(resolve)));
+    if (first !== undefined) this.#taken += 1;
+    return valueOf(member);
+  }
+
+  try():
+    | { readonly kind: "found"; readonly value: unknown }
+    | { readonly kind: "pending" | "allTaken" } {
+    assertOutsideStep();
+    const first = this.#ended.shift();
+    if (first !== undefined) {
+      this.#taken += 1;
+      return { kind: "found", value: valueOf(first) };
+    }
+    const isAll = this.#taken + this.#askers.length >= this.#members.size;
+    return { kind: isAll ? "allTaken" : "pending" };
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const open = [...this.#members.values()].filter(
+      ({ result }) => result === undefined,
+    );
+    for (const { id } of open.toReversed())
+      this.#host.handle(id, () => Promise.resolve()).cancel();
+    await Promise.all(
+      open.map(
+        (member) =>
+          new Promise<void>((resolve) => {
+            if (member.result !== undefined) resolve();
+            else member.waiters.push(() => resolve());
+          }),
+      ),
+    );
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator {
+    while (this.#taken + this.#askers.length < this.#members.size)
+      yield await this.next();
+  }
+
+  #deliver({ response }: LoggedResponse<unknown>): void {
+    if (response.kind !== "child") return;
+    const member = this.#members.get(response.child);
+    if (member === undefined) return;
+    const result = response.result as ExecutionResult;
+    member.result = result;
+    for (const waiter of member.waiters.splice(0)) waiter(result);
+    const asker = this.#askers.shift();
+    if (asker === undefined) this.#ended.push(member);
+    else {
+      this.#taken += 1;
+      asker(member);
+    }
+  }
+}
+
+function valueOf({ id, result }: Member): unknown {
+  if (result === undefined) throw new Error(`${id} has not ended.`);
+  if (result.kind === "completed") return result.value;
+  throw runFailure(id, result);
+}
+
+function resultOf(member: Member): Promise<unknown> {
+  if (member.result !== undefined)
+    return Promise.resolve().then(() => valueOf(member));
+  return new Promise((resolve) =>
+    member.waiters.push(() => resolve(undefined)),
+  ).then(() => valueOf(member));
+}
+
+function joinSetClosed(id: ExecutionId): HoldfastError {
+  return new HoldfastError(
+    "JOIN_SET_CLOSED",
+    `A join set of run ${id} was closed, so nothing can be submitted to it any more. Make another one.`,
+    { id },
+  );
+}

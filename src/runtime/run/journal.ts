@@ -1,0 +1,110 @@
+import type { ExecutionEvent } from "../../model/execution/event.ts";
+import type {
+  HistoryEvent,
+  HistoryFact,
+} from "../../model/execution/history-event.ts";
+import type { NewExecution } from "../../stores/execution/log/create.ts";
+
+/** A history event before it is known what had been seen when it was appended. */
+export type Entry = HistoryFact & { readonly call: number };
+
+/** What one append holds. */
+export interface Batch {
+  readonly events: readonly ExecutionEvent[];
+  readonly children: readonly NewExecution[];
+  /** What each "scheduled" is to start, in their order. */
+  readonly starts: readonly NewExecution[];
+  /** Those of `events`, from their end, that are to be delivered: with their places among them. */
+  readonly outcomes: readonly {
+    readonly index: number;
+    readonly event: HistoryEvent;
+  }[];
+}
+
+// What the store takes in one append.
+const eventsMax = 1_000;
+const charactersMax = 1_048_576;
+
+interface Request {
+  readonly entry: Entry;
+  readonly child: NewExecution | undefined;
+}
+
+/**
+ * What a run has to append: requests in the order of their calls, then
+ * outcomes in the order in which they came about. In this order a log never
+ * has an event whose earlier requests are missing.
+ */
+export class Journal {
+  #requests: Request[] = [];
+  #records: Entry[] = [];
+
+  /** A child, a sleep, a start, a receive or a patch. */
+  request(entry: Entry, child?: NewExecution): void {
+    this.#requests.push({ entry, child });
+  }
+
+  /** How a step ended, that an attempt failed, that a wait is over. */
+  record(entry: Entry): void {
+    this.#records.push(entry);
+  }
+
+  get isEmpty(): boolean {
+    return this.#requests.length === 0 && this.#records.length === 0;
+  }
+
+  get hasRequests(): boolean {
+    return this.#requests.length > 0;
+  }
+
+  /** Outcomes that nobody will be given. */
+  dropRecords(): void {
+    this.#records = [];
+  }
+
+  /** The next append, as much as fits into one. It is gone from here. */
+  take(seen: number): Batch {
+    const events: HistoryEvent[] = [];
+    const children: NewExecution[] = [];
+    const starts: NewExecution[] = [];
+    const outcomes: { index: number; event: HistoryEvent }[] = [];
+    let characters = 0;
+    const fits = (size: number): boolean =>
+      events.length < eventsMax - 1 &&
+      (events.length === 0 || characters + size <= charactersMax);
+    let taken = 0;
+    for (const { entry, child } of this.#requests) {
+      const size = sizeOf(entry) + (child?.created.input.length ?? 0);
+      if (!fits(size)) break;
+      characters += size;
+      const event = { ...entry, seen } as HistoryEvent;
+      if (entry.kind === "scheduled")
+        outcomes.push({ index: events.length, event });
+      events.push(event);
+      if (child !== undefined)
+        (entry.kind === "scheduled" ? starts : children).push(child);
+      taken += 1;
+    }
+    this.#requests = this.#requests.slice(taken);
+    if (this.#requests.length > 0)
+      return { events, children, starts, outcomes };
+    taken = 0;
+    for (const entry of this.#records) {
+      const size = sizeOf(entry);
+      if (!fits(size)) break;
+      characters += size;
+      const event = { ...entry, seen } as HistoryEvent;
+      if (entry.kind !== "stepAttemptFailed")
+        outcomes.push({ index: events.length, event });
+      events.push(event);
+      taken += 1;
+    }
+    this.#records = this.#records.slice(taken);
+    return { events, children, starts, outcomes };
+  }
+}
+
+function sizeOf(entry: Entry): number {
+  const { value, error } = entry as { value?: string; error?: string };
+  return 100 + (value?.length ?? 0) + (error?.length ?? 0);
+}

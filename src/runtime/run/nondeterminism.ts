@@ -1,0 +1,31 @@
+import { HoldfastError } from "../../model/errors.ts";
+
+export interface Mismatch {
+  readonly run: string;
+  readonly function: string;
+  readonly codeVersion: string | null;
+  readonly recordedCodeVersion: string | null;
+  readonly call: number;
+  /** Of the event in the log; null when there is none. */
+  readonly version: number | null;
+  readonly recorded: string;
+  readonly actual: string;
+}
+
+/** The code does not do what the log says that it did. */
+export function nondeterminism(mismatch: Mismatch): HoldfastError {
+  const { run, call, version, recorded, actual } = mismatch;
+  const under = ({ codeVersion }: Pick<Mismatch, "codeVersion">): string =>
+    codeVersion === null ? "" : ` (code version ${codeVersion})`;
+  return new HoldfastError(
+    "NONDETERMINISM",
+    `Run ${run} of ${mismatch.function} did something else than its log says, at call ${call}` +
+      `${version === null ? "" : `, event ${version}`}:\n` +
+      `  recorded: ${recorded}${under({ codeVersion: mismatch.recordedCodeVersion })}\n` +
+      `  actual:   ${actual}${under(mismatch)}\n` +
+      "Nothing was lost, and nothing new was run: it is parked. Was the code changed under running workflows? Put the old way back, " +
+      "keep it for old runs with ctx.patched(), or unpark the run once it is mended. Code that depends on the time, on chance or on " +
+      "anything outside belongs in a step.",
+    { ...mismatch },
+  );
+}

@@ -1,0 +1,74 @@
+import type { CallShape } from "./call-shape.ts";
+
+/** A call of `ctx` whose promise has not settled. */
+export interface OpenCall {
+  readonly call: number;
+  readonly shape: CallShape;
+  /** Rejected at once when the run is cancelled; others end by themselves. */
+  readonly endsWithRun: boolean;
+  readonly promise: Promise<unknown>;
+  resolve(value: unknown): void;
+  reject(reason: unknown): void;
+}
+
+const ignored = (): void => undefined;
+
+class Opened implements OpenCall {
+  readonly call: number;
+  readonly shape: CallShape;
+  readonly endsWithRun: boolean;
+  readonly promise: Promise<unknown>;
+  #resolve: (value: unknown) => void = ignored;
+  #reject: (error: unknown) => void = ignored;
+
+  constructor(call: number, shape: CallShape, endsWithRun: boolean) {
+    this.call = call;
+    this.shape = shape;
+    this.endsWithRun = endsWithRun;
+    this.promise = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+  }
+
+  resolve(value: unknown): void {
+    this.#resolve(value);
+  }
+
+  reject(reason: unknown): void {
+    // A call that nobody awaits must not end the process.
+    void this.promise.then(undefined, ignored);
+    this.#reject(reason);
+  }
+}
+
+/** The calls of a run that wait for an outcome or a response, in the order in which they were made. */
+export class OpenCalls {
+  readonly #calls = new Map<number, OpenCall>();
+
+  open(call: number, shape: CallShape, endsWithRun: boolean): Promise<unknown> {
+    const opened = new Opened(call, shape, endsWithRun);
+    this.#calls.set(call, opened);
+    return opened.promise;
+  }
+
+  get size(): number {
+    return this.#calls.size;
+  }
+
+  /** The call, which is open no longer. */
+  close(call: number): OpenCall | undefined {
+    const found = this.#calls.get(call);
+    if (found !== undefined) this.#calls.delete(call);
+    return found;
+  }
+
+  has(call: number): boolean {
+    return this.#calls.has(call);
+  }
+
+  /** Those that a cancellation ends at once. */
+  get endingWithRun(): readonly OpenCall[] {
+    return [...this.#calls.values()].filter(({ endsWithRun }) => endsWithRun);
+  }
+}

@@ -1,0 +1,121 @@
+import { append, transact } from "./append.ts";
+import { deliverOutcome, deliverResponse } from "./deliver.ts";
+import { closeAndEnd, endAbandoned, park } from "./ending.ts";
+import type { RunState } from "./run-state.ts";
+
+/**
+ * Moves a run on by one thing. Called only when its code is at rest, and never
+ * while an append is under way. Tells whether there may be more to do at the
+ * next rest.
+ */
+export function pump(run: RunState): boolean {
+  run.isAwake = false;
+  if (run.isOver || run.isAppending) return false;
+  if (run.poison !== undefined) return park(run, run.poison);
+  if (run.settled !== undefined) {
+    if (!run.replay.isOver)
+      run.arrived.unshift(...run.replay.endEarly(run.calls));
+    return run.poison === undefined ? closeAndEnd(run) : true;
+  }
+  // What is not delivered is in the log, for whoever has it next.
+  if (run.leaving !== undefined) return moveOn(run);
+  const outcome = run.acknowledged.shift();
+  if (outcome !== undefined) {
+    deliverOutcome(run, outcome);
+    return true;
+  }
+  if (!run.replay.isOver) return replayOn(run);
+  const response = run.arrived.shift();
+  if (response !== undefined) {
+    deliverResponse(run, response);
+    return true;
+  }
+  return moveOn(run);
+}
+
+/** The next thing that the log says was delivered; behind it the frontier. */
+function replayOn(run: RunState): boolean {
+  const delivery = run.replay.nextDelivery();
+  if (delivery === undefined) reachFrontier(run);
+  else if (delivery.kind === "outcome") deliverOutcome(run, delivery.logged);
+  else deliverResponse(run, delivery.logged);
+  return true;
+}
+
+/** The whole log has matched. Only now is anything begun that it has no outcome of, in the order of the calls. */
+function reachFrontier(run: RunState): void {
+  run.replay.finish(run.calls);
+  if (run.poison !== undefined) return;
+  run.arrived.unshift(...run.replay.later);
+  if (run.host.onlyReplays !== undefined) return;
+  const begun = [...run.unstarted.values()];
+  run.unstarted.clear();
+  for (const begin of begun) begin();
+}
+
+/** Nothing is there to be delivered: what has happened is recorded, or the run rests. */
+function moveOn(run: RunState): boolean {
+  if (run.host.onlyReplays !== undefined) {
+    run.host.onlyReplays(run);
+    return false;
+  }
+  const now = run.host.clock.now();
+  if (run.cleanupBy !== undefined && now >= run.cleanupBy)
+    return endAbandoned(run);
+  if (run.leaving === undefined) {
+    if (run.steps.startDue(now)) run.isWaiting = false;
+    expireReceivers(run, now);
+    recordCancellation(run);
+  }
+  if (!run.journal.isEmpty) return append(run);
+  cancelChildren(run);
+  if (run.leaving !== undefined)
+    return run.steps.isRunning ? false : leave(run, run.leaving);
+  if (run.transactions.length > 0) return transact(run);
+  if (run.steps.isBusy(now)) return false;
+  if (run.isWaiting) return false;
+  if (run.open.size === 0 && run.children.size === 0) return tellStuck(run);
+  return append(run);
+}
+
+/** Once: the request cannot know what the code had seen when it heard of it, so the run says it. */
+function recordCancellation(run: RunState): void {
+  if (run.cancellation === null || run.cancelledAt !== undefined) return;
+  if (run.told.has("cancellation")) return;
+  run.told.add("cancellation");
+  run.journal.record({ kind: "cancellationDelivered", call: run.calls });
+}
+
+function cancelChildren(run: RunState): void {
+  const left = run.childrenToCancel.filter((child) => run.children.has(child));
+  run.childrenToCancel = [];
+  if (left.length > 0) run.host.cancel(left, false);
+}
+
+/** A signal that was read before the time was over has won: nothing is left to be delivered when this is asked. */
+function expireReceivers(run: RunState, now: number): void {
+  for (const { call, signal, expiresAt } of run.mailbox.receivers)
+    if (expiresAt !== null && expiresAt <= now) {
+      run.mailbox.forgetCall(call);
+      run.journal.record({ kind: "receiveTimedOut", signal, call });
+    }
+}
+
+/** What ran has been recorded: another worker may have it, or it stays paused. */
+function leave(run: RunState, reason: string): boolean {
+  run.isAppending = true;
+  void run.host.release(run, reason);
+  return false;
+}
+
+function tellStuck(run: RunState): boolean {
+  if (run.told.has("stuck")) return false;
+  run.told.add("stuck");
+  const { name } = run.definition;
+  run.host.warn(
+    `Run ${run.id} of ${name} waits for something that is not ctx's, such as a timer or a request of its own. ` +
+      "It stays in memory and holds its place until that comes; if this process dies, it is waited for from the start. Do such things in a step.",
+    { id: run.id, function: name },
+  );
+  return false;
+}

@@ -1,0 +1,169 @@
+import type { LoggedResponse } from "../../model/execution/event.ts";
+import {
+  isSameShape,
+  recordedShape,
+  spokenShape,
+  type CallShape,
+} from "./call-shape.ts";
+import type {
+  Delivery,
+  FailedAttempts,
+  LoggedHistory,
+  Script,
+} from "./script.ts";
+
+/** What the log says, and what the code did instead. */
+export interface Difference {
+  readonly call: number;
+  readonly version: number | null;
+  readonly recorded: string;
+  readonly actual: string;
+}
+
+/**
+ * Holds the code of a run to its log. While the log lasts, deliveries come
+ * from it and calls must be those that it has; behind it is the frontier,
+ * where things happen for the first time.
+ */
+export class Replay {
+  readonly #script: Script;
+  readonly #onDifference: (difference: Difference) => void;
+  #next = 0;
+  #isOver = false;
+
+  constructor(script: Script, onDifference: (difference: Difference) => void) {
+    this.#script = script;
+    this.#onDifference = onDifference;
+  }
+
+  /** True once the whole log has matched. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** What comes next; undefined at the end of the log. */
+  nextDelivery(): Delivery | undefined {
+    const next = this.#script.deliveries[this.#next];
+    if (next !== undefined) this.#next += 1;
+    return next;
+  }
+
+  /** Responses that come after all that the log has seen. */
+  get later(): readonly LoggedResponse<unknown>[] {
+    return this.#script.later;
+  }
+
+  /**
+   * The event that is recorded for a call, if there is one and it is for the
+   * same call. A request without one must not have others behind it: requests
+   * are never appended later than what follows them. A step or a receive
+   * without one was merely open.
+   */
+  match(call: number, asked: CallShape): LoggedHistory | undefined {
+    const { recorded, lastCall, requestedUpTo } = this.#script;
+    const found = recorded.get(call);
+    if (found === undefined) {
+      const isRequest =
+        asked.kind === "child" ||
+        asked.kind === "start" ||
+        asked.kind === "sleep";
+      if (isRequest && (call < lastCall || call <= requestedUpTo))
+        this.#differ(call, undefined, spokenShape(asked));
+      return undefined;
+    }
+    const was = recordedShape(found.event);
+    if (was !== undefined && !isSameShape(was, asked))
+      this.#differ(call, found, spokenShape(asked));
+    return found;
+  }
+
+  /** Attempts of a step that have failed before. */
+  failedAttempts(call: number): FailedAttempts | undefined {
+    return this.#script.failed.get(call);
+  }
+
+  /** Whether code that asks has never come this far: then it may take a new way. */
+  isPatched(id: string, calls: number): boolean {
+    const { patches, lastCall, deliveries } = this.#script;
+    if (patches.has(id)) return true;
+    return (
+      this.#isOver || (this.#next === deliveries.length && calls >= lastCall)
+    );
+  }
+
+  hasPatch(id: string): boolean {
+    return this.#script.patches.has(id);
+  }
+
+  /** An outcome of a call that the code did not make. */
+  missed(logged: LoggedHistory): void {
+    this.#differ(logged.event.call, logged, "no such call");
+  }
+
+  /** The same for the answer of a child or a delay. */
+  missedSource(id: string): void {
+    for (const logged of this.#script.recorded.values()) {
+      const { child, delay } = logged.event as {
+        child?: string;
+        delay?: string;
+      };
+      if (child === id || delay === id) return this.missed(logged);
+    }
+    this.#differ(this.#script.lastCall, undefined, "no such call");
+  }
+
+  /** The log is at its end: has the code made all of its calls? */
+  finish(calls: number): void {
+    this.#isOver = true;
+    const { lastCall, recorded } = this.#script;
+    if (lastCall <= calls) return;
+    this.#differ(calls + 1, recorded.get(calls + 1), "no such call");
+  }
+
+  /**
+   * The code has ended while the log goes on. What is left may only be for
+   * calls that it made and did not wait for. Answers with the responses among
+   * it, and those behind the log: children end by them.
+   */
+  endEarly(calls: number): readonly LoggedResponse<unknown>[] {
+    const responses: LoggedResponse<unknown>[] = [];
+    for (
+      let delivery = this.nextDelivery();
+      delivery !== undefined;
+      delivery = this.nextDelivery()
+    ) {
+      const { kind, logged } = delivery;
+      if (kind === "response") responses.push(logged);
+      else if (isOfCall(logged) && logged.event.call > calls) {
+        this.missed(logged);
+        return responses;
+      }
+    }
+    this.finish(calls);
+    return [...responses, ...this.later];
+  }
+
+  /** The log is not followed any further. */
+  abandon(): void {
+    this.#isOver = true;
+  }
+
+  #differ(
+    call: number,
+    found: LoggedHistory | undefined,
+    actual: string,
+  ): void {
+    const was = found === undefined ? undefined : recordedShape(found.event);
+    this.#onDifference({
+      call,
+      version: found?.version ?? null,
+      recorded: was === undefined ? "nothing" : spokenShape(was),
+      actual,
+    });
+  }
+}
+
+/** Not the delivery of a cancellation, which is no call's. */
+function isOfCall({ event }: LoggedHistory): boolean {
+  return event.kind !== "cancellationDelivered";
+}

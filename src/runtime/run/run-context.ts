@@ -1,0 +1,384 @@
+import { childId, type ExecutionId } from "../../model/ids/execution-id.ts";
+import { delayId } from "../../model/ids/delay-id.ts";
+import { parseFunctionName } from "../../model/ids/function-name.ts";
+import {
+  generatedJoinSet,
+  namedJoinSet,
+  oneOffJoinSet,
+  type JoinSetId,
+} from "../../model/ids/join-set-id.ts";
+import { checkedText, givenInvalid, optionsOf } from "../../model/shape.ts";
+import { durationMs, type Duration } from "../../model/time/durations.ts";
+import { resolveStartAt, type StartAt } from "../../model/time/instants.ts";
+import type { Tx } from "../../sql/operation.ts";
+import { definitionOf, signalOf } from "../definitions.ts";
+import { retryPolicyOf } from "../retries.ts";
+import type {
+  CallOptions,
+  Child,
+  Detached,
+  External,
+  JoinSet,
+  RunLog,
+  StartOptions,
+  StepBody,
+  StepOptions,
+  WorkflowContext,
+} from "../workflow-context.ts";
+import { shape, startIntention, timeIntention } from "./call-shape.ts";
+import {
+  assertOutsideStep,
+  begin,
+  beginStep,
+  isPatched,
+  promiseOf,
+  request,
+  takeCall,
+  type Call,
+} from "./calls.ts";
+import {
+  plainStartAt,
+  type ChildDraft,
+  type Member,
+  type StartedChild,
+} from "./child-draft.ts";
+import { Continuation } from "./continuation.ts";
+import { randomOf, runIdOf, uuidOf, type Draw } from "./draws.ts";
+import { RunJoinSet } from "./join-set.ts";
+import type { LogLevel } from "./run-host.ts";
+import type { RunState } from "./run-state.ts";
+
+/** The function name of externals: nothing runs them. */
+const externalFunction = parseFunctionName("holdfast/external");
+
+/** The `ctx` of a workflow: see `WorkflowContext` for what each method promises. */
+export class RunContext implements WorkflowContext {
+  readonly #run: RunState;
+  #sets = 0;
+  readonly log: RunLog = {
+    debug: (message, data) => this.#log("debug", message, data),
+    info: (message, data) => this.#log("info", message, data),
+    warn: (message, data) => this.#log("warn", message, data),
+    error: (message, data) => this.#log("error", message, data),
+  };
+
+  constructor(run: RunState) {
+    this.#run = run;
+  }
+
+  get id(): string {
+    return this.#run.id;
+  }
+
+  get abortSignal(): AbortSignal {
+    return this.#run.abort.signal;
+  }
+
+  // The types of what follows are the interface's; here everything is checked anyway, since JavaScript lets anything in.
+
+  call(fn: unknown, input?: unknown, options?: CallOptions): Promise<never> {
+    return this.#child(fn, input, options).promise as Promise<never>;
+  }
+
+  spawn(fn: unknown, input?: unknown, options?: CallOptions): Child<never> {
+    const { id, promise } = this.#child(fn, input, options);
+    return this.#handle(id, () => promise as Promise<never>);
+  }
+
+  start(
+    fn: unknown,
+    input?: unknown,
+    options?: StartOptions,
+  ): Promise<Detached> {
+    const run = this.#run;
+    const definition = definitionOf(fn, "the function to start");
+    const {
+      id: chosen,
+      startAt = "now",
+      ...rest
+    } = optionsOf<StartOptions>(options, [
+      "id",
+      "startAt",
+      "deadline",
+      "tags",
+      "concurrencyKey",
+    ]);
+    const id = chosen ?? runIdOf(this.#draw(), run.now);
+    const created = run.host.newExecution({
+      ...rest,
+      id,
+      startAt,
+      input,
+      function: definition.name,
+      role: definition.kind,
+      scheduledBy: run.id,
+    });
+    const plain = plainStartAt(startAt);
+    const { inputHash } = created.created;
+    const asked = shape(
+      "start",
+      definition.name,
+      startIntention(id, plain),
+      inputHash,
+    );
+    const call = takeCall(run, asked);
+    const promise = promiseOf(run, call, asked, false);
+    request(
+      run,
+      call,
+      {
+        kind: "scheduled",
+        execution: created.id,
+        function: definition.name,
+        inputHash,
+        startAt: plain,
+        call: call.number,
+      } as never,
+      created,
+    );
+    return promise as Promise<Detached>;
+  }
+
+  step(
+    name: string,
+    ...rest: [StepBody<unknown>] | [StepOptions, StepBody<unknown>]
+  ): Promise<never> {
+    const [given, body] = rest.length < 2 ? [undefined, rest[0]] : rest;
+    const { retry, timeout } = optionsOf<StepOptions>(
+      given as StepOptions | undefined,
+      ["retry", "timeout"],
+    );
+    if (typeof body !== "function")
+      throw givenInvalid(`step "${name}"`, "a function", body);
+    const run = this.#run;
+    const asked = shape("step", checkedText("A step's name", name));
+    const call = takeCall(run, asked);
+    const promise = promiseOf(run, call, asked, false);
+    beginStep(run, call, {
+      call: call.number,
+      name,
+      body,
+      retry: retryPolicyOf(retry),
+      timeoutMs:
+        timeout === undefined ? undefined : durationMs(timeout, "timeout"),
+    });
+    return promise as Promise<never>;
+  }
+
+  transaction<T>(name: string, body: () => Tx<T>): Promise<T> {
+    if (typeof body !== "function")
+      throw givenInvalid(`transaction "${name}"`, "a generator function", body);
+    const run = this.#run;
+    const asked = shape(
+      "transaction",
+      checkedText("A transaction's name", name),
+    );
+    const call = takeCall(run, asked);
+    const promise = promiseOf(run, call, asked, false);
+    begin(run, call, () => {
+      run.transactions.push({ call: call.number, name, body });
+      run.again();
+    });
+    return promise as Promise<T>;
+  }
+
+  sleep(time: Duration): Promise<void> {
+    return this.#sleep({ in: durationMs(time, "the time to sleep") });
+  }
+
+  sleepUntil(instant: Date | number): Promise<void> {
+    return this.#sleep({ at: Number(instant) });
+  }
+
+  #sleep(startAt: Exclude<StartAt, "now">): Promise<void> {
+    const run = this.#run;
+    const expiresAt = resolveStartAt(startAt, run.host.clock.now());
+    const asked = shape("sleep", "", timeIntention(startAt));
+    const call = takeCall(run, asked);
+    const promise = promiseOf(run, call, asked, true);
+    const joinSet = this.#ownSet(call);
+    const delay = delayId(run.id, joinSet, 1);
+    run.sources.set(delay, { call: call.number });
+    request(run, call, {
+      kind: "delayRequested",
+      joinSet,
+      delay,
+      expiresAt,
+      startAt,
+      call: call.number,
+    });
+    return promise as Promise<void>;
+  }
+
+  receive(
+    signal: unknown,
+    options?: { readonly timeout?: Duration },
+  ): Promise<never> {
+    const run = this.#run;
+    const { name } = signalOf(signal);
+    const { timeout } = optionsOf<{ readonly timeout?: Duration }>(options, [
+      "timeout",
+    ]);
+    const asked = shape("receive", name);
+    const call = takeCall(run, asked);
+    const kept = run.mailbox.take(name);
+    if (kept !== undefined) return Promise.resolve(kept.value as never);
+    const promise = promiseOf(run, call, asked, true);
+    const event = call.recorded?.event;
+    const expiresAt =
+      event?.kind === "receiveRequested"
+        ? event.expiresAt
+        : timeout === undefined
+          ? null
+          : run.host.clock.now() + durationMs(timeout, "timeout");
+    run.mailbox.wait({ call: call.number, signal: name, expiresAt });
+    request(run, call, {
+      kind: "receiveRequested",
+      signal: name,
+      expiresAt,
+      call: call.number,
+    });
+    return promise as Promise<never>;
+  }
+
+  external<T>(): External<T> {
+    const run = this.#run;
+    const { id, promise } = this.#newChild(
+      { function: externalFunction, role: "external", input: undefined },
+      true,
+    );
+    return {
+      token: run.host.tokenOf(id),
+      result: () => promise as Promise<T>,
+    };
+  }
+
+  joinSet<Out>(name?: string): JoinSet<Out> {
+    assertOutsideStep();
+    const { continuations } = this.#run.locked;
+    this.#sets += 1;
+    const set =
+      name === undefined
+        ? generatedJoinSet(this.#sets, continuations)
+        : namedJoinSet(name, continuations);
+    const made = new RunJoinSet(this.#run, {
+      spawn: (fn, input, options, index, source) => {
+        const { id } = this.#child(fn, input, options, { set, index, source });
+        return id;
+      },
+      handle: (id, result) => this.#handle(id, result),
+    });
+    return made as unknown as JoinSet<Out>;
+  }
+
+  now(): number {
+    return this.#run.now;
+  }
+
+  random(): number {
+    return randomOf(this.#draw());
+  }
+
+  uuid(): string {
+    return uuidOf(this.#draw());
+  }
+
+  setProgress(value: unknown): void {
+    assertOutsideStep();
+    if (this.#run.replay.isOver) this.#run.host.setProgress(this.#run, value);
+  }
+
+  patched(id: string): boolean {
+    return isPatched(this.#run, checkedText("A patch's id", id));
+  }
+
+  continueWith(input: unknown): never {
+    assertOutsideStep();
+    return new Continuation(input) as never;
+  }
+
+  #draw(): Draw {
+    assertOutsideStep();
+    const run = this.#run;
+    run.draws += 1;
+    return { seed: run.locked.seed, calls: run.calls, draws: run.draws };
+  }
+
+  /** The set of one call: its continuation is part of the name, since passes number their calls alike. */
+  #ownSet({ number }: Call): JoinSetId {
+    return oneOffJoinSet(number, this.#run.locked.continuations);
+  }
+
+  #child(
+    fn: unknown,
+    input: unknown,
+    options: CallOptions | undefined,
+    member?: Member,
+  ): StartedChild {
+    const { name, kind } = definitionOf(fn, "the function to call");
+    const rest = optionsOf<CallOptions>(options, [
+      "deadline",
+      "tags",
+      "concurrencyKey",
+    ]);
+    return this.#newChild(
+      { ...rest, function: name, role: kind, input },
+      false,
+      member,
+    );
+  }
+
+  #newChild(
+    draft: ChildDraft,
+    endsWithRun: boolean,
+    member?: Member,
+  ): StartedChild {
+    const run = this.#run;
+    // The number is taken below; the id needs it.
+    const joinSet =
+      member?.set ?? oneOffJoinSet(run.calls + 1, run.locked.continuations);
+    const id = childId(run.id, joinSet, member?.index ?? 1);
+    const created = run.host.newExecution({ ...draft, id });
+    const { inputHash } = created.created;
+    const asked = shape("child", draft.function, id, inputHash);
+    const call = takeCall(run, asked);
+    const promise =
+      member === undefined
+        ? promiseOf(run, call, asked, endsWithRun)
+        : Promise.resolve();
+    run.sources.set(id, member?.source ?? { call: call.number });
+    run.children.set(id, call.number);
+    request(
+      run,
+      call,
+      {
+        kind: "childRequested",
+        joinSet,
+        child: id,
+        function: created.created.function,
+        inputHash,
+        call: call.number,
+      },
+      created,
+    );
+    return { id, promise };
+  }
+
+  #handle<T>(id: ExecutionId, result: () => Promise<T>): Child<T> {
+    const run = this.#run;
+    return {
+      id,
+      result,
+      cancel() {
+        if (!run.children.has(id)) return;
+        run.childrenToCancel = [...run.childrenToCancel, id];
+        run.again();
+      },
+    };
+  }
+
+  #log(level: LogLevel, message: string, data: unknown): void {
+    const run = this.#run;
+    if (run.replay.isOver) run.host.log(run, level, message, data);
+  }
+}

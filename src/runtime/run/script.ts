@@ -1,0 +1,106 @@
+import type {
+  LoggedEvent,
+  LoggedResponse,
+} from "../../model/execution/event.ts";
+import {
+  isHistoryEvent,
+  type HistoryEvent,
+} from "../../model/execution/history-event.ts";
+import { recordedShape } from "./call-shape.ts";
+
+export interface LoggedHistory {
+  readonly version: number;
+  readonly at: number;
+  readonly event: HistoryEvent<unknown>;
+}
+
+/** Something that was delivered to the code: an outcome it recorded itself, or a response from elsewhere. */
+export type Delivery =
+  | { readonly kind: "outcome"; readonly logged: LoggedHistory }
+  | { readonly kind: "response"; readonly logged: LoggedResponse<unknown> };
+
+/** Attempts of a step that failed, and when the next may begin. */
+export interface FailedAttempts {
+  readonly count: number;
+  readonly retryAt: number;
+}
+
+/** What the log of a run says to its code: see `scriptOf`. */
+export interface Script {
+  readonly deliveries: readonly Delivery[];
+  /** Responses that no event has seen: they come after all of the above. */
+  readonly later: readonly LoggedResponse<unknown>[];
+  /** The first event of each call. */
+  readonly recorded: ReadonlyMap<number, LoggedHistory>;
+  readonly failed: ReadonlyMap<number, FailedAttempts>;
+  /** The highest call in the log. */
+  readonly lastCall: number;
+  /** Every request of a call up to this one was appended: it stands in front of a wait that counts calls. */
+  readonly requestedUpTo: number;
+  readonly patches: ReadonlySet<string>;
+}
+
+/** Kinds that settle a call, and are delivered when they come up. All others are requests: matched, never delivered. */
+const outcomes: ReadonlySet<string> = new Set([
+  "stepFinished",
+  "transactionFinished",
+  "receiveTimedOut",
+  "scheduled",
+  "cancellationDelivered",
+]);
+
+/** Kinds whose `call` counts the calls made so far, and is the number of none. */
+const counting: ReadonlySet<string> = new Set([
+  "waiting",
+  "cancellationDelivered",
+]);
+
+/**
+ * The log of a run as what its code is given, in order: before each event the
+ * responses that had been seen when it was appended, then the event itself if
+ * it is an outcome.
+ */
+export function scriptOf(
+  history: readonly LoggedEvent<unknown>[],
+  responses: readonly LoggedResponse<unknown>[],
+): Script {
+  const deliveries: Delivery[] = [];
+  const recorded = new Map<number, LoggedHistory>();
+  const failed = new Map<number, FailedAttempts>();
+  const patches = new Set<string>();
+  let lastCall = 0;
+  let requestedUpTo = 0;
+  let next = 0;
+  for (const logged of history) {
+    if (!isHistoryEvent<unknown>(logged.event)) continue;
+    const item = logged as LoggedHistory;
+    const { event } = item;
+    for (
+      let response = responses[next];
+      response !== undefined && response.seq <= event.seen;
+      response = responses[next]
+    ) {
+      deliveries.push({ kind: "response", logged: response });
+      next += 1;
+    }
+    lastCall = Math.max(lastCall, event.call);
+    if (counting.has(event.kind))
+      requestedUpTo = Math.max(requestedUpTo, event.call);
+    if (event.kind === "patched") patches.add(event.patch);
+    if (event.kind === "stepAttemptFailed")
+      failed.set(event.call, { count: event.attempt, retryAt: event.retryAt });
+    if (outcomes.has(event.kind))
+      deliveries.push({ kind: "outcome", logged: item });
+    if (recordedShape(event) !== undefined && !recorded.has(event.call))
+      recorded.set(event.call, item);
+  }
+  return {
+    deliveries,
+    later: responses.slice(next),
+    recorded,
+    failed,
+    lastCall,
+    requestedUpTo,
+    patches,
+  };
+}

@@ -1,0 +1,253 @@
+import { HoldfastError } from "../../model/errors.ts";
+import type { Clock } from "../../model/time/clock.ts";
+import {
+  jittered,
+  retryPauseMs,
+  type RetryPolicy,
+} from "../../model/time/retry-policy.ts";
+import type { Encoded } from "../../model/values/encoded.ts";
+import { storedError } from "../../model/values/stored-error.ts";
+import { isNonRetryable } from "../failures.ts";
+import type { StepBody } from "../workflow-context.ts";
+import { AttemptContext, outside, where } from "./step-context.ts";
+
+/** A call of `ctx.step`. */
+export interface Step {
+  readonly call: number;
+  readonly name: string;
+  readonly body: StepBody<unknown>;
+  readonly retry: RetryPolicy;
+  readonly timeoutMs: number | undefined;
+}
+
+/** How a step ended, or that an attempt of it failed: what is to be recorded. */
+type StepRecord =
+  | {
+      readonly kind: "stepFinished";
+      readonly name: string;
+      readonly inputHash: null;
+      readonly outcome: "completed" | "failed";
+      readonly value: Encoded;
+      readonly call: number;
+    }
+  | {
+      readonly kind: "stepAttemptFailed";
+      readonly name: string;
+      readonly attempt: number;
+      readonly retryAt: number;
+      readonly error: Encoded;
+      readonly call: number;
+    };
+
+/** What the steps of a run need of it. */
+export interface StepHost {
+  readonly id: string;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly encode: (value: unknown) => Encoded;
+  /** Called as soon as there is something to record. */
+  readonly record: (record: StepRecord) => void;
+}
+
+interface Running {
+  readonly step: Step;
+  readonly attempt: AttemptContext;
+  cancelTimer: () => void;
+}
+
+interface Pausing {
+  readonly step: Step;
+  readonly failures: number;
+  readonly retryAt: number;
+}
+
+/** A pause up to this long is waited out in memory; a longer one is the store's to remember. */
+const shortPauseMs = 1_000;
+
+/** The steps of one run that are being done, and those between two attempts. */
+export class Steps {
+  readonly #host: StepHost;
+  readonly #running = new Map<number, Running>();
+  readonly #pausing = new Map<number, Pausing>();
+  #isOver = false;
+
+  constructor(host: StepHost) {
+    this.#host = host;
+  }
+
+  /** True while the run must not rest: something is being done, or soon will be. */
+  isBusy(now: number): boolean {
+    if (this.#running.size > 0) return true;
+    for (const { retryAt } of this.#pausing.values())
+      if (retryAt - now <= shortPauseMs) return true;
+    return false;
+  }
+
+  get isRunning(): boolean {
+    return this.#running.size > 0;
+  }
+
+  /** When the next attempt of those that pause is due. */
+  get nextRetryAt(): number | undefined {
+    let next: number | undefined;
+    for (const { retryAt } of this.#pausing.values())
+      if (next === undefined || retryAt < next) next = retryAt;
+    return next;
+  }
+
+  /** Begins the next attempt, or waits until it may begin. */
+  start(step: Step, failures: number = 0, retryAt: number = 0): void {
+    if (retryAt > this.#host.clock.now())
+      this.#pausing.set(step.call, { step, failures, retryAt });
+    else this.#attempt(step, failures + 1);
+  }
+
+  /** Begins the attempts whose pause is over; tells whether there were any. */
+  startDue(now: number): boolean {
+    if (this.#pausing.size === 0) return false;
+    const due = [...this.#pausing.values()].filter(
+      ({ retryAt }) => retryAt <= now,
+    );
+    for (const { step, failures } of due) {
+      this.#pausing.delete(step.call);
+      this.#attempt(step, failures + 1);
+    }
+    return due.length > 0;
+  }
+
+  /** The run was cancelled: what runs is told and records its outcome, what pauses has failed. */
+  cancel(reason: Error): void {
+    for (const { attempt } of this.#running.values()) attempt.cancel(reason);
+    for (const { step } of Array.from(this.#pausing.values()))
+      this.fail(step, reason);
+  }
+
+  /** Records a step as failed that is not running. */
+  fail(step: Step, error: unknown): void {
+    this.#pausing.delete(step.call);
+    this.#finish(step, "failed", this.#host.encode(storedError(error)));
+  }
+
+  /** Nothing that still runs can be recorded any more. */
+  drop(reason: Error): void {
+    this.#isOver = true;
+    for (const { attempt, cancelTimer } of this.#running.values()) {
+      cancelTimer();
+      attempt.abort(reason);
+    }
+    this.#running.clear();
+    this.#pausing.clear();
+  }
+
+  #attempt(step: Step, number: number): void {
+    const { id } = this.#host;
+    const attempt = new AttemptContext(number, `${id}#${step.call}`);
+    const running: Running = { step, attempt, cancelTimer: nothing };
+    this.#running.set(step.call, running);
+    let result: unknown;
+    try {
+      result = outside(() =>
+        where.run({ run: this.#host, step: step.name }, () =>
+          step.body(attempt),
+        ),
+      );
+    } catch (error) {
+      return this.#failed(running, error);
+    }
+    if (!isThenable(result)) return this.#done(running, result);
+    this.#armTimeout(running);
+    result.then(
+      (value) => this.#done(running, value),
+      (error: unknown) => this.#failed(running, error),
+    );
+  }
+
+  #armTimeout(running: Running): void {
+    const { step, attempt } = running;
+    const { timeoutMs } = step;
+    if (timeoutMs === undefined) return;
+    const { clock } = this.#host;
+    running.cancelTimer = clock.wakeAt(clock.now() + timeoutMs, () => {
+      const error = stepTimedOut(step, timeoutMs);
+      attempt.abort(error);
+      this.#failed(running, error);
+    });
+  }
+
+  /** False when it had ended before, as after a timeout, or no longer matters. */
+  #ends(running: Running): boolean {
+    const { step } = running;
+    if (this.#isOver || this.#running.get(step.call) !== running) return false;
+    this.#running.delete(step.call);
+    running.cancelTimer();
+    return true;
+  }
+
+  #done(running: Running, value: unknown): void {
+    if (!this.#ends(running)) return;
+    let encoded: Encoded;
+    try {
+      encoded = this.#host.encode(value);
+    } catch (error) {
+      // The same value would be refused again.
+      return this.#finish(
+        running.step,
+        "failed",
+        this.#host.encode(storedError(error)),
+      );
+    }
+    this.#finish(running.step, "completed", encoded);
+  }
+
+  #failed(running: Running, error: unknown): void {
+    if (!this.#ends(running)) return;
+    const { step, attempt } = running;
+    const { clock, random, encode } = this.#host;
+    const stored = encode(storedError(error));
+    const pauseMs =
+      isNonRetryable(error) || attempt.isCancelled
+        ? undefined
+        : retryPauseMs(step.retry, attempt.attempt);
+    if (pauseMs === undefined) return this.#finish(step, "failed", stored);
+    const retryAt = clock.now() + jittered(pauseMs, random());
+    this.#pausing.set(step.call, { step, failures: attempt.attempt, retryAt });
+    this.#host.record({
+      kind: "stepAttemptFailed",
+      name: step.name,
+      attempt: attempt.attempt,
+      retryAt,
+      error: stored,
+      call: step.call,
+    });
+  }
+
+  #finish(step: Step, outcome: "completed" | "failed", value: Encoded): void {
+    const { name, call } = step;
+    this.#host.record({
+      kind: "stepFinished",
+      name,
+      inputHash: null,
+      outcome,
+      value,
+      call,
+    });
+  }
+}
+
+const nothing = (): void => undefined;
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    typeof (value as { then?: unknown }).then === "function"
+  );
+}
+
+function stepTimedOut({ name }: Step, timeoutMs: number): HoldfastError {
+  return new HoldfastError(
+    "STEP_TIMED_OUT",
+    `Step "${name}" took longer than its timeout of ${timeoutMs} ms; what it still returns is not recorded.`,
+    { step: name, timeoutMs },
+  );
+}

@@ -1,0 +1,19 @@
+import type { Clock } from "../model/time/clock.ts";
+import type { Database } from "../sql/database.ts";
+import type { ExecutionContext } from "../stores/execution/context.ts";
+import type { Drain } from "./drain.ts";
+import type { ExternalTokens } from "./external-tokens.ts";
+import type { RuntimeEvent } from "./runtime-event.ts";
+import type { StorePages } from "./store-pages.ts";
+
+/** What clients and workers of one database share. */
+export interface RuntimeContext {
+  readonly database: Database;
+  readonly pages: StorePages;
+  /** For operations that are run as they are: what the runtime gives them it has made itself. */
+  readonly store: ExecutionContext;
+  readonly clock: Clock;
+  readonly drain: Drain;
+  readonly tokens: ExternalTokens;
+  readonly tell: (event: RuntimeEvent) => void;
+}

@@ -1,0 +1,74 @@
+import { isHoldfastError } from "../model/errors.ts";
+import type { OwnerId } from "../model/ids/prefixed-id.ts";
+import { pauseBefore } from "./pauses.ts";
+import type { RuntimeContext } from "./runtime-context.ts";
+
+/**
+ * Lets time pass: answers sleeps that are over, takes locks that ran out, ends
+ * what missed its deadline, and takes from the dead what they held. Sleeps
+ * exactly until the next instant, so a million sleeping runs cost nothing.
+ */
+export async function keepTime(
+  context: RuntimeContext,
+  signal: AbortSignal,
+): Promise<void> {
+  const { database } = context;
+  const stop = database.subscribe((hint) => {
+    if (hint.kind === "death") void releaseDead(context, hint.owner, signal);
+  });
+  try {
+    await expireUntil(context, signal);
+  } finally {
+    stop();
+  }
+}
+
+async function expireUntil(
+  { pages: { executions }, clock, tell }: RuntimeContext,
+  signal: AbortSignal,
+): Promise<void> {
+  let failures = 0;
+  while (!signal.aborted)
+    try {
+      await executions.waitForTimer({ signal });
+      const { delays, locks, deadlines, damaged } =
+        await executions.expireTimers({ signal });
+      // What nobody can deal with stays due: it must not be asked for without pause.
+      const isStuck = damaged.length > 0 && delays + locks + deadlines === 0;
+      if (isStuck) await pauseBefore(clock, 10, signal);
+      failures = 0;
+    } catch (error) {
+      if (signal.aborted) return;
+      if (isHoldfastError(error) && error.code === "DATABASE_CLOSED") return;
+      tell({
+        level: "warn",
+        message: `Could not look for timers; trying again: ${(error as Error).message}`,
+        details: {},
+      });
+      await pauseBefore(clock, failures, signal);
+      failures += 1;
+    }
+}
+
+async function releaseDead(
+  { pages: { executions }, clock, tell }: RuntimeContext,
+  owner: OwnerId,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let failures = 0; !signal.aborted; failures += 1)
+    try {
+      await executions.releaseDead(owner);
+      return;
+    } catch (error) {
+      if (!isHoldfastError(error) || !error.retryable) {
+        if (!signal.aborted)
+          tell({
+            level: "warn",
+            message: `Could not take over from a process that died; its leases will end: ${(error as Error).message}`,
+            details: {},
+          });
+        return;
+      }
+      await pauseBefore(clock, failures, signal);
+    }
+}

@@ -1,0 +1,278 @@
+import type { HoldfastError } from "../model/errors.ts";
+import type { ExecutionId } from "../model/ids/execution-id.ts";
+import type { ExecutorId, RunId } from "../model/ids/prefixed-id.ts";
+import type { Fence } from "../stores/execution/checks.ts";
+import type { LockedExecution } from "../stores/execution/lock/locked.ts";
+import type { FunctionDraft } from "../stores/execution/lock/places.ts";
+import type { ExecutionDraft } from "../stores/execution/log/create.ts";
+import { retryPolicyFor } from "../model/time/retry-policy.ts";
+import { ActivityRuns } from "./activity-runs.ts";
+import type { Definition } from "./definitions.ts";
+import { HotRuns } from "./hot-runs.ts";
+import { pause, pauseBefore } from "./pauses.ts";
+import type { RuntimeContext } from "./runtime-context.ts";
+import { Slots } from "./slots.ts";
+import { keepTime } from "./timers.ts";
+import { watchRejections } from "./unhandled-rejections.ts";
+
+/** How a worker is to work, checked. */
+export interface WorkerSettings {
+  readonly concurrency: number;
+  readonly codeVersion: string | undefined;
+  /** How long a lock lasts without being renewed: after it another machine may take over. */
+  readonly leaseMs: number;
+  /** How many runs that wait are kept in memory. */
+  readonly hotRunsMax: number;
+}
+
+/** What one call locks at most. */
+const lockMax = 100;
+
+/**
+ * Runs workflows and activities of some functions: locks what is due, as much
+ * as there are places for, keeps the locks, and lets time pass for all.
+ */
+export class Worker {
+  readonly functions: ReadonlyMap<string, Definition>;
+  readonly #context: RuntimeContext;
+  readonly #settings: WorkerSettings;
+  readonly #holder: Fence;
+  readonly #slots: Slots;
+  readonly #runs: HotRuns;
+  readonly #activities: ActivityRuns;
+  readonly #stopLocking = new AbortController();
+  readonly #stop = new AbortController();
+  readonly #served: readonly FunctionDraft[];
+  #loops: Promise<unknown> = Promise.resolve();
+  #release: () => void = () => undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(
+    context: RuntimeContext,
+    functions: ReadonlyMap<string, Definition>,
+    settings: WorkerSettings,
+  ) {
+    this.#context = context;
+    this.functions = functions;
+    this.#settings = settings;
+    const { ids } = context.store;
+    this.#holder = {
+      executor: ids.nextId("Exr") satisfies ExecutorId,
+      run: ids.nextId("Run") satisfies RunId,
+    };
+    this.#slots = new Slots(settings.concurrency);
+    const parts = {
+      context,
+      settings,
+      holder: this.#holder,
+      slots: this.#slots,
+      signal: this.#stop.signal,
+    };
+    this.#runs = new HotRuns(parts);
+    this.#activities = new ActivityRuns(parts);
+    this.#served = [...functions.values()].map(servedFunction);
+  }
+
+  /** Resolves once it listens for work. */
+  async start(): Promise<void> {
+    const {
+      database,
+      pages: { executions },
+    } = this.#context;
+    // A worker that only waits is somebody's reason to keep the process.
+    const release = database.keepAlive();
+    const stopWatching = watchRejections(this.#context.tell);
+    this.#release = () => {
+      release();
+      stopWatching();
+    };
+    this.#runs.listen();
+    // There may have been nobody to notice the death of others.
+    await executions.releaseDead();
+    this.#loops = Promise.all([
+      this.#lockLoop(),
+      this.#renewLoop(),
+      keepTime(this.#context, this.#stop.signal),
+    ]);
+  }
+
+  /** Creates a run and begins it here, when there is a place for it; undefined when others are to have it. */
+  async startHere(draft: ExecutionDraft): Promise<ExecutionId | undefined> {
+    const definition = this.functions.get(draft.function);
+    if (definition === undefined || !this.#canStart(definition, draft))
+      return undefined;
+    this.#slots.take();
+    try {
+      const created = await this.#context.pages.executions.createLocked(
+        draft,
+        this.#terms(definition),
+      );
+      if (created.locked === undefined) this.#slots.give();
+      else this.#adopt(created.locked);
+      return created.id;
+    } catch (error) {
+      this.#slots.give();
+      throw error;
+    }
+  }
+
+  /** Limits of functions are counted where work is locked, and later is for later. */
+  #canStart(
+    { concurrency, concurrencyPerKey }: Definition,
+    { startAt = "now" }: ExecutionDraft,
+  ): boolean {
+    return (
+      this.#closing === undefined &&
+      this.#slots.free > 0 &&
+      concurrency === undefined &&
+      concurrencyPerKey === undefined &&
+      startAt === "now"
+    );
+  }
+
+  /**
+   * Stops taking work, lets what runs come to a point where it can be given
+   * back, and gives back the rest when the time is over.
+   */
+  close(timeoutMs: number): Promise<void> {
+    this.#closing ??= this.#close(timeoutMs);
+    return this.#closing;
+  }
+
+  async #close(timeoutMs: number): Promise<void> {
+    this.#stopLocking.abort();
+    const { clock } = this.#context;
+    const by = clock.now() + timeoutMs;
+    await Promise.all([this.#runs.close(by), this.#activities.close(by)]);
+    this.#stop.abort();
+    await this.#loops;
+    this.#release();
+  }
+
+  #terms(definition: Definition) {
+    const { leaseMs, codeVersion } = this.#settings;
+    return {
+      holder: this.#holder,
+      lease: leaseMs,
+      retry: policyOf(definition),
+      ...(codeVersion !== undefined && { codeVersion }),
+    };
+  }
+
+  async #lockLoop(): Promise<void> {
+    const { signal } = this.#stopLocking;
+    const { tell, clock } = this.#context;
+    let failures = 0;
+    while (!signal.aborted)
+      try {
+        await this.#slots.freed(signal);
+        if (signal.aborted) return;
+        if ((await this.#lockSome()) === 0) await this.#somethingDue(signal);
+        failures = 0;
+      } catch (error) {
+        if (signal.aborted) return;
+        const { message } = error as HoldfastError;
+        tell({
+          level: "warn",
+          message: `Could not look for work; trying again: ${message}`,
+          details: {},
+        });
+        await pauseBefore(clock, failures, signal);
+        failures += 1;
+      }
+  }
+
+  async #lockSome(): Promise<number> {
+    const {
+      pages: { executions },
+      tell,
+    } = this.#context;
+    const { leaseMs, codeVersion } = this.#settings;
+    const wanted = Math.min(this.#slots.free, lockMax);
+    for (let taken = 0; taken < wanted; taken += 1) this.#slots.take();
+    let used = 0;
+    try {
+      const { locked, damaged } = await executions.lockPending({
+        functions: this.#served,
+        limit: wanted,
+        holder: this.#holder,
+        lease: leaseMs,
+        ...(codeVersion !== undefined && { codeVersion }),
+      });
+      for (const row of damaged)
+        tell({
+          level: "error",
+          message: `Run ${row.key} cannot be read and is left alone. Look at it with maintenance.check.`,
+          details: { ...row },
+        });
+      for (const one of locked) {
+        used += 1;
+        this.#adopt(one);
+      }
+      return locked.length;
+    } finally {
+      for (let left = used; left < wanted; left += 1) this.#slots.give();
+    }
+  }
+
+  async #somethingDue(signal: AbortSignal): Promise<void> {
+    const { executions } = this.#context.pages;
+    const { codeVersion } = this.#settings;
+    await executions.waitForPending(this.#served, {
+      signal,
+      ...(codeVersion !== undefined && { codeVersion }),
+    });
+  }
+
+  #adopt(locked: LockedExecution): void {
+    const definition = this.functions.get(locked.function);
+    if (definition === undefined)
+      throw new Error(`Nobody serves ${locked.function} here.`);
+    if (locked.role === "activity") this.#activities.begin(definition, locked);
+    else this.#runs.adopt(definition, locked);
+  }
+
+  /** One statement renews all locks of what runs; what is lost is told so. */
+  async #renewLoop(): Promise<void> {
+    const {
+      clock,
+      pages: { executions },
+    } = this.#context;
+    const { leaseMs } = this.#settings;
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      await pause(clock, leaseMs / 3, signal);
+      if (signal.aborted) return;
+      const held = [...this.#runs.running(), ...this.#activities.running()];
+      if (held.length === 0) continue;
+      try {
+        const { lost } = await executions.renew(held, {
+          holder: this.#holder,
+          lease: leaseMs,
+        });
+        const renewedUntil = clock.now() + leaseMs;
+        this.#runs.renewed(held, renewedUntil);
+        for (const id of lost) {
+          this.#runs.lose(id);
+          this.#activities.lose(id);
+        }
+      } catch {
+        // Tried again in a third of the lease; an append tells who really lost it.
+      }
+    }
+  }
+}
+
+function policyOf({ kind, retry }: Definition) {
+  return kind === "workflow" ? retryPolicyFor("workflow") : retry;
+}
+
+function servedFunction(definition: Definition): FunctionDraft {
+  const { name, concurrency, concurrencyPerKey } = definition;
+  return {
+    name,
+    retry: policyOf(definition),
+    ...(concurrency !== undefined && { concurrencyMax: concurrency }),
+    ...(concurrencyPerKey !== undefined && { perKeyMax: concurrencyPerKey }),
+  };
+}

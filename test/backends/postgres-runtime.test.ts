@@ -1,0 +1,4 @@
+import { runtimeConformance } from "../conformance/runtime.ts";
+import { postgresSchema } from "./postgres.ts";
+
+runtimeConformance(postgresSchema);

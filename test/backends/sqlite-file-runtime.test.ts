@@ -1,0 +1,4 @@
+import { runtimeConformance } from "../conformance/runtime.ts";
+import { sqliteFile } from "./sqlite-file.ts";
+
+runtimeConformance(sqliteFile);

@@ -1,0 +1,4 @@
+import { runtimeConformance } from "../conformance/runtime.ts";
+import { sqliteMemory } from "./sqlite-memory.ts";
+
+runtimeConformance(sqliteMemory);

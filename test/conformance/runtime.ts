@@ -1,0 +1,26 @@
+import { describe } from "vitest";
+import type { Backend } from "./backend.ts";
+import { runtimeCancellationSuite } from "./runtime/cancellation.suite.ts";
+import { runtimeForgottenSuite } from "./runtime/forgotten.suite.ts";
+import { runtimeLifeSuite } from "./runtime/life.suite.ts";
+import { runtimeManySuite } from "./runtime/many.suite.ts";
+import { runtimeProgramsSuite } from "./runtime/programs.suite.ts";
+import { runtimeReplaySuite } from "./runtime/replay.suite.ts";
+import { runtimeValuesSuite } from "./runtime/values.suite.ts";
+import { runtimeVersionsSuite } from "./runtime/versions.suite.ts";
+import { sharingPlaces } from "./shared-places.ts";
+
+/** What the runtime promises, for one backend. */
+export function runtimeConformance(each: Backend): void {
+  describe(`on ${each.name}`, () => {
+    const backend = sharingPlaces(each);
+    runtimeLifeSuite(backend);
+    runtimeReplaySuite(backend);
+    runtimeCancellationSuite(backend);
+    runtimeForgottenSuite(backend);
+    runtimeValuesSuite(backend);
+    runtimeVersionsSuite(backend);
+    runtimeManySuite(backend);
+    runtimeProgramsSuite(backend);
+  });
+}

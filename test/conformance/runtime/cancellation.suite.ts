@@ -1,0 +1,229 @@
+import { describe, expect, test } from "vitest";
+import {
+  activity,
+  signal,
+  workflow,
+} from "../../../src/runtime/definitions.ts";
+import { rejection } from "../backend.ts";
+import type { Backend } from "../backend.ts";
+import { onRuntime } from "./fixture.ts";
+import { gate, kindsOf, Tally, until } from "./waiting.ts";
+
+export function runtimeCancellationSuite(backend: Backend): void {
+  describe("cancelling", () => {
+    test(
+      "[RT10] ends waits at once, lets the cleanup run durable steps, and ends as cancelled with its reason",
+      onRuntime(backend, async ({ holdfast }) => {
+        const approval = signal("approval");
+        const saga = workflow("saga", async (ctx) => {
+          const charge = await ctx.step("charge", () => "charged");
+          try {
+            await Promise.race([ctx.sleep("1 day"), ctx.receive(approval)]);
+            return charge;
+          } finally {
+            await ctx.step("refund", () => `refunded what was ${charge}`);
+            await ctx.sleep(1);
+          }
+        });
+        await holdfast.work([saga], { hotRunsMax: 0 });
+        const run = await holdfast.start(saga);
+        await until(async () => (await run.status()) === "blocked");
+        await run.cancel({ reason: "the customer called" });
+        const error = await rejection(run.result());
+        expect(error).toMatchObject({
+          name: "RunFailedError",
+          kind: "cancelled",
+        });
+        expect(error.message).toContain("the customer called");
+        expect(await run.status()).toBe("cancelled");
+        const kinds = await kindsOf(holdfast, run.id);
+        expect(kinds.filter((kind) => kind === "stepFinished")).toHaveLength(2);
+        expect(kinds.indexOf("cancellationDelivered")).toBeLessThan(
+          kinds.lastIndexOf("stepFinished"),
+        );
+      }),
+    );
+
+    test(
+      "[RT10] during a step aborts it and records how it ended",
+      onRuntime(backend, async ({ holdfast }) => {
+        const begun = gate();
+        const stepping = workflow("stepping", async (ctx) => {
+          const seen = await ctx.step("long", ({ abortSignal }) => {
+            begun.open();
+            return new Promise<string>((resolve) =>
+              abortSignal.addEventListener("abort", () =>
+                resolve("told to stop"),
+              ),
+            );
+          });
+          return { seen, isAborted: ctx.abortSignal.aborted };
+        });
+        await holdfast.work([stepping]);
+        const run = await holdfast.start(stepping);
+        await begun.opened;
+        await run.cancel();
+        expect(await run.result()).toEqual({
+          seen: "told to stop",
+          isAborted: true,
+        });
+      }),
+    );
+
+    test(
+      "[RT10] asks children to end and waits for them; a detached run goes on",
+      onRuntime(backend, async ({ holdfast }) => {
+        const asleep = workflow("asleep", async (ctx) => ctx.sleep("1 day"));
+        const parent = workflow("parent", async (ctx) => {
+          await ctx.start(asleep, undefined, { id: "detached" });
+          await Promise.all([ctx.call(asleep), ctx.call(asleep)]);
+        });
+        await holdfast.work([parent, asleep]);
+        const run = await holdfast.start(parent, undefined, { id: "p" });
+        await until(
+          async () => (await holdfast.executions.tree("p")).items.length === 3,
+        );
+        await run.cancel();
+        expect(await rejection(run.result())).toMatchObject({
+          kind: "cancelled",
+        });
+        const { items } = await holdfast.executions.tree("p");
+        expect(items.map(({ status }) => status)).toEqual([
+          "cancelled",
+          "cancelled",
+          "cancelled",
+        ]);
+        expect(await holdfast.get(asleep, "detached").status()).toBe("blocked");
+      }),
+    );
+
+    test(
+      "[RT10] of an activity aborts its attempt, and does not try again",
+      onRuntime(backend, async ({ holdfast }) => {
+        const begun = gate();
+        const tally = new Tally();
+        const endless = activity("endless", (ctx) => {
+          tally.count("attempt");
+          begun.open();
+          return new Promise<void>((_, reject) =>
+            ctx.abortSignal.addEventListener("abort", () =>
+              reject(new Error("stopped")),
+            ),
+          );
+        });
+        await holdfast.work([endless]);
+        const run = await holdfast.start(endless);
+        await begun.opened;
+        await run.cancel();
+        expect(await rejection(run.result())).toMatchObject({
+          kind: "cancelled",
+        });
+        expect(tally.of("attempt")).toBe(1);
+      }),
+    );
+
+    test(
+      "[RT10] with force ends a run and its children without running code",
+      onRuntime(backend, async ({ holdfast }) => {
+        const tally = new Tally();
+        const asleep = workflow("asleep", async (ctx) => {
+          try {
+            await ctx.sleep("1 day");
+          } finally {
+            tally.count("cleanup");
+          }
+        });
+        const parent = workflow("parent", async (ctx) => ctx.call(asleep));
+        await holdfast.work([parent, asleep]);
+        const run = await holdfast.start(parent, undefined, { id: "p" });
+        await until(
+          async () => (await holdfast.executions.tree("p")).items.length === 2,
+        );
+        await run.cancel({ force: true });
+        expect(await rejection(run.result())).toMatchObject({
+          kind: "cancelled",
+        });
+        const { items } = await holdfast.executions.tree("p");
+        expect(items.map(({ status }) => status)).toEqual([
+          "cancelled",
+          "cancelled",
+        ]);
+        expect(tally.all).toEqual({});
+      }),
+    );
+
+    test(
+      "[RT10] ends a cleanup that hangs after its time",
+      onRuntime(backend, async ({ holdfast }) => {
+        const hanging = workflow(
+          "hanging",
+          { cleanupTimeout: 20 },
+          async (ctx) => {
+            try {
+              await ctx.sleep("1 day");
+            } finally {
+              await ctx.sleep("1 day");
+            }
+          },
+        );
+        await holdfast.work([hanging]);
+        const run = await holdfast.start(hanging);
+        await until(async () => (await run.status()) === "blocked");
+        await run.cancel();
+        expect(await rejection(run.result())).toMatchObject({
+          kind: "cancelled",
+        });
+      }),
+    );
+
+    test(
+      "a deadline ends a run as timed out after its cleanup",
+      onRuntime(backend, async ({ holdfast }) => {
+        const tally = new Tally();
+        const slow = workflow("slow", async (ctx) => {
+          try {
+            await ctx.sleep("1 day");
+          } finally {
+            await ctx.step("cleanup", () => tally.count("cleanup"));
+          }
+        });
+        await holdfast.work([slow]);
+        const run = await holdfast.start(slow, undefined, { deadline: 30 });
+        expect(await rejection(run.result())).toMatchObject({
+          kind: "timedOut",
+        });
+        expect(tally.of("cleanup")).toBe(1);
+      }),
+    );
+
+    test(
+      "paused, a run records what runs and begins nothing; resumed, it goes on",
+      onRuntime(backend, async ({ holdfast }) => {
+        const tally = new Tally();
+        const begun = gate();
+        const finish = gate();
+        const two = workflow("two", async (ctx) => {
+          await ctx.step("first", async () => {
+            begun.open();
+            await finish.opened;
+            tally.count("first");
+          });
+          await ctx.step("second", () => tally.count("second"));
+        });
+        await holdfast.work([two]);
+        const run = await holdfast.start(two);
+        await begun.opened;
+        await run.pause();
+        expect(await run.status()).toBe("paused");
+        finish.open();
+        await until(async () =>
+          (await kindsOf(holdfast, run.id)).includes("unlocked"),
+        );
+        expect(tally.all).toEqual({ first: 1 });
+        await run.resume();
+        await run.result();
+        expect(tally.all).toEqual({ first: 1, second: 1 });
+      }),
+    );
+  });
+}

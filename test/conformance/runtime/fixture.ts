@@ -1,0 +1,43 @@
+import type { Database } from "../../../src/sql/database.ts";
+import { holdfastOn } from "../../../src/open/open-holdfast.ts";
+import type { Holdfast } from "../../../src/runtime/holdfast.ts";
+import type { RuntimeEvent } from "../../../src/runtime/runtime-event.ts";
+import type { StoreOptions } from "../../../src/stores/context.ts";
+import { withPlace } from "../backend.ts";
+import type { Backend, Place } from "../backend.ts";
+
+/** A runtime over a database of its own, and what it said. */
+export interface RuntimeFixture {
+  readonly holdfast: Holdfast;
+  readonly database: Database;
+  readonly place: Place;
+  readonly said: readonly RuntimeEvent[];
+  /** Another one over the same database, as another part of the program would have; on a clock of its own if given. */
+  readonly another: (options?: StoreOptions) => Promise<Holdfast>;
+}
+
+/** A test body with a runtime that has nothing in it; all is closed afterwards. */
+export function onRuntime(
+  backend: Backend,
+  body: (fixture: RuntimeFixture) => Promise<void>,
+): () => Promise<void> {
+  return () =>
+    withPlace(backend, async (place) => {
+      const database = await place.open();
+      const said: RuntimeEvent[] = [];
+      const opened: Holdfast[] = [];
+      const another = async (options: StoreOptions = {}): Promise<Holdfast> => {
+        const made = await holdfastOn(database, options, (event) => {
+          said.push(event);
+        });
+        opened.push(made);
+        return made;
+      };
+      const holdfast = await another();
+      try {
+        await body({ holdfast, database, place, said, another });
+      } finally {
+        await Promise.all(opened.map((made) => made.close({ timeout: "2s" })));
+      }
+    });
+}

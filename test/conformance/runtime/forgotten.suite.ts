@@ -1,0 +1,148 @@
+import { describe, expect, test } from "vitest";
+import { workflow } from "../../../src/runtime/definitions.ts";
+import { rejection } from "../backend.ts";
+import type { Backend } from "../backend.ts";
+import { onRuntime } from "./fixture.ts";
+import { gate, kindsOf, until } from "./waiting.ts";
+
+export function runtimeForgottenSuite(backend: Backend): void {
+  describe("what nobody awaits", () => {
+    test(
+      "[RT11] a rejecting step, a branch that rejects while the run sleeps: no unhandled rejection",
+      onRuntime(backend, async ({ holdfast, said }) => {
+        const careless = workflow("careless", async (ctx) => {
+          const fails = { retry: { maxRetries: 0 } };
+          void ctx.step("forgotten", fails, () =>
+            Promise.reject(new Error("nobody asked")),
+          );
+          const branch = (async () => {
+            await ctx.step("branch", fails, () => {
+              throw new Error("too early");
+            });
+          })();
+          await ctx.sleep(30);
+          try {
+            await branch;
+          } catch (error) {
+            return (error as Error).message;
+          }
+          return "nothing was thrown";
+        });
+        await holdfast.work([careless]);
+        const run = await holdfast.start(careless);
+        expect(await run.result()).toBe("too early");
+        expect(
+          said.filter(({ message }) => message.includes("nobody awaits")),
+        ).not.toEqual([]);
+      }),
+    );
+
+    test(
+      "[RT11] [E74] children that are open when the code returns are cancelled and awaited, the loser of a race too",
+      onRuntime(backend, async ({ holdfast }) => {
+        const asleep = workflow("asleep", async (ctx) => ctx.sleep("1 day"));
+        const quick = workflow("quick", async () => "quick");
+        const parent = workflow("parent", async (ctx) => {
+          ctx.spawn(asleep);
+          ctx.spawn(asleep);
+          return Promise.race([
+            ctx.call(asleep),
+            ctx.call(quick),
+            ctx.sleep("1 day"),
+          ]);
+        });
+        await holdfast.work([parent, asleep, quick]);
+        const run = await holdfast.start(parent, undefined, { id: "p" });
+        expect(await run.result()).toBe("quick");
+        const { items } = await holdfast.executions.tree("p");
+        expect(items.map(({ status }) => status).toSorted()).toEqual([
+          "cancelled",
+          "cancelled",
+          "cancelled",
+          "completed",
+          "completed",
+        ]);
+        expect(await holdfast.executions.nextTimerAt()).toBeUndefined();
+      }),
+    );
+
+    test(
+      "[RT11] children are cancelled also when the code throws",
+      onRuntime(backend, async ({ holdfast }) => {
+        const asleep = workflow("asleep", async (ctx) => ctx.sleep("1 day"));
+        const parent = workflow("parent", async (ctx) => {
+          ctx.spawn(asleep);
+          await ctx.sleep(1);
+          throw new Error("gave up");
+        });
+        await holdfast.work([parent, asleep]);
+        const run = await holdfast.start(parent, undefined, { id: "p" });
+        expect((await rejection(run.result())).message).toContain("gave up");
+        const { items } = await holdfast.executions.tree("p");
+        expect(items.map(({ status }) => status)).toEqual([
+          "failed",
+          "cancelled",
+        ]);
+      }),
+    );
+
+    test(
+      "[RT11] a step that still runs when the code returns is aborted, and does not hold up the end",
+      onRuntime(backend, async ({ holdfast }) => {
+        const aborted = gate();
+        const hasty = workflow("hasty", async (ctx) => {
+          void ctx.step("slow", ({ abortSignal }) => {
+            abortSignal.addEventListener("abort", () => aborted.open());
+            return new Promise(() => undefined);
+          });
+          return "done";
+        });
+        await holdfast.work([hasty]);
+        expect(await (await holdfast.start(hasty)).result()).toBe("done");
+        await aborted.opened;
+      }),
+    );
+
+    test(
+      "[E71] a closed set takes no more children, which is an error in the code that asks",
+      onRuntime(backend, async ({ holdfast }) => {
+        const asleep = workflow("asleep", async (ctx) => ctx.sleep("1 day"));
+        const closing = workflow("closing", async (ctx) => {
+          const set = ctx.joinSet("sleepers");
+          set.spawn(asleep);
+          await set.close();
+          set.spawn(asleep);
+        });
+        await holdfast.work([closing, asleep]);
+        const error = await rejection((await holdfast.start(closing)).result());
+        expect(error.cause).toMatchObject({ code: "JOIN_SET_CLOSED" });
+      }),
+    );
+
+    test(
+      "a run that waits for something that is not ctx's is named, and one that was resumed by it too",
+      onRuntime(backend, async ({ holdfast, said }) => {
+        const foreign = gate();
+        const impatient = workflow("impatient", async (ctx) => {
+          await foreign.opened;
+          return ctx.step("after", () => 1);
+        });
+        await holdfast.work([impatient]);
+        const run = await holdfast.start(impatient);
+        await until(() =>
+          said.some(({ message }) => message.includes("not ctx's")),
+        );
+        foreign.open();
+        expect(await run.result()).toBe(1);
+        const told = said.filter(({ message }) =>
+          message.includes("not recorded"),
+        );
+        expect(told).toHaveLength(1);
+        expect(String(told[0]?.details["stack"])).toContain(
+          "forgotten.suite.ts",
+        );
+        expect(await kindsOf(holdfast, run.id)).not.toContain("parked");
+      }),
+    );
+  });
+}

@@ -1,0 +1,166 @@
+import { describe, expect, test } from "vitest";
+import { activity, workflow } from "../../../src/runtime/definitions.ts";
+import type { Backend } from "../backend.ts";
+import { onRuntime } from "./fixture.ts";
+import { gate, Tally, until } from "./waiting.ts";
+
+export function runtimeManySuite(backend: Backend): void {
+  describe("many at once", () => {
+    test(
+      "[RT15] 1,500 children of one parent are asked for in appends that fit",
+      onRuntime(backend, async ({ holdfast }) => {
+        const child = workflow("child", async (_, n: number) => n);
+        const parent = workflow("parent", async (ctx) => {
+          const all = await Promise.all(
+            Array.from({ length: 1_500 }, (_, n) => ctx.call(child, n)),
+          );
+          return all.reduce((a, b) => a + b, 0);
+        });
+        await holdfast.work([parent, child]);
+        const run = await holdfast.start(parent);
+        expect(await run.result()).toBe((1_499 * 1_500) / 2);
+      }),
+    );
+
+    test(
+      "[RT15] four parents at concurrency 4 do not starve their children",
+      onRuntime(backend, async ({ holdfast }) => {
+        const child = activity("child", async (_, n: number) => n);
+        const parent = workflow("parent", async (ctx, n: number) =>
+          ctx.call(child, n),
+        );
+        await holdfast.work([parent, child], { concurrency: 4 });
+        const runs = await Promise.all(
+          [1, 2, 3, 4].map((n) => holdfast.start(parent, n)),
+        );
+        expect(await Promise.all(runs.map((run) => run.result()))).toEqual([
+          1, 2, 3, 4,
+        ]);
+      }),
+    );
+
+    test(
+      "[E59] [E56] a worker at its limit locks nothing, and a function's limit holds over two workers",
+      onRuntime(backend, async ({ holdfast, another }) => {
+        const opened = gate();
+        const tally = new Tally();
+        let running = 0;
+        const busy = activity("busy", { concurrency: 2 }, async () => {
+          running += 1;
+          tally.count(`at most ${Math.max(running, 2)}`);
+          await opened.opened;
+          running -= 1;
+        });
+        const other = await another();
+        await holdfast.work([busy], { concurrency: 8 });
+        await other.work([busy], { concurrency: 8 });
+        const runs = await holdfast.startMany(
+          busy,
+          Array.from({ length: 6 }, () => ({ input: undefined })),
+        );
+        await until(() => running === 2);
+        opened.open();
+        await Promise.all(runs.map((run) => run.result()));
+        expect(tally.all).toEqual({ "at most 2": 6 });
+      }),
+    );
+
+    test(
+      "[RT14] a history of many events and responses replays to the same end",
+      onRuntime(backend, async ({ holdfast }) => {
+        const tally = new Tally();
+        const child = workflow("child", async (_, n: number) => n);
+        const long = workflow("long", async (ctx) => {
+          let sum = 0;
+          for (let n = 0; n < 150; n += 1) {
+            sum += await ctx
+              .step(`step ${n}`, () => {
+                tally.count("step");
+                return { n, text: "x".repeat(8_000) };
+              })
+              .then((value) => value.n);
+            if (n % 2 === 0) sum += await ctx.call(child, n);
+          }
+          await Promise.all(
+            Array.from({ length: 250 }, (_, n) => ctx.call(child, n)),
+          );
+          await ctx.sleep(1);
+          return sum;
+        });
+        await holdfast.work([long, child], { hotRunsMax: 0 });
+        const run = await holdfast.start(long);
+        // 0 + … + 149, and the even ones again.
+        expect(await run.result({ timeout: "50s" })).toBe(11_175 + 5_550);
+        expect(tally.of("step")).toBe(150);
+      }),
+    );
+
+    test(
+      "[E62] [E72] [E75] a set gives results as they come, and says when all were taken",
+      onRuntime(backend, async ({ holdfast }) => {
+        const gates = [gate(), gate()];
+        const child = activity("child", async (_, n: number) => {
+          await gates[n]?.opened;
+          return n;
+        });
+        const parent = workflow("parent", async (ctx) => {
+          const set = ctx.joinSet<number>();
+          set.spawn(child, 0);
+          set.spawn(child, 1);
+          const before = set.try();
+          const first = await set.next();
+          const second = await set.next();
+          return {
+            before,
+            first,
+            second,
+            third: await set.next(),
+            after: set.try(),
+          };
+        });
+        await holdfast.work([parent, child], { hotRunsMax: 0 });
+        const run = await holdfast.start(parent, undefined, { id: "p" });
+        await until(async () => (await run.status()) === "blocked");
+        gates[1]?.open();
+        await until(
+          async () =>
+            (await holdfast.executions.responses("p")).items.length === 1,
+        );
+        gates[0]?.open();
+        expect(await run.result()).toEqual({
+          before: { kind: "pending" },
+          first: 1,
+          second: 0,
+          third: undefined,
+          after: { kind: "allTaken" },
+        });
+      }),
+    );
+
+    test(
+      "[E66] [E67] an external is resolved by its token, twice with the same value, not with another",
+      onRuntime(backend, async ({ holdfast }) => {
+        const tokens: string[] = [];
+        const asking = workflow("asking", async (ctx) => {
+          const answer = ctx.external<string>();
+          await ctx.step("mail the token", () => tokens.push(answer.token));
+          return answer.result();
+        });
+        await holdfast.work([asking], { hotRunsMax: 0 });
+        const run = await holdfast.start(asking);
+        await until(() => tokens.length > 0);
+        const [token = ""] = tokens;
+        await expect(
+          holdfast.resolve(`${token}0`, "guessed"),
+        ).rejects.toMatchObject({ code: "AWAIT_TOKEN_INVALID" });
+        await until(async () => (await run.status()) === "blocked");
+        await holdfast.resolve(token, "yes");
+        await holdfast.resolve(token, "yes");
+        await expect(holdfast.resolve(token, "no")).rejects.toMatchObject({
+          code: "RESOLUTION_CONFLICT",
+        });
+        expect(await run.result()).toBe("yes");
+      }),
+    );
+  });
+}

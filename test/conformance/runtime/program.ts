@@ -1,0 +1,348 @@
+import fc from "fast-check";
+import {
+  activity,
+  signal,
+  workflow,
+} from "../../../src/runtime/definitions.ts";
+import type {
+  Activity,
+  Signal,
+  Workflow,
+} from "../../../src/runtime/definitions.ts";
+import type { WorkflowContext } from "../../../src/runtime/workflow-context.ts";
+
+/**
+ * Random workflows. What a workflow is given when its code is run, in which
+ * order, must be the same whenever it is run again, whatever the timing was.
+ * So each of these writes down everything that it sees, and two runs of its
+ * code are compared: one must be the beginning of the other.
+ */
+export type Node =
+  | {
+      readonly kind: "step";
+      readonly how: "sync" | "async" | "fails" | "flaky";
+      readonly value: number;
+    }
+  | {
+      readonly kind: "transaction";
+      readonly fails: boolean;
+      readonly value: number;
+    }
+  | { readonly kind: "sleep"; readonly ms: number }
+  | {
+      readonly kind: "child";
+      readonly value: number;
+      readonly ms: number;
+      readonly fails: boolean;
+    }
+  | {
+      readonly kind: "activity";
+      readonly value: number;
+      readonly fails: boolean;
+    }
+  | { readonly kind: "receive"; readonly timeoutMs: number }
+  | { readonly kind: "draw" }
+  | { readonly kind: "awaits"; readonly count: number }
+  | { readonly kind: "forgotten"; readonly value: number }
+  | { readonly kind: "patch"; readonly id: string }
+  | {
+      readonly kind: "all" | "race" | "settled";
+      readonly branches: readonly (readonly Node[])[];
+    }
+  | {
+      readonly kind: "loop";
+      readonly times: number;
+      readonly body: readonly Node[];
+    }
+  | {
+      readonly kind: "choice";
+      readonly even: readonly Node[];
+      readonly odd: readonly Node[];
+    };
+
+const small = fc.integer({ min: 0, max: 5 });
+
+const leaf: fc.Arbitrary<Node> = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      kind: fc.constant("step" as const),
+      how: fc.constantFrom(
+        "sync" as const,
+        "async" as const,
+        "async" as const,
+        "fails" as const,
+        "flaky" as const,
+      ),
+      value: small,
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant("transaction" as const),
+      fails: fc.boolean(),
+      value: small,
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({ kind: fc.constant("sleep" as const), ms: small }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant("child" as const),
+      value: small,
+      ms: small,
+      fails: fc.boolean(),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant("activity" as const),
+      value: small,
+      fails: fc.boolean(),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant("receive" as const),
+      timeoutMs: fc.integer({ min: 1, max: 20 }),
+    }),
+  },
+  { weight: 2, arbitrary: fc.constant<Node>({ kind: "draw" }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant("awaits" as const),
+      count: fc.integer({ min: 1, max: 40 }),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant("forgotten" as const),
+      value: small,
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant("patch" as const),
+      id: fc.constantFrom("a", "b"),
+    }),
+  },
+);
+
+/** A few nodes, nested at most three deep. */
+export const programs: fc.Arbitrary<readonly Node[]> = fc.letrec<{
+  nodes: readonly Node[];
+  node: Node;
+}>((tie) => ({
+  nodes: fc.array(tie("node"), { minLength: 1, maxLength: 4 }),
+  node: fc.oneof(
+    { maxDepth: 3, withCrossShrink: true },
+    { weight: 3, arbitrary: leaf },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        kind: fc.constantFrom(
+          "all" as const,
+          "race" as const,
+          "settled" as const,
+        ),
+        branches: fc.array(tie("nodes"), { minLength: 1, maxLength: 3 }),
+      }),
+    },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        kind: fc.constant("loop" as const),
+        times: fc.integer({ min: 1, max: 3 }),
+        body: tie("nodes"),
+      }),
+    },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        kind: fc.constant("choice" as const),
+        even: tie("nodes"),
+        odd: tie("nodes"),
+      }),
+    },
+  ),
+})).nodes;
+
+/** Everything that the code of a run saw, each time it was run. */
+export type Traces = Map<string, string[][]>;
+
+export const ping: Signal<number> = signal<number>("ping");
+
+const nap: Workflow<{ value: number; ms: number; fails: boolean }, number> =
+  workflow(
+    "nap",
+    async (
+      ctx,
+      { value, ms, fails }: { value: number; ms: number; fails: boolean },
+    ) => {
+      await ctx.sleep(ms);
+      if (fails) throw new Error(`child ${value}`);
+      return value * 10;
+    },
+  );
+
+const work: Activity<{ value: number; fails: boolean }, number> = activity(
+  "work",
+  { retry: { maxRetries: 0 } },
+  async (_, { value, fails }: { value: number; fails: boolean }) => {
+    await shortly();
+    if (fails) throw new Error(`activity ${value}`);
+    return value * 100;
+  },
+);
+
+/** Resolves when the event loop has come round: what it is timed by is not recorded. */
+function shortly(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** The workflow that runs a program, and what it needs. */
+export function programFunctions(traces: Traces): {
+  readonly program: Workflow<readonly Node[], string>;
+  readonly all: readonly (
+    Workflow<never, unknown> | Activity<never, unknown>
+  )[];
+} {
+  const program = workflow("program", async (ctx, nodes: readonly Node[]) => {
+    const trace: string[] = [];
+    const known = traces.get(ctx.id);
+    if (known === undefined) traces.set(ctx.id, [trace]);
+    else known.push(trace);
+    const see = (where: string, value: unknown): number => {
+      trace.push(`${where} ${JSON.stringify(value)} at ${ctx.now()}`);
+      return typeof value === "number" ? value : 0;
+    };
+    await runNodes(ctx, nodes, "", see);
+    return trace.join("\n");
+  });
+  return { program, all: [program, nap, work] };
+}
+
+type See = (where: string, value: unknown) => number;
+
+async function runNodes(
+  ctx: WorkflowContext,
+  nodes: readonly Node[],
+  path: string,
+  see: See,
+): Promise<number> {
+  let last = 0;
+  for (const [index, node] of nodes.entries()) {
+    const where = `${path}/${index}:${node.kind}`;
+    try {
+      last = await runNode(ctx, node, where, see, last);
+    } catch (error) {
+      const { name, message } = error as Error;
+      see(where, `${name}: ${message}`);
+    }
+  }
+  return last;
+}
+
+async function runNode(
+  ctx: WorkflowContext,
+  node: Node,
+  where: string,
+  see: See,
+  last: number,
+): Promise<number> {
+  switch (node.kind) {
+    case "step":
+      return see(where, await runStep(ctx, node));
+    case "transaction":
+      return see(
+        where,
+        await ctx.transaction(where.slice(-100), function* () {
+          if (node.fails) throw new TypeError(`transaction ${node.value}`);
+          return node.value;
+        }),
+      );
+    case "sleep":
+      return see(where, (await ctx.sleep(node.ms)) ?? -1);
+    case "child":
+      return see(where, await ctx.call(nap, node));
+    case "activity":
+      return see(where, await ctx.call(work, node));
+    case "receive":
+      return see(
+        where,
+        (await ctx.receive(ping, { timeout: node.timeoutMs })) ?? -2,
+      );
+    case "draw":
+      see(where, ctx.uuid());
+      return see(where, Math.floor(ctx.random() * 10));
+    case "awaits":
+      for (let turn = 0; turn < node.count; turn += 1) await Promise.resolve();
+      return see(where, node.count);
+    case "forgotten":
+      void ctx.step("forgotten", async () => {
+        await shortly();
+        throw new Error("nobody asked");
+      });
+      return see(where, node.value);
+    case "patch":
+      return see(where, Number(ctx.patched(node.id)));
+    case "loop": {
+      let sum = 0;
+      for (let turn = 0; turn < node.times; turn += 1)
+        sum += await runNodes(ctx, node.body, `${where}#${turn}`, see);
+      return see(where, sum);
+    }
+    case "choice":
+      return runNodes(ctx, last % 2 === 0 ? node.even : node.odd, where, see);
+    default: {
+      const branches = node.branches.map((branch, index) =>
+        runNodes(ctx, branch, `${where}[${index}]`, see),
+      );
+      if (node.kind === "race") return see(where, await Promise.race(branches));
+      if (node.kind === "all")
+        return see(
+          where,
+          (await Promise.all(branches)).reduce((a, b) => a + b, 0),
+        );
+      return see(where, (await Promise.allSettled(branches)).length);
+    }
+  }
+}
+
+function runStep(
+  ctx: WorkflowContext,
+  { how, value }: Extract<Node, { kind: "step" }>,
+): Promise<number> {
+  const retry = { maxRetries: how === "flaky" ? 3 : 0, backoff: 1 };
+  return ctx.step(`step ${value}`, { retry }, ({ attempt }) => {
+    if (how === "sync") return value;
+    return shortly().then(() => {
+      if (how === "fails" || (how === "flaky" && attempt < 2))
+        throw new RangeError(`step ${value}`);
+      return value;
+    });
+  });
+}
+
+/** Two runs of the same code, the first of which may have been cut off. */
+export function disagreement(
+  traces: readonly (readonly string[])[],
+): string | undefined {
+  for (const trace of traces)
+    for (const other of traces) {
+      const both = Math.min(trace.length, other.length);
+      for (let at = 0; at < both; at += 1)
+        if (trace[at] !== other[at])
+          return `at ${at}:\n  ${trace[at]}\n  ${other[at]}`;
+    }
+  return undefined;
+}

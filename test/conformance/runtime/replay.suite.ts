@@ -1,0 +1,229 @@
+import { describe, expect, test } from "vitest";
+import { workflow } from "../../../src/runtime/definitions.ts";
+import type { WorkflowContext } from "../../../src/runtime/workflow-context.ts";
+import type { GivenEvent } from "../../../src/model/execution/given-event.ts";
+import type { Backend } from "../backend.ts";
+import { onRuntime } from "./fixture.ts";
+import { recordedRun, sleepAsked, stepDone } from "./recorded-run.ts";
+import { gate, kindsOf, Tally, until } from "./waiting.ts";
+
+/** A log, code that does something else, and what is said of it. */
+interface Difference {
+  readonly title: string;
+  readonly events: (id: string) => readonly GivenEvent[];
+  readonly code: (ctx: WorkflowContext) => Promise<unknown>;
+  readonly recorded: string;
+  readonly actual: string;
+}
+
+const differences: readonly Difference[] = [
+  {
+    title: "a step with another name",
+    events: () => [stepDone(1, "charge", 5)],
+    code: (ctx) => ctx.step("refund", () => 6),
+    recorded: 'step "charge"',
+    actual: 'step "refund"',
+  },
+  {
+    title: "a sleep where a step was",
+    events: () => [stepDone(1, "charge", 5)],
+    code: (ctx) => ctx.sleep(5),
+    recorded: 'step "charge"',
+    actual: "sleep for 5 ms",
+  },
+  {
+    title: "a sleep of another length",
+    events: (id) => [sleepAsked(id, 1, 1_000)],
+    code: (ctx) => ctx.sleep(2_000),
+    recorded: "sleep for 1000 ms",
+    actual: "sleep for 2000 ms",
+  },
+  {
+    title: "a request that the log does not have in front of others",
+    events: (id) => [sleepAsked(id, 2, 1_000)],
+    code: (ctx) => Promise.all([ctx.sleep(5), ctx.sleep(1_000)]),
+    recorded: "nothing",
+    actual: "sleep for 5 ms",
+  },
+  {
+    title: "no call where the log has an outcome",
+    events: () => [stepDone(1, "one", 1), stepDone(2, "two", 2)],
+    code: async (ctx) => {
+      await ctx.step("one", () => 1);
+      return "done early";
+    },
+    recorded: 'step "two"',
+    actual: "no such call",
+  },
+  {
+    title: "fewer calls than the log has",
+    events: (id) => [stepDone(1, "one", 1), sleepAsked(id, 2, 5)],
+    code: async (ctx) => {
+      await ctx.step("one", () => 1);
+      await new Promise(() => undefined);
+    },
+    recorded: "sleep for 5 ms",
+    actual: "no such call",
+  },
+];
+
+export function runtimeReplaySuite(backend: Backend): void {
+  describe("replay", () => {
+    test(
+      "[E60] answers from the log, and runs only what is not in it",
+      onRuntime(backend, async ({ holdfast }) => {
+        const tally = new Tally();
+        const two = workflow("two", async (ctx) => {
+          const a = await ctx.step("a", () => tally.count("a"));
+          const b = await ctx.step("b", () => tally.count("b") * 10);
+          return a + b;
+        });
+        await recordedRun(holdfast, "r", "two", [stepDone(1, "a", 7)]);
+        await holdfast.work([two]);
+        expect(await holdfast.get(two, "r").result()).toBe(17);
+        expect(tally.all).toEqual({ b: 1 });
+      }),
+    );
+
+    for (const { title, events, code, recorded, actual } of differences)
+      test(
+        `[RT7] [E65] parks a run whose code makes ${title}; its catch is not entered, and it goes on once unparked`,
+        onRuntime(backend, async ({ holdfast, said, another }) => {
+          const tally = new Tally();
+          const changed = workflow("changing", async (ctx) => {
+            try {
+              return await code(ctx);
+            } catch {
+              tally.count("caught");
+            } finally {
+              tally.count("finally");
+            }
+            return undefined;
+          });
+          await recordedRun(holdfast, "r", "changing", events("r"));
+          await holdfast.work([changed], { codeVersion: "v2" });
+          const run = holdfast.get(changed, "r");
+          await until(async () => (await run.status()) === "parked");
+          const { event } = await holdfast.executions.lastEvent("r");
+          expect(event).toMatchObject({
+            kind: "parked",
+            code: "NONDETERMINISM",
+            codeVersion: "v2",
+          });
+          const { reason } = event as { reason: string };
+          expect(reason).toContain(`recorded: ${recorded}`);
+          expect(reason).toContain(`actual:   ${actual}`);
+          expect(reason).toContain("changing");
+          expect(tally.of("caught")).toBe(0);
+          expect(
+            said.some(
+              ({ level, message }) => level === "error" && message === reason,
+            ),
+          ).toBe(true);
+          void another;
+        }),
+      );
+
+    test(
+      "[RT6] [E64] begins no step that has no outcome before the whole log has matched",
+      onRuntime(backend, async ({ holdfast }) => {
+        const tally = new Tally();
+        const changed = workflow("changing", async (ctx) => {
+          await Promise.all([
+            ctx.step("open", () => tally.count("open")),
+            ctx.sleep(2_000),
+          ]);
+        });
+        // Its log has a sleep of another length behind a step that was merely open.
+        await recordedRun(holdfast, "r", "changing", [
+          sleepAsked("r", 2, 1_000),
+        ]);
+        await holdfast.work([changed], { codeVersion: "v2" });
+        const run = holdfast.get(changed, "r");
+        await until(async () => (await run.status()) === "parked");
+        expect(tally.all).toEqual({});
+      }),
+    );
+
+    test(
+      "[RT7] a parked run goes on under code that fits its log, on a worker of another version",
+      onRuntime(backend, async ({ holdfast, another }) => {
+        const name = "changing";
+        const broken = workflow(name, async (ctx) =>
+          ctx.step("refund", () => "broken"),
+        );
+        const mended = workflow(name, async (ctx) => {
+          const a = await ctx.step("charge", () => "again");
+          return `${a} and ${await ctx.step("ship", () => "shipped")}`;
+        });
+        await recordedRun(holdfast, "r", name, [
+          stepDone(1, "charge", "charged"),
+        ]);
+        await holdfast.work([broken], { codeVersion: "v2" });
+        const run = holdfast.get(mended, "r");
+        await until(async () => (await run.status()) === "parked");
+        const other = await another();
+        await other.work([mended], { codeVersion: "v3" });
+        expect(await run.result()).toBe("charged and shipped");
+      }),
+    );
+
+    test(
+      "[RT4] delivers outcomes of one append one after the other, and a response that came meanwhile after them",
+      onRuntime(backend, async ({ holdfast }) => {
+        const both = gate();
+        const racing = workflow("racing", async (ctx) => {
+          const order: string[] = [];
+          const see = (name: string) => () => order.push(name);
+          const first = ctx.step("first", () => both.opened).then(see("first"));
+          const second = ctx
+            .step("second", () => both.opened)
+            .then(see("second"));
+          const winner = await Promise.race([
+            first.then(() => "first"),
+            second.then(() => "second"),
+          ]);
+          await Promise.all([first, second]);
+          return { winner, order };
+        });
+        await holdfast.work([racing], { hotRunsMax: 0 });
+        const run = await holdfast.start(racing);
+        both.open();
+        expect(await run.result()).toEqual({
+          winner: "first",
+          order: ["first", "second"],
+        });
+        const { items } = await holdfast.executions.events(run.id, {
+          kinds: ["stepFinished"],
+        });
+        expect(
+          items.map(({ event }) => (event as { name: string }).name),
+        ).toEqual(["first", "second"]);
+        expect(items[0]?.at).toBe(items[1]?.at);
+      }),
+    );
+
+    test(
+      "[E63] a set that nobody submitted to needs no events, and a detached start is found again",
+      onRuntime(backend, async ({ holdfast }) => {
+        const later = workflow("later", async (_, n: number) => n);
+        const starting = workflow("starting", async (ctx) => {
+          ctx.joinSet("empty");
+          const first = await ctx.start(later, 1, { id: "later-1" });
+          const again = await ctx.start(later, 1, { id: "later-1" });
+          const own = await ctx.start(later, 2);
+          await ctx.sleep(1);
+          return { first, again, own: own.id.startsWith("E_") };
+        });
+        await holdfast.work([starting, later], { hotRunsMax: 0 });
+        const run = await holdfast.start(starting);
+        expect(await run.result()).toEqual({
+          first: { id: "later-1", existed: false },
+          again: { id: "later-1", existed: true },
+          own: true,
+        });
+        expect(await kindsOf(holdfast, run.id)).not.toContain("joinSetCreated");
+      }),
+    );
+  });
+}
