@@ -34,6 +34,7 @@ import { executionNotesSuite } from "./execution/notes.suite.ts";
 import { executionOriginSuite } from "./execution/origin.suite.ts";
 import { executionOverviewsSuite } from "./execution/overviews.suite.ts";
 import { executionPauseSuite } from "./execution/pause.suite.ts";
+import { executionPruneSuite } from "./execution/prune.suite.ts";
 import { executionReadsSuite } from "./execution/reads.suite.ts";
 import { executionRecordedSuite } from "./execution/recorded.suite.ts";
 import { executionRemovalSuite } from "./execution/removal.suite.ts";
@@ -90,6 +91,7 @@ export function executionConformance(each: Backend): void {
     executionForkPointsSuite(backend);
     executionContinuedSuite(backend);
     executionUnreadSuite(backend);
+    executionPruneSuite(backend);
     executionOriginSuite(backend);
     executionDamageSuite(backend);
     executionSweepsSuite(backend);

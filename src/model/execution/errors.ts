@@ -29,6 +29,18 @@ export function eventNotFound(
   );
 }
 
+export function eventPruned(
+  id: ExecutionId,
+  version: number,
+  prunedBefore: number,
+): HoldfastError {
+  return new HoldfastError(
+    "EXECUTION_NOT_FOUND",
+    `Event ${version} of execution ${id} is gone: its history before version ${prunedBefore} was pruned.`,
+    { id, missing: "event", version, prunedBefore },
+  );
+}
+
 /** The same when a child is to be created, or has ended: `details.missing` tells the two apart. */
 export function parentNotFound(
   parent: ExecutionId,

@@ -63,22 +63,27 @@ export function pendingAfter(
   const items: Item[] = [];
   let next = 0;
   let last = -1;
+  let arrivedUpTo = 0;
   const push = (item: Item): void => {
     items.push(item);
     for (const renewed of renewals)
-      if (renewed.version === last && renewed.responses === next)
+      if (renewed.version === last && renewed.responses === arrivedUpTo)
         items.push({ renewed });
   };
+  const pushArrived = (upTo: number): void => {
+    for (; (responses[next]?.seq ?? Infinity) <= upTo; next += 1) {
+      const arrived = responses[next] as LoggedResponse;
+      arrivedUpTo = arrived.seq;
+      push({ arrived });
+    }
+  };
   events.forEach((logged, index) => {
-    while (next < logged.responses && responses[next] !== undefined)
-      push({ arrived: responses[next++] as LoggedResponse });
-    last = index;
+    pushArrived(logged.responses);
+    last = logged.version;
+    arrivedUpTo = logged.responses;
     push({ index, logged });
   });
-  for (const arrived of responses.slice(next)) {
-    next += 1;
-    push({ arrived });
-  }
+  pushArrived(Number.MAX_SAFE_INTEGER);
   return stateAt(items, items.length - 1, events, responses);
 }
 
@@ -228,7 +233,7 @@ function responseFor(
   events: readonly FoldedEvent[],
   responses: readonly LoggedResponse[],
 ): LoggedResponse | undefined {
-  const there = responses.slice(0, logged.responses);
+  const there = responses.filter(({ seq }) => seq <= logged.responses);
   if (event.kind === "waiting") {
     const { responsesFrom, continuations } = startsOf(events.slice(0, index));
     const start = lastStart(events.slice(0, index));

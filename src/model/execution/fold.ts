@@ -36,7 +36,7 @@ export function foldExecution(
     .find((version) => version !== null);
   return {
     role: created.role,
-    version: events.length - 1,
+    version: events.at(-1)?.version ?? 0,
     pending: pendingAfter(events, responses, renewals),
     lifecycle: lifecycleAfter(newestFirst, created.isPaused),
     failures: started.filter(({ event }) => isFailure(event)).length,
@@ -45,7 +45,11 @@ export function foldExecution(
     codeVersion: codeVersion ?? created.codeVersion,
     incompatible: incompatibleAfter(events, created.isPaused),
     ...startsOf(events),
-    responses: responses.length,
+    // Those of earlier runs may have been pruned, with their events.
+    responses: Math.max(
+      responses.at(-1)?.seq ?? 0,
+      events.at(-1)?.responses ?? 0,
+    ),
   };
 }
 
@@ -80,6 +84,8 @@ function lifecycleAfter(
     cancellationRequested: "cancelling",
     parked: "parked",
     unparked: "active",
+    // Only what is active can start anew.
+    continued: "active",
     forked: "active",
     finished: "active",
   };

@@ -102,3 +102,11 @@ export function topLevelOf(id: ExecutionId): ExecutionId {
   const dot = id.indexOf(".");
   return dot < 0 ? id : (id.slice(0, dot) as ExecutionId);
 }
+
+/** The execution at the root, those below it that an execution comes from, and itself. */
+export function lineOf(id: ExecutionId): readonly ExecutionId[] {
+  const line: ExecutionId[] = [];
+  for (let dot = id.indexOf("."); dot >= 0; dot = id.indexOf(".", dot + 1))
+    line.push(id.slice(0, dot) as ExecutionId);
+  return [...line, id];
+}

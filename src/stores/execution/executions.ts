@@ -81,6 +81,7 @@ import {
   type CreatedExecution,
   type ExecutionDraft,
 } from "./log/create.ts";
+import { pruneHistory, type PruneOptions } from "./prune.ts";
 import {
   removeFinished,
   type RetentionPolicy,
@@ -420,6 +421,27 @@ export interface Executions extends ExecutionReads {
     policy: RetentionPolicy,
     options?: SweepOptions<RetentionReport>,
   ): Promise<RetentionReport>;
+  /**
+   * Removes what a run left behind when it was last started anew, in small
+   * transactions: its events, the responses it was given and its children that
+   * have ended. Unread signals stay, and so do keys of signals for 30 days.
+   * Stopped, it goes on with the next call; what it has begun is gone for
+   * everybody. May be repeated.
+   * @throws HoldfastError `EXECUTION_NOT_FOUND`, `ID_MALFORMED`, `OPTION_INVALID`, `DURATION_INVALID`, `ABORTED`
+   * @example
+   * const { events } = await log.pruneHistory("order-42");
+   */
+  pruneHistory(
+    id: string,
+    options?: PruneOptions,
+  ): Promise<{
+    readonly events: number;
+    readonly responses: number;
+    /** Children removed with everything under them. */
+    readonly trees: number;
+    /** Children left because something under them has not finished, or has a process that was not pruned. */
+    readonly skipped: number;
+  }>;
 }
 
 /**
@@ -473,5 +495,6 @@ export function executions(
     waitForResult: (id, wait) => waitForResult(context, id, wait),
     ...executionReads(context),
     removeFinished: (policy, given) => removeFinished(context, policy, given),
+    pruneHistory: (id, given) => pruneHistory(context, id, given),
   };
 }

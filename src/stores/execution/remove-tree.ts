@@ -118,7 +118,7 @@ type RemovePart = (execution: number, rowsMax: number) => Tx<number>;
 
 /** Each removes rows of one table, in the order of its index. */
 const parts: readonly RemovePart[] = [
-  removeBacktraces,
+  (execution, rowsMax) => removeBacktraces(execution, rowsMax),
   // No more than a few of them, by the limit on tags.
   (execution) =>
     run(sql`DELETE FROM holdfast_execution_tag WHERE execution = ${execution}`),
@@ -167,12 +167,25 @@ function* firstPast(ordered: Statement, rowsMax: number): Tx<number> {
   return found?.n ?? Number.MAX_SAFE_INTEGER;
 }
 
-function* removeBacktraces(execution: number, rowsMax: number): Tx<number> {
+/** Versions from one up to, but not including, another. */
+interface Versions {
+  readonly from: number;
+  readonly upTo: number;
+}
+
+const allVersions: Versions = { from: 0, upTo: Number.MAX_SAFE_INTEGER };
+
+/** Removes ranges that begin and end within some versions, up to so many rows. */
+export function* removeBacktraces(
+  execution: number,
+  rowsMax: number,
+  within: Versions = allVersions,
+): Tx<number> {
   let removed = 0;
   while (removed < rowsMax) {
     // With each range goes at most one text.
     const ranges = Math.ceil((rowsMax - removed) / 2);
-    const now = yield* removeRanges(execution, ranges);
+    const now = yield* removeRanges(execution, ranges, within);
     if (now === 0) break;
     removed += now;
   }
@@ -180,18 +193,24 @@ function* removeBacktraces(execution: number, rowsMax: number): Tx<number> {
 }
 
 /** Texts go with the last range that uses them. */
-function* removeRanges(execution: number, rangesMax: number): Tx<number> {
+function* removeRanges(
+  execution: number,
+  rangesMax: number,
+  { from, upTo }: Versions,
+): Tx<number> {
   const ranges = yield* rows<{
     readonly version_from: number;
     readonly hash: string;
   }>(sql`
     SELECT version_from, hash FROM holdfast_execution_backtrace
-    WHERE execution = ${execution} ORDER BY version_from LIMIT ${rangesMax}`);
+    WHERE execution = ${execution} AND version_from >= ${from} AND version_to <= ${upTo}
+    ORDER BY version_from LIMIT ${rangesMax}`);
   const last = ranges.at(-1);
   if (last === undefined) return 0;
   const removed = yield* run(sql`
     DELETE FROM holdfast_execution_backtrace
-    WHERE execution = ${execution} AND version_from <= ${last.version_from}`);
+    WHERE execution = ${execution} AND version_from >= ${from} AND version_to <= ${upTo}
+      AND version_from <= ${last.version_from}`);
   const hashes = textsOf([...new Set(ranges.map(({ hash }) => hash))]);
   // Locked by a statement of its own: the next one then sees what uses them now.
   yield* rows(sql`

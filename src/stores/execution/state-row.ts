@@ -11,7 +11,7 @@ import type {
   LoggedEvent,
   ResultKind,
 } from "../../model/execution/event.ts";
-import { topLevelOf, type ExecutionId } from "../../model/ids/execution-id.ts";
+import { lineOf, type ExecutionId } from "../../model/ids/execution-id.ts";
 import {
   isSleeping,
   lastHolder,
@@ -22,7 +22,7 @@ import {
 } from "../../model/execution/state.ts";
 import type { FunctionName } from "../../model/ids/function-name.ts";
 import type { JoinSetId } from "../../model/ids/join-set-id.ts";
-import { lockRow } from "../../sql/dialect.ts";
+import { lockRow, textsOf } from "../../sql/dialect.ts";
 import { row, run, type Tx } from "../../sql/operation.ts";
 import { sql, type Statement } from "../../sql/statement.ts";
 import { eventAt } from "./event-row.ts";
@@ -90,15 +90,15 @@ export interface ExecutionRecord {
 }
 
 /**
- * A condition on the row of an execution: true unless retention is removing
- * its tree, which is then as good as gone. Only finished executions can be in
- * such a tree, so the others need no look at their root.
+ * A condition on the row of an execution: true unless it is being removed with
+ * its tree, or one that it comes from is; it is then as good as gone. Only
+ * finished executions can be in such a tree, so the others need no look.
  */
 export function isPresent(id: ExecutionId): Statement {
-  const root = topLevelOf(id);
-  if (root === id) return sql`removing_at IS NULL`;
+  const line = lineOf(id);
+  if (line.length === 1) return sql`removing_at IS NULL`;
   return sql`(state <> 'finished' OR NOT EXISTS (
-    SELECT 1 FROM holdfast_execution AS root WHERE root.id = ${root} AND root.removing_at IS NOT NULL))`;
+    SELECT 1 FROM holdfast_execution AS gone WHERE gone.id IN ${textsOf(line)} AND gone.removing_at IS NOT NULL))`;
 }
 
 /**
@@ -313,12 +313,14 @@ export interface Standing {
   readonly version: number;
   readonly responses: number;
   readonly state: string;
+  /** The version before which its history was pruned, but for its creation; 0 when it is whole. */
+  readonly prunedBefore: number;
 }
 
 /** Where an execution stands, or undefined when there is none. */
 export function* findStanding(id: ExecutionId): Tx<Standing | undefined> {
   return yield* row<Standing>(sql`
-    SELECT key, version, responses, state FROM holdfast_execution WHERE id = ${id} AND ${isPresent(id)}`);
+    SELECT key, version, responses, state, pruned_before AS "prunedBefore" FROM holdfast_execution WHERE id = ${id} AND ${isPresent(id)}`);
 }
 
 /** @throws HoldfastError `EXECUTION_NOT_FOUND` */

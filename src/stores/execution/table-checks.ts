@@ -5,9 +5,9 @@ import { payloadField } from "../../model/execution/event-payload.ts";
 import { isControlKind } from "../../model/execution/event.ts";
 import type { ExecutionEvent } from "../../model/execution/event.ts";
 import {
+  lineOf,
   parseExecutionId,
   splitToParts,
-  topLevelOf,
 } from "../../model/ids/execution-id.ts";
 import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import { parseFunctionName } from "../../model/ids/function-name.ts";
@@ -16,7 +16,7 @@ import { isResult } from "../../model/execution/result.ts";
 import { integersOf, textsOf } from "../../sql/dialect.ts";
 import { rows } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
-import { sql } from "../../sql/statement.ts";
+import { sql, type Statement } from "../../sql/statement.ts";
 import { processesOfKeys } from "../process/process-row.ts";
 import { byKey, distinct, groupedBy, tableCheck } from "../table-check.ts";
 import type { CheckTools, TableCheck } from "../table-check.ts";
@@ -29,12 +29,20 @@ import { stateColumns, stateOf, type StateRow } from "./state-row.ts";
 
 interface ExecutionRow extends StateRow {
   readonly input_hash: string;
+  /** How many responses there were when the run began before which its history was pruned. */
+  readonly pruned_responses: number | null;
   readonly progress: Encoded | null;
+}
+
+/** Responses up to this number may have been pruned; null when the event is lost that tells it. */
+function prunedResponses(execution: Statement): Statement {
+  return sql`(SELECT p.responses FROM holdfast_execution_event p
+    WHERE p.execution = ${execution}.key AND p.version = ${execution}.pruned_before)`;
 }
 
 const execution = tableCheck<ExecutionRow>({
   table: "holdfast_execution",
-  select: sql`SELECT ${stateColumns}, input_hash, progress`,
+  select: sql`SELECT ${stateColumns}, input_hash, progress, ${prunedResponses(sql`t`)} AS pruned_responses`,
   from: sql`FROM holdfast_execution t`,
   ...byKey,
   keyOf: ({ id }) => id,
@@ -117,9 +125,10 @@ function faultOfAnswers(
   row: ExecutionRow,
   answers: readonly { readonly seq: number }[],
 ): string | undefined {
+  const mayBePruned = row.responses <= (row.pruned_responses ?? 0);
   const isWhole =
-    row.responses === 0
-      ? answers.length === 0
+    answers.length === 0
+      ? row.responses === 0 || mayBePruned
       : answers.length === 1 && answers[0]?.seq === row.responses;
   return isWhole ? undefined : "Its responses do not end at their number.";
 }
@@ -138,12 +147,13 @@ interface OwnedEvent extends EventRow {
   readonly execution: number;
   readonly id: ExecutionId | null;
   readonly last: number | null;
+  readonly pruned_before: number | null;
 }
 
 const event = tableCheck<OwnedEvent>({
   table: "holdfast_execution_event",
   select: sql`
-    SELECT t.seq, t.execution, x.id, x.version AS last, t.version, t.at, t.responses, t.kind, t.call, t.seen, t.body, t.payload`,
+    SELECT t.seq, t.execution, x.id, x.version AS last, x.pruned_before, t.version, t.at, t.responses, t.kind, t.call, t.seen, t.body, t.payload`,
   from: sql`FROM holdfast_execution_event t LEFT JOIN holdfast_execution x ON x.key = t.execution`,
   order: sql`t.seq`,
   behind: ({ seq }) => sql`t.seq > ${seq}`,
@@ -165,7 +175,7 @@ const event = tableCheck<OwnedEvent>({
     const children = yield* childrenOf(found);
     return (row) => {
       if (removed(row.id)) return undefined;
-      if (row.version > 0 && !follows.has(row.seq))
+      if (row.version > (row.pruned_before ?? 0) && !follows.has(row.seq))
         return "The event before it is missing.";
       const { event: logged } = eventOf(row);
       if (logged.kind !== "childRequested") return undefined;
@@ -255,6 +265,7 @@ interface OwnedResponse {
   readonly payload: Encoded | null;
   readonly read_by: number | null;
   readonly continuations: number | null;
+  readonly pruned_responses: number | null;
   readonly child_event: string | null;
 }
 
@@ -263,7 +274,7 @@ const response = tableCheck<OwnedResponse>({
   select: sql`
     SELECT t.key, t.execution, x.id, x.responses AS last, t.seq, t.at, t.kind, t.inbox, t.source, t.outcome, t.child,
       t.finished_version, t.value_hash, COALESCE(t.payload, e.payload) AS payload, t.read_by, x.continuations,
-      e.kind AS child_event`,
+      ${prunedResponses(sql`x`)} AS pruned_responses, e.kind AS child_event`,
   from: sql`
     FROM holdfast_execution_response t LEFT JOIN holdfast_execution x ON x.key = t.execution
       LEFT JOIN holdfast_execution_event e ON e.execution = t.child AND e.version = t.finished_version`,
@@ -288,7 +299,7 @@ const response = tableCheck<OwnedResponse>({
     const follows = new Set(followers.map(({ key }) => key));
     return (row, tools) => {
       if (removed(row.id)) return undefined;
-      if (row.seq > 1 && !follows.has(row.key))
+      if (row.seq > 1 + (row.pruned_responses ?? 0) && !follows.has(row.key))
         return "The response before it is missing.";
       if (row.child !== null && row.child_event !== "finished")
         return "The event of the child that it answers with is missing.";
@@ -333,17 +344,17 @@ function* executionsOfKeys(
   return new Map(found.map((each) => [each.key, each]));
 }
 
-/** Whether retention is removing the tree of an execution: then parts of it are rightly missing. */
+/** Whether an execution is being removed with its tree, or one it comes from is: then parts of it are rightly missing. */
 function* beingRemoved(
   found: readonly { readonly id: ExecutionId | null }[],
 ): Tx<(id: ExecutionId | null) => boolean> {
-  const roots = distinct(found, ({ id }) =>
-    id === null ? undefined : topLevelOf(id),
+  const line = new Set(
+    found.flatMap(({ id }) => (id === null ? [] : lineOf(id))),
   );
   const removed = yield* rows<{ readonly id: string }>(sql`
-    SELECT id FROM holdfast_execution WHERE id IN ${textsOf(roots)} AND removing_at IS NOT NULL`);
+    SELECT id FROM holdfast_execution WHERE id IN ${textsOf([...line])} AND removing_at IS NOT NULL`);
   const gone = new Set(removed.map(({ id }) => id));
-  return (id) => id !== null && gone.has(topLevelOf(id));
+  return (id) => id !== null && lineOf(id).some((each) => gone.has(each));
 }
 
 export const executionChecks: readonly TableCheck[] = [

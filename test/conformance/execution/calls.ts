@@ -1,3 +1,4 @@
+import { isHoldfastError } from "../../../src/model/errors.ts";
 import { delayId } from "../../../src/model/ids/delay-id.ts";
 import { childId } from "../../../src/model/ids/execution-id.ts";
 import { answerDelay, answerDue } from "../../fixtures/execution-operations.ts";
@@ -189,6 +190,24 @@ export const calls: Readonly<Record<StepName, Call>> = {
       Math.max(0, Math.min(world.target(step).version, step.of)),
       { id: `fork-${step.index}` },
     ),
+  // Half of the time it is stopped after the first rows.
+  pruneHistory: async (world, step) => {
+    const stop = new AbortController();
+    const { flag, index } = step;
+    try {
+      return await world.store.pruneHistory(world.target(step).id, {
+        signal: stop.signal,
+        rowsPerSlice: flag ? index : 500,
+        signalMemory: index === 3 ? "30 days" : 0,
+        onProgress: ({ events, responses }) => {
+          if (flag && events + responses > 0) stop.abort();
+        },
+      });
+    } catch (error) {
+      if (isHoldfastError(error) && error.code === "ABORTED") return "stopped";
+      throw error;
+    }
+  },
   retry: (world, step) =>
     world.store.retry(world.target(step).id, { id: `retry-${step.index}` }),
 };

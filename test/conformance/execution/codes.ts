@@ -27,11 +27,17 @@ export const codesOf: Readonly<Record<StepName, readonly ErrorCode[]>> = {
   clock: [],
   create: [
     "EXECUTION_EXISTS",
+    "EXECUTION_BEING_REMOVED",
     "EXECUTION_NOT_FOUND",
     "EXECUTION_FINISHED",
     "EXECUTION_CANCELLING",
   ],
-  createLocked: ["EXECUTION_EXISTS", "EXECUTION_NOT_FOUND", ...lock],
+  createLocked: [
+    "EXECUTION_EXISTS",
+    "EXECUTION_BEING_REMOVED",
+    "EXECUTION_NOT_FOUND",
+    ...lock,
+  ],
   append: [
     ...place,
     ...lock,
@@ -82,6 +88,7 @@ export const codesOf: Readonly<Record<StepName, readonly ErrorCode[]>> = {
   expireLock: ["EXECUTION_NOT_FOUND"],
   expireDeadline: ["EXECUTION_NOT_FOUND"],
   releaseDead: ["EXECUTION_NOT_FOUND"],
+  pruneHistory: ["EXECUTION_NOT_FOUND"],
   fork: [
     "EXECUTION_NOT_FOUND",
     "FORK_POINT_INVALID",

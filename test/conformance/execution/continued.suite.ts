@@ -188,6 +188,12 @@ function sets(backend: Backend): void {
         expect((await standing(setting, "a")).pending.kind).toBe("blocked");
         await store.finish("a.n1:x_1", 1, result);
         expect((await standing(setting, "a")).pending.kind).toBe("pending");
+        // Its answers are counted from 1 on, also those that were asked for before they came.
+        await store.append("a", 5, [joinNext("n1:x", T0)]);
+        expect((await standing(setting, "a")).pending).toMatchObject({
+          kind: "blocked",
+          on: { ordinal: 2 },
+        });
       }),
     );
 

@@ -91,6 +91,9 @@ export const example: readonly Step[] = [
   step("finish", "run-1", { index: 2 }),
   step("retry", "run-1"),
   step("retry", "run-1.n:set-0_2", { index: 2 }),
+  step("clock", "", { inMs: 10 }),
+  step("pruneHistory", "retry-1"),
+  step("fork", "retry-1", { of: 100, index: 3 }),
 
   // A run that takes its worker down five times without progress is parked; progress starts the count anew.
   step("createLocked", "", { index: 2, inMs: 10 }),

@@ -9,17 +9,15 @@ import {
   responseOf,
 } from "../../../src/stores/execution/event-row.ts";
 import { stateOf } from "../../../src/stores/execution/state-row.ts";
+import {
+  grouped,
+  numberFaults,
+  readFaults,
+  type Story,
+} from "./fault-numbers.ts";
 import type { Tables } from "./tables.ts";
 
 type ExecutionRow = Tables["executions"][number];
-
-/** The rows of one execution. */
-interface Story {
-  readonly row: ExecutionRow;
-  readonly events: Tables["events"];
-  readonly responses: Tables["responses"];
-  readonly delays: Tables["delays"];
-}
 
 /**
  * Everything about the tables that no sequence of operations may bring about,
@@ -41,8 +39,8 @@ export function faultsIn(
       delays: delays.get(row.key) ?? [],
     };
     const found = [
-      ...numbering(story),
-      ...readings(story),
+      ...numberFaults(story),
+      ...readFaults(story),
       ...columns(row),
       ...creation(story),
       ...openDelays(story),
@@ -52,20 +50,6 @@ export function faultsIn(
     faults.push(...found.map((fault) => `${row.id}: ${fault}`));
   }
   return [...faults, ...families(tables), ...strays(tables)];
-}
-
-/** Rows by what they belong to, in their order. */
-function grouped<T, K>(
-  items: readonly T[],
-  keyOf: (item: T) => K,
-): ReadonlyMap<K, readonly T[]> {
-  const groups = new Map<K, T[]>();
-  for (const item of items) {
-    const group = groups.get(keyOf(item));
-    if (group === undefined) groups.set(keyOf(item), [item]);
-    else group.push(item);
-  }
-  return groups;
 }
 
 function folding(
@@ -83,83 +67,6 @@ function folding(
     : [
         `its state ${JSON.stringify(state)} is not the fold ${JSON.stringify(fold)}`,
       ];
-}
-
-/** Versions from 0, responses from 1, questions and answers of each inbox from 1: without a gap. */
-function numbering({ row, events, responses }: Story): readonly string[] {
-  const faults: string[] = [];
-  const dense = (what: string, numbers: readonly number[], from: number) => {
-    if (numbers.some((number, index) => number !== from + index))
-      faults.push(`${what} are ${numbers.join(" ")}`);
-  };
-  const versions = events.map(({ version }) => version);
-  dense("versions", versions, 0);
-  if (versions.at(-1) !== row.version)
-    faults.push(`version ${row.version} is not of its last event`);
-  const seqs = responses.map(({ seq }) => seq);
-  dense("responses", seqs, 1);
-  if (row.responses !== seqs.length)
-    faults.push(`${row.responses} responses are ${seqs.length}`);
-  let before = 0;
-  for (const { version, responses: there, seen } of events) {
-    if (there < before || there > seqs.length)
-      faults.push(`event ${version} had ${there} responses`);
-    if (seen > there)
-      faults.push(`event ${version} had seen ${seen} of ${there} responses`);
-    before = there;
-  }
-  const asked = events.filter(({ ordinal }) => ordinal !== null);
-  for (const [inbox, questions] of grouped(asked, (event) => event.inbox))
-    // Signals that were read otherwise are passed over by those who take them by name.
-    if (inbox?.startsWith("s:") !== true)
-      dense(`questions to ${inbox}`, questions.map(ordinalOf), 1);
-  for (const [inbox, answers] of grouped(responses, (one) => one.inbox))
-    dense(`answers in ${inbox}`, answers.map(ordinalOf), 1);
-  return faults;
-}
-
-/** Which run read each signal, told again from the new starts: in each, what it did not leave. */
-function readings({ events, responses }: Story): readonly string[] {
-  const faults: string[] = [];
-  const signals = responses.filter(({ kind }) => kind === "signal");
-  const readBy = new Map<number, number>();
-  const takenAt = new Map<number, number>();
-  let starts = 0;
-  for (const row of events) {
-    const { event } = eventOf(row);
-    if (event.kind === "signalReceived") {
-      if (readBy.has(event.seq) || takenAt.has(event.seq))
-        faults.push(`signal ${event.seq} was taken after it was read`);
-      takenAt.set(event.seq, starts);
-    }
-    if (event.kind !== "continued") continue;
-    starts += 1;
-    if (event.continuation !== starts)
-      faults.push(`its new start ${starts} is called ${event.continuation}`);
-    const left: number[] = [];
-    for (const { seq } of signals) {
-      if (seq > row.responses || readBy.has(seq)) continue;
-      const isNamed =
-        event.unread?.some(([a, b]) => a <= seq && seq <= b) ?? true;
-      if (!takenAt.has(seq) && (seq > event.seen || isNamed)) left.push(seq);
-      else readBy.set(seq, starts - 1);
-    }
-    const told = event.left.flatMap(([a, b]) =>
-      Array.from({ length: b - a + 1 }, (_, n) => a + n),
-    );
-    if (!isDeepStrictEqual(told, left))
-      faults.push(
-        `its new start left ${told.join(" ")}, not ${left.join(" ")}`,
-      );
-  }
-  for (const { seq, read_by: told } of responses)
-    if (told !== (readBy.get(seq) ?? null))
-      faults.push(`response ${seq} is read by ${told}`);
-  return faults;
-}
-
-function ordinalOf({ ordinal }: { readonly ordinal: number | null }): number {
-  return ordinal ?? Number.NaN;
 }
 
 /** The columns that a state may fill; the partial indexes believe them. */
@@ -290,7 +197,9 @@ function families({
     const told = toldOf.get(row.key) ?? [];
     const end = ends.get(row.key);
     const isRight =
-      row.state === "finished" && row.parent !== null
+      row.state === "finished" &&
+      row.parent !== null &&
+      !isForgotten(row, parent, told)
         ? told.length === 1 &&
           told[0]?.execution === row.parent &&
           told[0].source === row.id &&
@@ -303,6 +212,22 @@ function families({
       );
   }
   return faults;
+}
+
+/** The parent has started anew since, and what it was told before was pruned. */
+function isForgotten(
+  { id }: ExecutionRow,
+  parent: ExecutionRow | undefined,
+  told: readonly object[],
+): boolean {
+  const joinSet = splitToParts(id)?.joinSet;
+  return (
+    told.length === 0 &&
+    joinSet !== undefined &&
+    parent !== undefined &&
+    parent.pruned_before > 0 &&
+    Number(/[0-9]*(?=:)/.exec(joinSet)?.[0] ?? 0) < parent.continuations
+  );
 }
 
 /** Rows of executions that do not exist. */

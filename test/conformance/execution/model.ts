@@ -98,6 +98,7 @@ const fitting: Partial<Record<StepName, (row: PeekRow) => boolean>> = {
   expireDeadline: ({ deadline_at: deadlineAt, state }) =>
     deadlineAt !== null && state !== "finished",
   releaseDead: ({ executor }) => executor !== null,
+  pruneHistory: ({ continuations }) => continuations > 0,
   retry: ({ state, role }) => state === "finished" && role !== "external",
 };
 
@@ -242,6 +243,7 @@ const uneventful: ReadonlySet<string> = new Set(
     "alreadyCancelling",
     "alreadyFinished",
     "alreadyResolved",
+    { events: 0, responses: 0, trees: 0, skipped: 0 },
     { locked: [], damaged: [], isLimited: false },
     { locked: [], damaged: [], isLimited: true },
   ].map((answer) => JSON.stringify(answer)),

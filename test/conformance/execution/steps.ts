@@ -34,6 +34,7 @@ const weights = {
   releaseDead: 2,
   fork: 2,
   retry: 2,
+  pruneHistory: 2,
 } as const;
 
 export type StepName = keyof typeof weights;

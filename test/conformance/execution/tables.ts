@@ -15,6 +15,7 @@ interface ExecutionRow extends StateRow {
   readonly concurrency_key: string | null;
   readonly deadline_at: number | null;
   readonly progress: string | null;
+  readonly pruned_before: number;
 }
 
 interface EventTableRow extends EventRow {

@@ -128,6 +128,7 @@ function executionReads(owner: string): Calls {
     addBacktraces: ["a", [{ from: 0, to: 1, stack: "at a.ts:1" }], {}],
     backtrace: ["a", { version: 0 }, {}],
     removeFinished: [{ olderThan: "1h" }, {}],
+    pruneHistory: ["a", {}],
   });
 }
 

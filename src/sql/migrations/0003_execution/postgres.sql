@@ -34,6 +34,7 @@ CREATE TABLE holdfast_execution (
   history_from BIGINT NOT NULL,
   responses_from BIGINT NOT NULL DEFAULT 0,
   continuations BIGINT NOT NULL DEFAULT 0,
+  pruned_before BIGINT NOT NULL DEFAULT 0,
   code_version TEXT COLLATE "C",
   incompatible TEXT COLLATE "C",
   concurrency_key TEXT COLLATE "C",

@@ -34,6 +34,7 @@ CREATE TABLE holdfast_execution (
   history_from INTEGER NOT NULL,
   responses_from INTEGER NOT NULL DEFAULT 0,
   continuations INTEGER NOT NULL DEFAULT 0,
+  pruned_before INTEGER NOT NULL DEFAULT 0,
   code_version TEXT,
   incompatible TEXT,
   concurrency_key TEXT,

@@ -15,6 +15,7 @@ import type { ExecutionRecord } from "../state-row.ts";
 export function* forkVersion(
   record: ExecutionRecord,
   version: number | undefined,
+  prunedBefore: number,
 ): Tx<number> {
   const { id, state } = record;
   const { pending } = state;
@@ -34,6 +35,12 @@ export function* forkVersion(
       );
     return yield* retryPoint(record, last, pending.resultKind);
   }
+  if (version > 0 && version < prunedBefore)
+    throw new HoldfastError(
+      "FORK_POINT_INVALID",
+      `The history of execution ${id} before version ${prunedBefore} was pruned; got ${version}. Fork it from there on, or at its creation.`,
+      { id, version, prunedBefore },
+    );
   if (Number.isSafeInteger(version) && version >= 0 && version <= last)
     return version;
   throw new HoldfastError(

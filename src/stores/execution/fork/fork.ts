@@ -9,15 +9,16 @@ import {
   executionExists,
 } from "../../../model/execution/errors.ts";
 import {
+  lineOf,
   parseExecutionId,
   splitToParts,
-  topLevelOf,
   type ExecutionId,
 } from "../../../model/ids/execution-id.ts";
 import type { ExecutionState } from "../../../model/execution/state.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import {
   row,
+  run,
   storeOperation,
   type StoreOperation,
   type Tx,
@@ -47,6 +48,7 @@ import {
   findStanding,
   lockedKey,
   lockedRecord,
+  standing,
   writeState,
   type ExecutionRecord,
 } from "../state-row.ts";
@@ -119,16 +121,19 @@ export const forkExecution: StoreOperation<
     const earlier = yield* earlierFork(input);
     if (earlier !== undefined) return earlier;
     const record = yield* lockedSource(source);
-    const version = yield* forkVersion(record, input.version);
+    const { prunedBefore } = yield* standing(source);
+    const version = yield* forkVersion(record, input.version, prunedBefore);
     const created = yield* createdOf(record, at, {
       version,
       isRetry: input.version === undefined,
     });
     const { forkedFrom: from } = created;
-    assertCopyable(record, from);
+    assertCopyable(record, from, prunedBefore);
     const outcome = yield* createUnder(null, { id, at, created });
     if (outcome.existed) return (yield* earlierFork(input)) ?? notTheSame(id);
     yield* fillFork(record, { key: outcome.key, id }, from, at);
+    // At its creation there is no gap before it.
+    if (version > 0) yield* notePruned(outcome.key, prunedBefore);
     return { ...outcome, id, nextVersion: from.version + 2 };
   },
 });
@@ -165,13 +170,14 @@ function notTheSame(id: ExecutionId): never {
 }
 
 /**
- * Below a root that is being removed results go before those who were given
- * them; so while a finished execution is copied its root stays as it is.
+ * In a tree that is being removed results go before those who were given them;
+ * so while a finished execution is copied all that it comes from stay as they
+ * are.
  */
 function* lockedSource(id: ExecutionId): Tx<ExecutionRecord> {
-  const root = topLevelOf(id);
-  if (root !== id && (yield* findStanding(id))?.state === "finished")
-    yield* lockedKey(root);
+  const above = lineOf(id).slice(0, -1);
+  if (above.length > 0 && (yield* findStanding(id))?.state === "finished")
+    for (const ancestor of above) yield* lockedKey(ancestor);
   return yield* lockedRecord(id);
 }
 
@@ -220,6 +226,13 @@ function* fillFork(
   };
   yield* writeState(copy.key, state);
   yield* announceState({ id: copy.id, function: source.function }, state);
+}
+
+/** What the source has lost its copy has not got. */
+function* notePruned(copy: number, prunedBefore: number): Tx<void> {
+  if (prunedBefore > 0)
+    yield* run(sql`
+      UPDATE holdfast_execution SET pruned_before = ${prunedBefore} WHERE key = ${copy}`);
 }
 
 /** How it was last locked, among the events that were copied. */

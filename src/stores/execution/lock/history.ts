@@ -116,12 +116,19 @@ export function* responsePage(
     from: sql`${responseTables} WHERE r.execution = ${execution}`,
     numberOf: ({ seq }) => seq,
   };
-  const high = Math.min(afterSeq + pageRowsMax, lastSeq);
-  const read = yield* readWithin(budget, responses, afterSeq, high);
-  return {
-    items: read.found.map(responseOf),
-    hasMore: read.isCut || high < lastSeq,
-  };
+  for (let after = afterSeq; ;) {
+    const high = Math.min(after + pageRowsMax, lastSeq);
+    const { found, isCut } = yield* readWithin(budget, responses, after, high);
+    const hasMore = isCut || high < lastSeq;
+    if (found.length > 0 || isCut || !hasMore)
+      return { items: found.map(responseOf), hasMore };
+    // What was pruned has left a gap.
+    const [next] = yield* rows<{ readonly seq: number }>(sql`
+      SELECT seq FROM holdfast_execution_response
+      WHERE execution = ${execution} AND seq > ${high} ORDER BY seq LIMIT 1`);
+    if (next === undefined) return { items: [], hasMore: false };
+    after = next.seq - 1;
+  }
 }
 
 /**

@@ -110,6 +110,18 @@ function* nextAnswer(execution: number, inbox: string): Tx<number> {
   return (last?.ordinal ?? 0) + 1;
 }
 
+/** The same where signals may have been pruned that were taken by name: no place is given out twice. */
+function* nextSignalPlace(
+  execution: number,
+  { continuations }: ExecutionState,
+  inbox: string,
+): Tx<number> {
+  const next = yield* nextAnswer(execution, inbox);
+  return continuations === 0
+    ? next
+    : Math.max(next, yield* nextQuestion(execution, inbox));
+}
+
 /** A response on its way. `source` is what it answers for: a child, a delay or a signal's key. */
 export interface NewResponse {
   readonly at: number;
@@ -162,7 +174,10 @@ export function* insertResponse(
   response: NewResponse,
 ): Tx<ExecutionState> {
   const { at, kind, inbox, source, outcome } = response;
-  const ordinal = yield* nextAnswer(key, inbox);
+  const ordinal =
+    kind === "signal"
+      ? yield* nextSignalPlace(key, state, inbox)
+      : yield* nextAnswer(key, inbox);
   const joinSet = kind === "signal" ? null : (inbox as JoinSetId);
   const next = afterResponse(state, { at, joinSet, ordinal });
   yield* run(sql`

@@ -34,7 +34,7 @@ import {
 } from "../event-row.ts";
 import { findStanding } from "../state-row.ts";
 import { scanRowsMax } from "./list-path.ts";
-import { numberedSlice, rangeFrom } from "./numbered.ts";
+import { numberedSlice, rangeFrom, startPast } from "./numbered.ts";
 
 export interface ListEventsOptions extends PageOptions {
   /** The first version of the list: defaults to 0, newest first to the last one. */
@@ -122,7 +122,17 @@ function* eventSlice(
   if (found === undefined) return { rows: [], next: undefined };
   const versions = { first: 0, last: found.version };
   const isUp = !newestFirst;
-  const start = after ? numberAt(after, 0) + (isUp ? 1 : -1) : from;
+  const asked = after ? numberAt(after, 0) + (isUp ? 1 : -1) : from;
+  const start =
+    found.prunedBefore === 0
+      ? asked
+      : yield* startPast(
+          sql`SELECT version AS n FROM holdfast_execution_event WHERE execution = ${found.key}`,
+          sql`version`,
+          versions,
+          asked,
+          isUp,
+        );
   const range = rangeFrom(
     versions,
     start,

@@ -1,4 +1,5 @@
-import type { Tx } from "../../../sql/operation.ts";
+import { row, type Tx } from "../../../sql/operation.ts";
+import { sql, type Statement } from "../../../sql/statement.ts";
 import { fittingRows, type Slice } from "../../list.ts";
 
 /**
@@ -34,6 +35,22 @@ export function rangeFrom(
   return { isUp, low: Math.max(first, high - span + 1), high };
 }
 
+/** The first number from one on, up or down, that is there: past the gap that pruning has left. */
+export function* startPast(
+  all: Statement,
+  number: Statement,
+  { first, last }: Numbers,
+  from: number | undefined,
+  isUp: boolean,
+): Tx<number> {
+  const found = isUp
+    ? yield* row<{ readonly n: number }>(sql`
+        ${all} AND ${number} >= ${from ?? first} ORDER BY ${number} ASC LIMIT 1`)
+    : yield* row<{ readonly n: number }>(sql`
+        ${all} AND ${number} <= ${from ?? last} ORDER BY ${number} DESC LIMIT 1`);
+  return found?.n ?? (isUp ? last + 1 : first - 1);
+}
+
 interface Sized {
   readonly bytes: number;
 }
@@ -43,13 +60,13 @@ export function* numberedSlice<S extends Sized, R>(
   { first, last }: Numbers,
   { isUp, low, high }: NumberRange,
   limit: number,
-  numberOf: (row: R) => number,
+  numberOf: (found: R) => number,
   sizedRows: (smallMax: number) => Tx<readonly S[]>,
   largeRows: (large: readonly S[]) => Tx<readonly R[]>,
 ): Tx<Slice<R>> {
   const { rows, end, isCut, found } = yield* fittingRows(
     { looked: limit, shown: limit },
-    (row: R) => [numberOf(row)],
+    (each: R) => [numberOf(each)],
     sizedRows,
     largeRows,
   );

@@ -1,6 +1,7 @@
 import type { Encoded } from "../../../model/values/encoded.ts";
 import {
   eventNotFound,
+  eventPruned,
   executionNotFound,
 } from "../../../model/execution/errors.ts";
 import type { Created, LoggedEvent } from "../../../model/execution/event.ts";
@@ -20,6 +21,7 @@ import { sql } from "../../../sql/statement.ts";
 import { onlyWait, type Call } from "../../method.ts";
 import { checkedVersion } from "../checks.ts";
 import type { ExecutionContext } from "../context.ts";
+import { eventAt } from "../event-row.ts";
 import {
   corruptLog,
   finishedResult,
@@ -160,9 +162,13 @@ export const readEvent: StoreOperation<
 > = storeOperation("readEvent", {
   key: (input: ReadEvent) => input.id,
   *one(_: ExecutionContext, { id, version }) {
-    const { key, version: last } = yield* standing(id);
+    const { key, version: last, prunedBefore } = yield* standing(id);
     if (version > last) throw eventNotFound(id, version, last);
-    return yield* soundEvent(id, key, version);
+    if (version >= prunedBefore || version === 0)
+      return yield* soundEvent(id, key, version);
+    const found = yield* eventAt(key, version);
+    if (found === undefined) throw eventPruned(id, version, prunedBefore);
+    return found;
   },
 });
 

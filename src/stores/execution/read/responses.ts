@@ -32,7 +32,7 @@ import {
 } from "../event-row.ts";
 import { findStanding } from "../state-row.ts";
 import { scanRowsMax } from "./list-path.ts";
-import { numberedSlice, rangeFrom } from "./numbered.ts";
+import { numberedSlice, rangeFrom, startPast } from "./numbered.ts";
 
 export interface ListResponsesOptions extends PageOptions {
   /** The number that the list begins with: defaults to the first, backward to the last one. */
@@ -110,7 +110,17 @@ function* responseSlice(
   if (found === undefined) return { rows: [], next: undefined };
   const numbers = { first: 1, last: found.responses };
   const isUp = !backward;
-  const start = after ? numberAt(after, 0) + (isUp ? 1 : -1) : from;
+  const asked = after ? numberAt(after, 0) + (isUp ? 1 : -1) : from;
+  const start =
+    found.prunedBefore === 0
+      ? asked
+      : yield* startPast(
+          sql`SELECT seq AS n FROM holdfast_execution_response WHERE execution = ${found.key}`,
+          sql`seq`,
+          numbers,
+          asked,
+          isUp,
+        );
   const isUnread = unread
     ? sql`r.kind = 'signal' AND r.read_by IS NULL`
     : sql`1 = 1`;
