@@ -41,6 +41,7 @@ CREATE TABLE holdfast_execution (
   deadline_at INTEGER,
   progress TEXT,
   removing_at INTEGER,
+  process INTEGER,
   CONSTRAINT holdfast_execution_sound CHECK (
     (role = 'workflow' OR role = 'activity' OR role = 'external')
     AND (lifecycle = 'active' OR (state <> 'finished'
@@ -85,6 +86,8 @@ CREATE INDEX holdfast_execution_retention ON holdfast_execution (function, finis
 CREATE INDEX holdfast_execution_open_child ON holdfast_execution (id)
   WHERE parent IS NOT NULL AND state <> 'finished';
 CREATE INDEX holdfast_execution_removing ON holdfast_execution (id) WHERE removing_at IS NOT NULL;
+-- Spawned for a process that was not pruned: retention keeps these.
+CREATE INDEX holdfast_execution_process ON holdfast_execution (id) WHERE process IS NOT NULL;
 CREATE INDEX holdfast_execution_cancelling ON holdfast_execution (function, id) WHERE lifecycle = 'cancelling';
 
 -- What happened, in order: appended, never changed. `responses` is how many

@@ -93,3 +93,7 @@ CREATE TABLE holdfast_queue_completed (
   batches TEXT NOT NULL,
   CONSTRAINT holdfast_queue_completed_pkey PRIMARY KEY (session, number)
 ) STRICT, WITHOUT ROWID;
+
+-- Wakes that are still queued and have a name to coalesce by.
+CREATE INDEX holdfast_queue_batch_dedupe ON holdfast_queue_batch (session, dedupe_key, key)
+  WHERE dedupe_key IS NOT NULL;

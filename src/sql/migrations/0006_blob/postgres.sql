@@ -79,3 +79,14 @@ CREATE TABLE holdfast_attachment_bytes (
   content BYTEA NOT NULL,
   CONSTRAINT holdfast_attachment_bytes_pkey PRIMARY KEY (name)
 );
+
+-- What the app keeps by a name of its own: a blob that only a row of the app
+-- refers to. Each row is a root of its blob.
+CREATE TABLE holdfast_blob_keep (
+  hash TEXT COLLATE "C" NOT NULL,
+  owner TEXT COLLATE "C" NOT NULL,
+  kept_at BIGINT NOT NULL,
+  CONSTRAINT holdfast_blob_keep_pkey PRIMARY KEY (hash, owner)
+);
+
+CREATE INDEX holdfast_blob_keep_owner ON holdfast_blob_keep (owner, hash);

@@ -132,13 +132,3 @@ CREATE TABLE holdfast_process_session_end (
   session BIGINT NOT NULL CONSTRAINT holdfast_process_session_end_pkey PRIMARY KEY,
   report TEXT COLLATE "C" NOT NULL
 );
-
--- Wakes that are still queued and have a name to coalesce by.
-CREATE INDEX holdfast_queue_batch_dedupe ON holdfast_queue_batch (session, dedupe_key, key)
-  WHERE dedupe_key IS NOT NULL;
-
--- The process that an execution was spawned for, until it is pruned.
-ALTER TABLE holdfast_execution ADD COLUMN process BIGINT;
-
--- Retention keeps these.
-CREATE INDEX holdfast_execution_process ON holdfast_execution (id) WHERE process IS NOT NULL;
