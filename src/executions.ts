@@ -33,7 +33,7 @@ export type { Fence } from "./stores/execution/checks.ts";
 export type { CancellingExecution } from "./stores/execution/control/cancelling.ts";
 export { executions } from "./stores/execution/executions.ts";
 export type { Executions } from "./stores/execution/executions.ts";
-export type { LockOptions } from "./stores/execution/lock/lock.ts";
+export type { LockOptions } from "./stores/execution/lock/terms.ts";
 export type {
   LockPendingOptions,
   LockPendingOutcome,

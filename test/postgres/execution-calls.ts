@@ -7,7 +7,10 @@ import { operation, rows } from "../../src/sql/operation.ts";
 import type { Operation, Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Database } from "../../src/sql/database.ts";
-import { appendEvents } from "../fixtures/execution-operations.ts";
+import {
+  appendEvents,
+  createAndLock,
+} from "../fixtures/execution-operations.ts";
 import type { AppendEvents } from "../../src/stores/execution/log/append.ts";
 import { assertAppendable } from "../../src/stores/execution/log/event-check.ts";
 import { createExecution } from "../fixtures/execution-operations.ts";
@@ -30,6 +33,7 @@ function alone<I, O>({ name, key, one }: Operation<I, O>): Operation<I, O> {
 }
 const appendAlone = alone(appendEvents);
 const createAlone = alone(createExecution);
+const createLockedAlone = alone(createAndLock);
 
 /** What there is before the first round. Ids are given behind a prefix of the run. */
 const population: readonly (readonly [
@@ -40,6 +44,8 @@ const population: readonly (readonly [
   ["top1", {}, () => [lockedEvent()]],
   ["top2", {}, () => [lockedEvent(), ownerDied, lockedEvent()]],
   ["top3", {}, (id) => [lockedEvent(), delay(id, 1)]],
+  // Its delay was over when it was asked for, and is answered.
+  ["slept", {}, (id) => [lockedEvent(), delay(id, 1, 500)]],
   ["task", { role: "activity" }, () => [lockedEvent()]],
   ["paused", { isPaused: true }, () => []],
   [
@@ -75,7 +81,7 @@ const ownerDied: ExecutionEvent = {
   counts: "death",
 };
 
-function delay(id: string, index: number): ExecutionEvent {
+function delay(id: string, index: number, expiresAt = 9_000): ExecutionEvent {
   const joinSet = "o:9" as JoinSetId;
   return {
     kind: "delayRequested",
@@ -83,12 +89,23 @@ function delay(id: string, index: number): ExecutionEvent {
     seen: 0,
     joinSet,
     delay: delayId(idOf(id), joinSet, index),
-    expiresAt: 9_000,
+    expiresAt,
     startAt: { in: "1 hour" },
   } as unknown as ExecutionEvent;
 }
 
-export type Events = "step" | "steps" | "delay" | "poison" | "finished";
+export type Events =
+  | "step"
+  | "steps"
+  | "joinNext"
+  | "delay"
+  | "delays"
+  | "sameDelay"
+  | "takenDelay"
+  | "child"
+  | "takenChild"
+  | "poison"
+  | "finished";
 
 export type Asked =
   | {
@@ -101,7 +118,7 @@ export type Asked =
       readonly respondTo: "none" | "parent" | "wrong";
     }
   | {
-      readonly kind: "create";
+      readonly kind: "create" | "createLocked";
       readonly id: string;
       readonly function: string;
       readonly input: number;
@@ -172,15 +189,21 @@ export class World {
       const at = 5_000 + index;
       const { database } = this;
       const id = this.prefix + asked.id;
-      if (asked.kind === "create") {
-        const { isTagged, ...given } = asked;
-        const input = newExecutionOf(id, {
+      if (asked.kind !== "append") {
+        const { isTagged, kind, ...given } = asked;
+        const execution = newExecutionOf(id, {
           ...given,
           at,
           ...(isTagged && { tags: ["red"] }),
         });
+        if (kind === "createLocked") {
+          const form = this.#isAlone ? createLockedAlone : createAndLock;
+          const lock = { at, holder, leaseUntil: at + 1_000, codeVersion: "v" };
+          const { input } = asked;
+          return () => database.write(form, { execution, lock, input });
+        }
         const form = this.#isAlone ? createAlone : createExecution;
-        return () => database.write(form, input);
+        return () => database.write(form, execution);
       }
       const input = appendOf(asked, id, at, known.get(id));
       const form = this.#isAlone ? appendAlone : appendEvents;
@@ -217,6 +240,7 @@ function appendOf(
     version: known.version + 1 + asked.versionOff,
     at,
     events: eventsOf(asked.events, id, known.version),
+    ...childrenOf(asked.events, id, known.version),
     ...(asked.fence !== "none" && {
       fence: asked.fence === "right" ? holder : otherHolder,
     }),
@@ -241,8 +265,20 @@ function eventsOf(
         step("charge"),
         { kind: "patched", call: 2, seen: 0, patch: "p" },
       ];
+    case "joinNext":
+      return [joinNext("n:js")];
     case "delay":
       return [delay(id, version + 2)];
+    case "delays":
+      return [delay(id, version + 2), step("charge"), delay(id, version + 3)];
+    case "sameDelay":
+      return [delay(id, version + 2), delay(id, version + 2)];
+    case "takenDelay":
+      return [delay(id, 1)];
+    case "child":
+      return [childRequested(id, version + 2), delay(id, version + 2)];
+    case "takenChild":
+      return [childRequested(id, 1)];
     case "poison":
       return [step("a\0b")];
     default:
@@ -250,9 +286,44 @@ function eventsOf(
   }
 }
 
+function childRequested(id: string, index: number): ExecutionEvent {
+  const joinSet = "n:js" as JoinSetId;
+  return {
+    kind: "childRequested",
+    call: 1,
+    seen: 0,
+    joinSet,
+    child: idOf(`${id}.n:js_${index}`),
+    function: "f",
+    inputHash: "hash of 1",
+  } as unknown as ExecutionEvent;
+}
+
+/** A child with a deadline, and one that is paused. The first of "joining" is there already. */
+function childrenOf(
+  events: Events,
+  id: string,
+  version: number,
+): Pick<AppendEvents, "children"> {
+  if (events !== "child" && events !== "takenChild") return {};
+  const index = events === "child" ? version + 2 : 1;
+  const child = (more: number, isPaused: boolean) =>
+    newExecutionOf(`${id}.n:js_${index + more}`, { input: 1, isPaused });
+  return { children: [child(0, false), child(100, true)] };
+}
+
 /** What a caller was told, without generated keys. */
 function answerOf(result: PromiseSettledResult<object>): unknown {
-  if (result.status === "fulfilled") return { ...result.value, key: undefined };
+  if (result.status === "fulfilled")
+    return JSON.parse(
+      JSON.stringify(result.value, (name, value: unknown) =>
+        name === "key"
+          ? undefined
+          : typeof value === "bigint"
+            ? String(value)
+            : value,
+      ),
+    );
   const { code, details } = result.reason as {
     readonly code: string;
     readonly details: object;

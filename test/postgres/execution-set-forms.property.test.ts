@@ -29,7 +29,17 @@ const appending: fc.Arbitrary<Asked> = fc.record({
   events: fc.oneof(
     { weight: 3, arbitrary: fc.constant<Events>("step") },
     { weight: 4, arbitrary: fc.constant<Events>("finished") },
-    { weight: 1, arbitrary: fc.constantFrom<Events>("steps", "delay") },
+    { weight: 1, arbitrary: fc.constantFrom<Events>("steps", "joinNext") },
+    { weight: 3, arbitrary: fc.constantFrom<Events>("delay", "delays") },
+    { weight: 2, arbitrary: fc.constant<Events>("child") },
+    {
+      weight: 1,
+      arbitrary: fc.constantFrom<Events>(
+        "takenDelay",
+        "sameDelay",
+        "takenChild",
+      ),
+    },
     { weight: 1, arbitrary: fc.constant<Events>("poison") },
   ),
   versionOff: mostly(0, -1, 1),
@@ -39,7 +49,7 @@ const appending: fc.Arbitrary<Asked> = fc.record({
 });
 
 const creating: fc.Arbitrary<Asked> = fc.record({
-  kind: fc.constant("create" as const),
+  kind: fc.constantFrom("create", "createLocked"),
   id: fc.constantFrom("n1", "n2", "n3", "top1", "top1.o:3_1", "missing.o:1_1"),
   function: mostly("f", "g"),
   input: mostly(1, 2),
@@ -87,8 +97,11 @@ const append = (
   respondTo: "none",
 });
 
-const create = (id: string): Extract<Asked, { kind: "create" }> => ({
-  kind: "create",
+const create = (
+  id: string,
+  kind: "create" | "createLocked" = "create",
+): Exclude<Asked, { kind: "append" }> => ({
+  kind,
   id,
   function: "f",
   input: 1,
@@ -117,7 +130,35 @@ const examples: [rounds: (readonly Asked[])[]][] = [
       [append("joining", "finished"), append("waiting", "finished")],
     ],
   ],
-  [[["n1", "n2", "top1.o:3_1", "n1", "missing.o:1_1"].map(create)]],
+  [[["n1", "n2", "top1.o:3_1", "n1", "missing.o:1_1"].map((id) => create(id))]],
+  [
+    [
+      [
+        append("top1", "delay"),
+        append("top2", "delays"),
+        append("top3", "takenDelay"),
+        append("slept", "takenDelay"),
+        append("joining.n:other_1", "sameDelay"),
+      ],
+      ["top1", "top2", "top3"].map((id) => append(id, "delay")),
+    ],
+  ],
+  [
+    [
+      [
+        append("top1", "child"),
+        append("top2", "child"),
+        append("top3", "step"),
+      ],
+      [append("joining", "takenChild"), append("top1", "child")],
+    ],
+  ],
+  [
+    [
+      ["n1", "n2", "n3", "top1"].map((id) => create(id, "createLocked")),
+      ["n1", "n4", "top2.o:3_1"].map((id) => create(id, "createLocked")),
+    ],
+  ],
 ];
 
 describe("a set form of the execution log", () => {
@@ -156,6 +197,9 @@ describe("a set form of the execution log", () => {
     ["appends", examples[0]?.[0][0] ?? [], 3],
     ["ends", examples[1]?.[0][0] ?? [], 5],
     ["creations", (examples[2]?.[0][0] ?? []).slice(0, 3), 3],
+    ["requests of delays", (examples[3]?.[0][0] ?? []).slice(0, 2), 2],
+    ["requests of children", examples[4]?.[0][0] ?? [], 3],
+    ["locked creations", (examples[5]?.[0][0] ?? []).slice(0, 3), 3],
   ])("commits %s together", (_, round, size) =>
     withPlace(async (place) => {
       const database = await place.open();
@@ -174,8 +218,9 @@ describe("a set form of the execution log", () => {
       const database = await place.open();
       const world = await World.make(database, "w-", false);
       await world.ask([
-        append("top1", "delay"),
+        append("top1", "joinNext"),
         { ...create("n1"), isTagged: true },
+        { ...create("n2", "createLocked"), isTagged: true },
       ]);
       // A set that answers nobody counts as one that came to nothing.
       expect(database.stats().reruns).toBe(0);

@@ -44,9 +44,9 @@ import {
   givenLock,
   givenUnlock,
   lockExecution,
-  type LockOptions,
   type UnlockOptions,
 } from "./lock/lock.ts";
+import type { LockOptions } from "./lock/terms.ts";
 import {
   givenLockPending,
   lockPending,

@@ -4,7 +4,7 @@ import type { GivenEvent } from "../../../src/model/execution/given-event.ts";
 import type { RunId } from "../../../src/model/ids/prefixed-id.ts";
 import { executions } from "../../../src/stores/execution/executions.ts";
 import type { Executions } from "../../../src/stores/execution/executions.ts";
-import type { LockOptions } from "../../../src/stores/execution/lock/lock.ts";
+import type { LockOptions } from "../../../src/stores/execution/lock/terms.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { childRequested, step } from "./execution-events.ts";

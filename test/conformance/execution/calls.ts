@@ -1,12 +1,15 @@
 import { isHoldfastError } from "../../../src/model/errors.ts";
 import { delayId } from "../../../src/model/ids/delay-id.ts";
 import { childId } from "../../../src/model/ids/execution-id.ts";
-import { answerDelay, answerDue } from "../../fixtures/execution-operations.ts";
+import {
+  answerDelay,
+  answerDueDelays,
+} from "../../fixtures/execution-operations.ts";
 import {
   expireDeadline,
   expireLock,
 } from "../../../src/stores/execution/timers/expire.ts";
-import type { LockOptions } from "../../../src/stores/execution/lock/lock.ts";
+import type { LockOptions } from "../../../src/stores/execution/lock/terms.ts";
 import type { ExecutionDraft } from "../../../src/stores/execution/log/create.ts";
 import { releaseExecution } from "../../../src/stores/execution/timers/release.ts";
 import {
@@ -120,7 +123,7 @@ export const calls: Readonly<Record<StepName, Call>> = {
     }),
   expireDelays: async (world, step) => {
     const input = { delays: world.openDelays(step), at: world.clock.now() };
-    const { answered } = await world.database.write(answerDue, input);
+    const { answered } = await world.database.write(answerDueDelays, input);
     return answered > 0 ? "answered" : "nothing received";
   },
   pauseDelay: (world, step) => world.store.pauseDelay(world.delay(step)),

@@ -13,7 +13,7 @@ import type { Statement } from "../../../src/sql/statement.ts";
 import type { Database } from "../../../src/sql/database.ts";
 import { executions } from "../../../src/stores/execution/executions.ts";
 import type { Executions } from "../../../src/stores/execution/executions.ts";
-import type { LockOptions } from "../../../src/stores/execution/lock/lock.ts";
+import type { LockOptions } from "../../../src/stores/execution/lock/terms.ts";
 import {
   stateColumns,
   stateOf,

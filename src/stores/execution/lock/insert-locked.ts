@@ -1,16 +1,12 @@
-import type { ControlEvent } from "../../../model/execution/event.ts";
-import type { ExecutionState } from "../../../model/execution/state.ts";
 import { splitToParts } from "../../../model/ids/execution-id.ts";
 import { announce, row, run, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
-import type { ExecutionContext } from "../context.ts";
 import { eventColumnsOf } from "../event-row.ts";
 import type { NewExecution } from "../log/create.ts";
 import { timerSet } from "../topics.ts";
-import { ReadBudget } from "./history.ts";
-import { loadLocked, type LockedExecution } from "./locked.ts";
-
-type Locked = Extract<ControlEvent, { readonly kind: "locked" }>;
+import type { CreateAndLock } from "./lock.ts";
+import { newLocked, type LockedExecution } from "./locked.ts";
+import type { LockTerms, LockedEvent } from "./terms.ts";
 
 /**
  * Writes an execution as locked at once, and reads nothing: what is to be told
@@ -21,14 +17,13 @@ type Locked = Extract<ControlEvent, { readonly kind: "locked" }>;
  * was written, and the way round decides.
  */
 export function* insertLocked(
-  context: ExecutionContext,
-  { id, at, created }: NewExecution,
+  { execution, input }: Pick<CreateAndLock, "execution" | "input">,
   lockedAt: number,
-  locked: Locked,
+  locked: LockedEvent,
 ): Tx<LockedExecution | undefined> {
+  const { id, at, created } = execution;
   const { holder, leaseUntil, retry } = locked;
-  if (!isSimple(id, created, lockedAt) || leaseUntil <= lockedAt)
-    return undefined;
+  if (!isSimple(execution, { at: lockedAt, leaseUntil })) return undefined;
   const codeVersion = locked.codeVersion ?? created.codeVersion;
   const inserted = yield* row<{ readonly key: number }>(sql`
     INSERT INTO holdfast_execution
@@ -51,41 +46,20 @@ export function* insertLocked(
       (${key}, 1, ${lockedAt}, 0, 'locked', 0, 0, ${second.body}, NULL)`);
   if (created.deadlineAt !== null) yield* announce(timerSet, id);
   yield* announce(timerSet, id);
-  const state: ExecutionState = {
-    role: created.role,
-    version: 0,
-    pending: { kind: "locked", holder, leaseUntil, lockVersion: 1 },
-    lifecycle: "active",
-    failures: 0,
-    deaths: 0,
-    retry,
-    codeVersion,
-    incompatible: [],
-    historyFrom: 0,
-    responsesFrom: 0,
-    continuations: 0,
-    responses: 0,
-  };
-  return yield* loadLocked(
-    context,
-    { key, id, parent: null, function: created.function, state, process: null },
-    1,
-    { holder, leaseUntil, previousCodeVersion: null },
-    { created, start: created, startedAt: at },
-    new ReadBudget(),
-  );
+  return newLocked(key, execution, locked, input);
 }
 
 /** True for what can be locked the moment it is there, and has no other rows. */
-function isSimple(
-  id: NewExecution["id"],
-  { role, isPaused, scheduledAt, tags }: NewExecution["created"],
-  lockedAt: number,
+export function isSimple(
+  { id, created }: NewExecution,
+  { at, leaseUntil }: Pick<LockTerms, "at" | "leaseUntil">,
 ): boolean {
+  const { role, isPaused, scheduledAt, tags } = created;
   return (
     role !== "external" &&
     !isPaused &&
-    scheduledAt <= lockedAt &&
+    scheduledAt <= at &&
+    leaseUntil > at &&
     tags.length === 0 &&
     splitToParts(id) === undefined
   );

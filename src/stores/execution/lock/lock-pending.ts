@@ -24,10 +24,11 @@ import {
   lockedBy,
   lockNames,
   lockTerms,
+  termsNow,
+  type LockedEvent,
   type LockOptions,
   type LockTerms,
-  termsNow,
-} from "./lock.ts";
+} from "./terms.ts";
 import { readInputs, type LockedInputs } from "./inputs.ts";
 import { lanesFor } from "./lanes.ts";
 import {
@@ -300,8 +301,6 @@ function* lockRows(
     WHERE key IN ${integersOf(keys)} AND state = 'pending' AND lifecycle <> 'paused' AND due_at <= ${dueBy}
     ORDER BY due_at, id LIMIT ${limit} ${skipLocked}`);
 }
-
-type LockedEvent = ReturnType<typeof lockedBy>;
 
 /** Most often one group: it takes two statements, however many are locked. */
 function byLock(

@@ -1,10 +1,4 @@
-import { insertLocked } from "./insert-locked.ts";
 import type { Duration } from "../../../model/time/durations.ts";
-import type {
-  ExecutionEvent,
-  ExecutionRole,
-  Holder,
-} from "../../../model/execution/event.ts";
 import { lockLost } from "../../../model/execution/errors.ts";
 import {
   parseExecutionId,
@@ -12,12 +6,7 @@ import {
 } from "../../../model/ids/execution-id.ts";
 import { canAppendLock } from "../../../model/execution/lock.ts";
 import { isSameRun, lastHolder } from "../../../model/execution/state.ts";
-import {
-  retryPolicyFor,
-  type RetryPolicy,
-} from "../../../model/time/retry-policy.ts";
 import { instantAfter } from "../../../model/time/instants.ts";
-import { checkedText } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import {
   storeOperation,
@@ -25,12 +14,7 @@ import {
   type Tx,
 } from "../../../sql/operation.ts";
 import { optionsAndWait, type Call } from "../../method.ts";
-import {
-  checkedFence,
-  checkedRetry,
-  checkedVersion,
-  type Fence,
-} from "../checks.ts";
+import { checkedFence, checkedVersion, type Fence } from "../checks.ts";
 import type { ExecutionContext } from "../context.ts";
 import type { AppendEvents } from "../log/append.ts";
 import { appendTo, type AppendOutcome } from "../log/append-to.ts";
@@ -44,69 +28,24 @@ import {
 import { assertAppendable } from "../log/event-check.ts";
 import { assertNext } from "../log/record-check.ts";
 import { lockedRecord, type ExecutionRecord } from "../state-row.ts";
+import { createLockedOnPostgres } from "./create-locked.many.postgres.ts";
 import { ReadBudget } from "./history.ts";
 import { readInputs } from "./inputs.ts";
+import { insertLocked, isSimple } from "./insert-locked.ts";
 import {
+  decodedInputs,
   loadLocked,
   previousCodeVersion,
   type LockedExecution,
 } from "./locked.ts";
-
-export interface LockOptions extends WaitOptions {
-  /** Who locks: an executor, and this round of it. */
-  readonly holder: Fence;
-  /** How long, from now: a lease that must be extended by then. */
-  readonly lease: Duration;
-  /** By default activities are retried 5 times and workflows for ever. */
-  readonly retry?: RetryPolicy;
-  readonly codeVersion?: string;
-}
-
-export const lockNames = ["holder", "lease", "retry", "codeVersion"] as const;
-
-/** Who locks, until when, and how failures of what is locked are retried. */
-export interface LockTerms {
-  readonly at: number;
-  readonly holder: Holder;
-  readonly leaseUntil: number;
-  /** Defaults to what its role gets. */
-  readonly retry?: RetryPolicy;
-  readonly codeVersion: string | null;
-}
-
-/** @throws HoldfastError `OPTION_INVALID`, `ID_MALFORMED`, `DURATION_INVALID`, `TIME_OUT_OF_RANGE`, `NAME_INVALID` */
-export function lockTerms(
-  { database }: ExecutionContext,
-  { holder, lease, retry, codeVersion }: Omit<LockOptions, keyof WaitOptions>,
-  at: number,
-): LockTerms {
-  return {
-    at,
-    holder: { ...checkedFence("holder", holder), owner: database.owner },
-    leaseUntil: instantAfter(at, lease, "a lease"),
-    ...(retry !== undefined && { retry: checkedRetry(retry) }),
-    codeVersion:
-      codeVersion === undefined
-        ? null
-        : checkedText("A code version", codeVersion),
-  };
-}
-
-/**
- * The terms at the instant at which the body runs, by which it judges and
- * which it records: the call may have waited, or been prepared long ago.
- */
-export function termsNow<T extends LockTerms>(
-  { clock }: ExecutionContext,
-  terms: T,
-): T {
-  const lateMs = clock.now() - terms.at;
-  if (lateMs <= 0) return terms;
-  const { at, leaseUntil } = terms;
-  return { ...terms, at: at + lateMs, leaseUntil: leaseUntil + lateMs };
-}
-
-type LockedEvent = Extract<ExecutionEvent, { readonly kind: "locked" }>;
+import {
+  lockNames,
+  lockTerms,
+  lockedBy,
+  termsNow,
+  type LockOptions,
+  type LockTerms,
+} from "./terms.ts";
 
 export interface LockOne extends LockTerms {
   readonly id: ExecutionId;
@@ -192,6 +131,8 @@ function keepingRetry<T extends LockTerms>(
 export interface CreateAndLock {
   readonly execution: NewExecution;
   readonly lock: LockTerms;
+  /** What the worker is given for input: read back from how it is stored, so that nobody comes to hold what cannot be read. */
+  readonly input: unknown;
 }
 
 export function givenCreateLocked(
@@ -201,14 +142,15 @@ export function givenCreateLocked(
 ): Call<CreateAndLock> {
   const { options: given, wait } = optionsAndWait(options, lockNames);
   const at = context.clock.now();
-  const input = {
-    execution: newExecution(context, draft, at),
-    lock: lockTerms(context, given, at),
-  };
-  return { input, wait };
+  const execution = newExecution(context, draft, at);
+  const { id, created } = execution;
+  const inputs = { created, start: created, startedAt: at };
+  const { input } = decodedInputs(context, id, inputs);
+  const lock = lockTerms(context, given, at);
+  return { input: { execution, lock, input }, wait };
 }
 
-interface CreatedLocked extends CreatedExecution {
+export interface CreatedLocked extends CreatedExecution {
   /** Missing when the execution was there before, and not held by this run. */
   readonly locked?: LockedExecution;
 }
@@ -225,12 +167,12 @@ export const createAndLock: StoreOperation<
   CreatedLocked
 > = storeOperation("createAndLock", {
   key: (input: CreateAndLock) => input.execution.id,
-  *one(context: ExecutionContext, { execution, lock: asked }) {
+  *one(context: ExecutionContext, input) {
+    const { execution, lock: asked } = input;
     const { id } = execution;
     const terms = termsNow(context, asked);
     const lean = yield* insertLocked(
-      context,
-      execution,
+      input,
       terms.at,
       lockedBy(terms, execution.created.role),
     );
@@ -247,6 +189,8 @@ export const createAndLock: StoreOperation<
       ? outcome
       : { ...outcome, nextVersion: locked.nextVersion, locked };
   },
+  many: createLockedOnPostgres,
+  manyTakes: ({ execution, lock }) => isSimple(execution, lock),
 });
 
 /** Locks what the transaction has created. @throws HoldfastError those of `canAppendLock` */
@@ -274,12 +218,6 @@ export function* heldBefore(
   // Unless it was locked a second time, the one before this was none.
   const previous = pending.lockVersion === 1 ? null : undefined;
   return yield* loadOne(context, record, version, pending, previous);
-}
-
-export function lockedBy(terms: LockTerms, role: ExecutionRole): LockedEvent {
-  const { holder, leaseUntil, codeVersion } = terms;
-  const retry = terms.retry ?? retryPolicyFor(role);
-  return { kind: "locked", holder, leaseUntil, retry, codeVersion };
 }
 
 function* lockAndLoad(

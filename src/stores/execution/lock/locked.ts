@@ -24,6 +24,7 @@ import {
   type CancellationView,
 } from "../control/cancelling.ts";
 import { eventAt, eventColumns, eventOf, type EventRow } from "../event-row.ts";
+import type { NewExecution } from "../log/create.ts";
 import type { ExecutionRecord } from "../state-row.ts";
 import {
   historyPage,
@@ -134,7 +135,45 @@ export function* loadLocked(
   return { ...loaded, ...held, nextVersion: version + 1 };
 }
 
-/** The same without the lock, up to its last event. */
+/** What nothing has happened to but its lock, which is event 1: nothing is read. */
+export function newLocked(
+  key: number,
+  { id, at, created }: NewExecution,
+  { holder, leaseUntil }: Pick<Held, "holder" | "leaseUntil">,
+  input: unknown,
+): LockedExecution {
+  return {
+    id,
+    key,
+    role: created.role,
+    function: created.function,
+    nextVersion: 2,
+    input,
+    inputHash: created.inputHash,
+    startedAt: at,
+    seed: runSeed(id, 0),
+    created: { ...created, input },
+    tags: created.tags,
+    leaseUntil,
+    holder,
+    previousCodeVersion: null,
+    failures: 0,
+    deaths: 0,
+    cancellation: null,
+    continuations: 0,
+    historyFrom: 0,
+    responsesFrom: 0,
+    unreadSignals: [],
+    hasMoreUnreadSignals: false,
+    history: [],
+    hasMoreHistory: false,
+    historyUpTo: 1,
+    responses: [],
+    hasMoreResponses: false,
+  };
+}
+
+/** What a worker would be given, without the lock, up to its last event. */
 export function* loadUnlocked(
   context: ExecutionContext,
   record: ExecutionRecord,
@@ -209,7 +248,7 @@ function* load(
  * than it was given. A hash takes 2 µs, most of which is saved by reading the
  * input once; together a lock of a hundred costs 1 % more.
  */
-function decodedInputs(
+export function decodedInputs(
   { values, hashOf }: ExecutionContext,
   id: ExecutionId,
   { created, start }: LockedInputs,

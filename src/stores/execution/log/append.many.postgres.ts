@@ -1,16 +1,24 @@
+import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import { done, rows } from "../../../sql/operation.ts";
 import type { Done, Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import type { AppendEvents } from "./append.ts";
 import type { AppendOutcome } from "./append-to.ts";
+import type { NewExecution } from "./create.ts";
 import { isFinish, isQuiet, responsesSeen, runNamed } from "./event-check.ts";
 import { finishManyOnPostgres } from "./finish.many.postgres.ts";
+import {
+  insertChildrenOnPostgres,
+  insertDelaysOnPostgres,
+  withFreeRequests,
+  type PlacedDelay,
+} from "./request.many.postgres.ts";
 import {
   insertEventsOnPostgres,
   type PlacedEvent,
 } from "../rows.many.postgres.ts";
 
-/** The set form of `appendEvents`, for quiet events and for the end. */
+/** The set form of `appendEvents`, for quiet events, requests and the end. */
 export function* appendManyOnPostgres(
   inputs: readonly AppendEvents[],
 ): Tx<readonly (Done<AppendOutcome> | undefined)[]> {
@@ -34,26 +42,38 @@ interface Moved {
 /**
  * Two statements: the second takes its rows from arrays alone. Inserting in
  * the first, joined to the rows it moved, would be a nested loop, since the
- * planner expects a few rows of each part.
+ * planner expects a few rows of each part. Where something is asked for it
+ * takes one more before these, and one for each kind of request.
  */
 function* appendQuietEvents(
-  inputs: readonly AppendEvents[],
+  given: readonly AppendEvents[],
   answers: Map<AppendEvents, AppendOutcome>,
 ): Tx<void> {
+  const inputs = yield* withFreeRequests(given);
   if (inputs.length === 0) return;
   const placed: PlacedEvent[] = [];
+  const delays: PlacedDelay[] = [];
+  const children: NewExecution[] = [];
+  const parents = new Map<ExecutionId, number>();
   for (const { n, key, responses } of yield* moveVersions(inputs)) {
     const input = inputs[n - 1];
     if (input === undefined) continue;
-    const { at, events } = input;
+    const { id, at, events } = input;
     let { version } = input;
     for (const event of events) {
       placed.push({ place: { execution: key, version, at, responses }, event });
+      if (event.kind === "delayRequested")
+        delays.push({ id, execution: key, event });
       version += 1;
     }
+    children.push(...(input.children ?? []));
+    parents.set(id, key);
     answers.set(input, { nextVersion: version, at });
   }
+  if (children.length > 0)
+    placed.push(...(yield* insertChildrenOnPostgres(children, parents)));
   if (placed.length > 0) yield* insertEventsOnPostgres(placed);
+  if (delays.length > 0) yield* insertDelaysOnPostgres(delays);
 }
 
 /**

@@ -7,14 +7,14 @@ import { draftOf } from "../../../model/shape.ts";
 import type { WaitOptions } from "../../../sql/database.ts";
 import type { Tx } from "../../../sql/operation.ts";
 import type { ExecutionContext } from "../context.ts";
+import { lockNew } from "../lock/lock.ts";
+import type { LockedExecution } from "../lock/locked.ts";
 import {
   lockNames,
-  lockNew,
   lockTerms,
   type LockOptions,
   type LockTerms,
-} from "../lock/lock.ts";
-import type { LockedExecution } from "../lock/locked.ts";
+} from "../lock/terms.ts";
 import {
   createUnder,
   draftNames,

@@ -21,25 +21,36 @@ export function* createManyOnPostgres(
 ): Tx<readonly (Done<CreateOutcome> | undefined)[]> {
   const parents = yield* lockParents(inputs);
   const keys = yield* insertStates(inputs, parents);
+  const events = yield* announcedStarts(inputs, keys);
+  if (events.length > 0) yield* insertEventsOnPostgres(events);
+  return inputs.map(({ id }) => {
+    const key = keys.get(id);
+    return key === undefined
+      ? undefined
+      : done({ key, nextVersion: 1, existed: false });
+  });
+}
+
+/** The first events of those that have a key, which are still to be inserted; whoever may run them is told. */
+export function* announcedStarts(
+  inputs: readonly NewExecution[],
+  keys: ReadonlyMap<ExecutionId, number>,
+): Tx<readonly PlacedEvent[]> {
   const events: PlacedEvent[] = [];
   const due = new Set<string>();
-  const timed: ExecutionId[] = [];
-  const outcomes = inputs.map(({ id, at, created }) => {
+  for (const { id, at, created } of inputs) {
     const execution = keys.get(id);
-    if (execution === undefined) return undefined;
+    if (execution === undefined) continue;
     events.push({
       place: { execution, version: 0, at, responses: 0 },
       event: created,
     });
     if (created.role !== "external" && !created.isPaused)
       due.add(created.function);
-    if (created.deadlineAt !== null) timed.push(id);
-    return done({ key: execution, nextVersion: 1, existed: false });
-  });
-  if (events.length > 0) yield* insertEventsOnPostgres(events);
+    if (created.deadlineAt !== null) yield* announce(timerSet, id);
+  }
   for (const name of due) yield* announce(pendingWork, name);
-  for (const id of timed) yield* announce(timerSet, id);
-  return outcomes;
+  return events;
 }
 
 /** The keys of parents that may have more children, locked so that they stay as they are. */
@@ -67,7 +78,7 @@ function* lockParents(
  * waits for another transaction's insert of the same id, and two sets that
  * did so in opposite orders would wait for each other.
  */
-function* insertStates(
+export function* insertStates(
   all: readonly NewExecution[],
   parents: ReadonlyMap<ExecutionId, number>,
 ): Tx<ReadonlyMap<ExecutionId, number>> {

@@ -192,13 +192,6 @@ const asking: ReadonlySet<string> = new Set([
   "signalReceived",
 ]);
 
-/** Kinds that stand for rows of their own. */
-const requesting: ReadonlySet<string> = new Set([
-  "delayRequested",
-  "childRequested",
-  "scheduled",
-]);
-
 /** True for what a workflow records without asking for or being given a response: only version and deaths change. */
 export function changesVersionAlone({
   at,
@@ -243,14 +236,22 @@ export function responsesSeen(events: readonly ExecutionEvent[]): number {
   return most;
 }
 
-/** True for an append that writes nothing but its events and the version. */
+/**
+ * True for an append that adds rows and moves the version: its events, the
+ * delays that it asks for, and children of its own that have no other rows.
+ */
 export function isQuiet(input: AppendEvents): boolean {
-  const { events, children, respondTo } = input;
+  const { id, events, children = [], starts, respondTo } = input;
   return (
     events.length > 0 &&
-    (children === undefined || children.length === 0) &&
+    starts === undefined &&
     respondTo === undefined &&
-    events.every((event) => !requesting.has(event.kind)) &&
+    children.every(
+      (child) =>
+        splitToParts(child.id)?.parent === id &&
+        child.lock === undefined &&
+        child.created.tags.length === 0,
+    ) &&
     changesVersionAlone(input)
   );
 }

@@ -45,11 +45,11 @@ export interface AnsweredDue {
  * Postgres they pass over what is locked, on SQLite they come after it. The
  * rows are locked as `answerDelay` locks them, the execution before its delay.
  */
-export const answerDue: StoreOperation<
+export const answerDueDelays: StoreOperation<
   ExecutionContext,
   AnswerDue,
   AnsweredDue
-> = storeOperation("answerDue", {
+> = storeOperation("answerDueDelays", {
   // One after the other in a process: each takes all that it is given.
   key: () => "timers",
   *one(context: ExecutionContext, { delays, at: askedAt }: AnswerDue) {

@@ -5,7 +5,7 @@ import type { WaitOptions } from "../../../sql/database.ts";
 import { isDamage, type Damaged } from "../../damage.ts";
 import { optionsAndWait } from "../../method.ts";
 import type { ExecutionContext } from "../context.ts";
-import { answerDue } from "./answer-due.ts";
+import { answerDueDelays } from "./answer-due.ts";
 import { answerDelay } from "./delays.ts";
 import {
   expiredTimers,
@@ -144,7 +144,10 @@ async function answered(
   try {
     const ids = delays.map(({ id }) => id);
     const input = { delays: ids, at };
-    const outcome = await context.database.write(answerDue(context), input);
+    const outcome = await context.database.write(
+      answerDueDelays(context),
+      input,
+    );
     for (let count = 0; count < outcome.answered; count += 1)
       outcomes.push("delay");
     const left = new Set<string>(outcome.left);
