@@ -30,7 +30,8 @@ test("twins that name things differently are reported", () => {
       CREATE TABLE holdfast_a (
         id INTEGER PRIMARY KEY, -- a comment, with a comma
         size INTEGER NOT NULL CONSTRAINT holdfast_a_size CHECK (size IN (1, 2)),
-        CONSTRAINT holdfast_a_one UNIQUE (id, size)
+        CONSTRAINT holdfast_a_one UNIQUE (id, size),
+        CONSTRAINT holdfast_a_sound CHECK (size > 0)
       ) STRICT;
       CREATE UNIQUE INDEX holdfast_a_by_size ON holdfast_a (size);`,
     [`${folder}/0001_a/postgres.sql`]: `

@@ -32,6 +32,9 @@ export function migrationNumbers(tree: Tree): readonly string[] {
   return problems;
 }
 
+/** What only SQLite has: Postgres reads a check anew at every statement, so it has none of states. */
+const isOfSqlite = /^constraint holdfast_\w+_sound$/;
+
 /** Statements are written once, so both databases must have the same names. */
 export function migrationTwins(tree: Tree): readonly string[] {
   const problems: string[] = [];
@@ -42,7 +45,10 @@ export function migrationTwins(tree: Tree): readonly string[] {
     ];
     for (const { own, other, file } of twins) {
       for (const name of own)
-        if (!other.has(name))
+        if (
+          !other.has(name) &&
+          !(file === "postgres.sql" && isOfSqlite.test(name))
+        )
           problems.push(
             `${home}${folder}/${file}: has no ${name}, but its twin does: give both the same names.`,
           );

@@ -28,11 +28,7 @@ CREATE TABLE holdfast_session (
   node_count BIGINT NOT NULL,
   user_message_count BIGINT NOT NULL,
   first_user_message TEXT COLLATE "C",
-  active_at BIGINT NOT NULL,
-  CONSTRAINT holdfast_session_sound CHECK (
-    (fork_node IS NULL) = (fork_top IS NULL)
-    AND (deleted_at IS NOT NULL OR (reclaimed_at IS NULL AND importing_at IS NULL))
-    AND revision >= 0 AND node_count >= 0 AND user_message_count >= 0)
+  active_at BIGINT NOT NULL
 );
 
 CREATE UNIQUE INDEX holdfast_session_generation ON holdfast_session (id, generation);
@@ -118,9 +114,7 @@ CREATE TABLE holdfast_session_usage (
   output_tokens BIGINT NOT NULL,
   cache_read_tokens BIGINT NOT NULL,
   cache_write_tokens BIGINT NOT NULL,
-  reasoning_tokens BIGINT NOT NULL,
-  CONSTRAINT holdfast_session_usage_sound CHECK (
-    input_tokens >= 0 AND output_tokens >= 0 AND cache_read_tokens >= 0 AND cache_write_tokens >= 0 AND reasoning_tokens >= 0)
+  reasoning_tokens BIGINT NOT NULL
 );
 
 CREATE UNIQUE INDEX holdfast_session_usage_turn ON holdfast_session_usage (session, turn, ordinal);

@@ -11,9 +11,7 @@ CREATE TABLE holdfast_session_lease (
   token TEXT COLLATE "C",
   claimed_at BIGINT,
   renewed_at BIGINT,
-  expires_at BIGINT,
-  CONSTRAINT holdfast_session_lease_sound CHECK (token IS NULL OR (owner IS NOT NULL AND incarnation IS NOT NULL
-    AND claimed_at IS NOT NULL AND renewed_at IS NOT NULL AND expires_at IS NOT NULL))
+  expires_at BIGINT
 );
 
 -- What waits for a session's next turn, in the order of keys. A claim counts
@@ -35,11 +33,7 @@ CREATE TABLE holdfast_queue_batch (
   enqueued_at BIGINT NOT NULL,
   claim TEXT COLLATE "C",
   claim_fence BIGINT,
-  claim_size BIGINT,
-  CONSTRAINT holdfast_queue_batch_sound CHECK (
-    (class = 'turn' OR class = 'command') AND (slot = 'exclusive' OR slot = 'join')
-    AND (delivery = 'afterTurnCommit' OR delivery = 'earliestSafeBoundary')
-    AND (claim IS NULL OR (claim_fence IS NOT NULL AND claim_size IS NOT NULL)))
+  claim_size BIGINT
 );
 
 CREATE UNIQUE INDEX holdfast_queue_batch_id ON holdfast_queue_batch (session, id);

@@ -7,8 +7,7 @@ CREATE TABLE holdfast_blob (
   encoding TEXT COLLATE "C" NOT NULL,
   size BIGINT NOT NULL,
   put_at BIGINT NOT NULL,
-  content BYTEA NOT NULL,
-  CONSTRAINT holdfast_blob_sound CHECK ((encoding = 'identity' OR encoding = 'deflate') AND size >= 0)
+  content BYTEA NOT NULL
 );
 
 CREATE UNIQUE INDEX holdfast_blob_hash ON holdfast_blob (hash);
@@ -63,8 +62,7 @@ CREATE TABLE holdfast_attachment_copy (
   size BIGINT NOT NULL,
   made_at BIGINT NOT NULL,
   condemned_for BIGINT,
-  CONSTRAINT holdfast_attachment_copy_pkey PRIMARY KEY (name),
-  CONSTRAINT holdfast_attachment_copy_sound CHECK (state = 'writing' OR state = 'stored' OR state = 'condemned')
+  CONSTRAINT holdfast_attachment_copy_pkey PRIMARY KEY (name)
 );
 
 CREATE INDEX holdfast_attachment_copy_id ON holdfast_attachment_copy (id);

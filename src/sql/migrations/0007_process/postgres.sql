@@ -35,13 +35,7 @@ CREATE TABLE holdfast_process (
   ended_at BIGINT,
   ended_sequence BIGINT,
   pruned_at BIGINT,
-  is_pruning BIGINT NOT NULL,
-  CONSTRAINT holdfast_process_sound CHECK (
-    (disposition = 'rerunnable' OR disposition = 'ownerBound' OR disposition = 'external')
-    AND (is_pruning = 0 OR is_pruning = 1)
-    AND ((status = 'running' AND ended_sequence IS NULL)
-      OR (ended_sequence IS NOT NULL
-        AND (status = 'completed' OR status = 'failed' OR status = 'cancelled' OR status = 'abandoned'))))
+  is_pruning BIGINT NOT NULL
 )
 WITH (fillfactor = 80);
 
@@ -121,9 +115,7 @@ CREATE TABLE holdfast_process_lease (
   token TEXT COLLATE "C",
   claimed_at BIGINT,
   renewed_at BIGINT,
-  expires_at BIGINT,
-  CONSTRAINT holdfast_process_lease_sound CHECK (token IS NULL OR (owner IS NOT NULL AND incarnation IS NOT NULL
-    AND claimed_at IS NOT NULL AND renewed_at IS NOT NULL AND expires_at IS NOT NULL))
+  expires_at BIGINT
 );
 
 -- What the deletion of a session meant for processes. It stays with the

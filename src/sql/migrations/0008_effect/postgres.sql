@@ -26,9 +26,7 @@ CREATE TABLE holdfast_effect (
   expires_at BIGINT,
   settled_at BIGINT,
   is_transient BIGINT,
-  outcome TEXT COLLATE "C",
-  CONSTRAINT holdfast_effect_sound CHECK (status = 'inProgress'
-    OR ((status = 'completed' OR status = 'failed') AND token IS NOT NULL AND settled_at IS NOT NULL AND outcome IS NOT NULL))
+  outcome TEXT COLLATE "C"
 );
 
 CREATE UNIQUE INDEX holdfast_effect_replay_key ON holdfast_effect (session, scope_kind, scope, replay_key, attempt);

@@ -21,12 +21,7 @@ CREATE TABLE holdfast_await_event (
   settled_at BIGINT,
   revoked_at BIGINT,
   hash TEXT COLLATE "C",
-  payload TEXT COLLATE "C",
-  CONSTRAINT holdfast_await_event_sound CHECK (
-    (state = 'open' AND settled_at IS NULL AND hash IS NULL AND payload IS NULL)
-    OR ((state = 'resolved' OR state = 'failed') AND settled_at IS NOT NULL AND hash IS NOT NULL AND payload IS NOT NULL)
-    OR ((state = 'timedOut' OR state = 'cancelled' OR state = 'revoked')
-      AND settled_at IS NOT NULL AND hash IS NULL AND payload IS NULL))
+  payload TEXT COLLATE "C"
 );
 
 CREATE UNIQUE INDEX holdfast_await_event_id ON holdfast_await_event (id);
@@ -41,8 +36,7 @@ CREATE TABLE holdfast_effect_group (
   scope TEXT COLLATE "C" NOT NULL,
   name TEXT COLLATE "C" NOT NULL,
   kind TEXT COLLATE "C" NOT NULL,
-  opened_at BIGINT NOT NULL,
-  CONSTRAINT holdfast_effect_group_sound CHECK (kind = 'race' OR kind = 'all')
+  opened_at BIGINT NOT NULL
 );
 
 CREATE UNIQUE INDEX holdfast_effect_group_name ON holdfast_effect_group (session, scope_kind, scope, name);
@@ -61,11 +55,7 @@ CREATE TABLE holdfast_effect_group_member (
   attempt BIGINT,
   succeeded BIGINT,
   settled_at BIGINT,
-  CONSTRAINT holdfast_effect_group_member_pkey PRIMARY KEY (effect_group, ordinal),
-  CONSTRAINT holdfast_effect_group_member_sound CHECK (
-    (kind = 'effect' OR kind = 'awaitEvent')
-    AND (place IS NULL OR (settled_at IS NOT NULL AND succeeded IS NOT NULL AND (succeeded = 0 OR succeeded = 1)
-      AND (attempt IS NOT NULL) = (kind = 'effect'))))
+  CONSTRAINT holdfast_effect_group_member_pkey PRIMARY KEY (effect_group, ordinal)
 );
 
 CREATE UNIQUE INDEX holdfast_effect_group_member_place ON holdfast_effect_group_member (effect_group, place)

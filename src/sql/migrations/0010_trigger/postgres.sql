@@ -17,9 +17,7 @@ CREATE TABLE holdfast_schedule (
   skipped_before BIGINT,
   failures BIGINT NOT NULL,
   failure TEXT COLLATE "C",
-  changed_at BIGINT NOT NULL,
-  CONSTRAINT holdfast_schedule_sound CHECK (
-    (catch_up = 'skip' OR catch_up = 'latest' OR catch_up = 'all') AND catch_up_max >= 1)
+  changed_at BIGINT NOT NULL
 );
 
 CREATE UNIQUE INDEX holdfast_schedule_name ON holdfast_schedule (kind, name);
@@ -42,8 +40,7 @@ CREATE TABLE holdfast_trigger_subscription (
   content TEXT COLLATE "C",
   created_at BIGINT NOT NULL,
   changed_at BIGINT NOT NULL,
-  deleted_at BIGINT,
-  CONSTRAINT holdfast_trigger_subscription_sound CHECK (is_enabled = 0 OR is_enabled = 1)
+  deleted_at BIGINT
 );
 
 CREATE UNIQUE INDEX holdfast_trigger_subscription_name ON holdfast_trigger_subscription (session, name);
