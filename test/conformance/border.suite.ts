@@ -18,8 +18,8 @@ import {
   wrong,
   wrongOption,
 } from "./border-flaws.ts";
-import { inScene } from "./session/fixture.ts";
-import type { HeldSession, SessionScene } from "./session/fixture.ts";
+import { inFixture } from "./session/fixture.ts";
+import type { HeldSession, SessionFixture } from "./session/fixture.ts";
 
 export function borderSuite(backend: Backend): void {
   describe("at the border of sessions and what belongs to them", () => {
@@ -59,7 +59,7 @@ export function borderSuite(backend: Backend): void {
     });
 
     test("a turn names the part and the path of what is wrong in it", () =>
-      inScene(backend, async ({ held, dump }) => {
+      inFixture(backend, async ({ held, dump }) => {
         const { commit } = await held(sessionName);
         const before = await dump();
         for (const [turn, part, path] of namedParts)
@@ -72,7 +72,7 @@ export function borderSuite(backend: Backend): void {
       })());
 
     test("an export below a file is refused with a code, and leaves nothing", () =>
-      inScene(backend, async ({ database, held }) => {
+      inFixture(backend, async ({ database, held }) => {
         const { handle } = await held(sessionName);
         const folder = mkdtempSync(join(tmpdir(), "holdfast-border-"));
         try {
@@ -92,7 +92,7 @@ export function borderSuite(backend: Backend): void {
       })());
 
     test("facades refuse surroundings that are none", () =>
-      inScene(backend, async ({ database }) => {
+      inFixture(backend, async ({ database }) => {
         const facades = [
           sessions,
           leases,
@@ -139,23 +139,26 @@ function atBorder(
 ): Promise<readonly string[]> {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-border-"));
   const flaws: string[] = [];
-  return inScene(backend, async (scene) => {
-    const held = await scene.held(sessionName);
-    const before = await everything(scene);
-    const calls = borderCalls(scene.database, held.fence, folder);
+  return inFixture(backend, async (fixture) => {
+    const held = await fixture.held(sessionName);
+    const before = await everything(fixture);
+    const calls = borderCalls(fixture.database, held.fence, folder);
     const refuses: Refuses = async (...given) => {
       const flaw = await flawOf(...given);
       if (flaw !== undefined) flaws.push(flaw);
     };
     await body(refuses, calls, held);
-    expect(await everything(scene)).toEqual(before);
+    expect(await everything(fixture)).toEqual(before);
     expect(readdirSync(folder)).toEqual([]);
   })()
     .then(() => flaws)
     .finally(() => rmSync(folder, { recursive: true }));
 }
 
-async function everything({ dump, database }: SessionScene): Promise<unknown> {
+async function everything({
+  dump,
+  database,
+}: SessionFixture): Promise<unknown> {
   return [await dump(), await dumpBytes(database)];
 }
 

@@ -14,7 +14,7 @@ import { Barrier, blocked } from "./barrier.ts";
 import { withPlace } from "./place.ts";
 import type { Place } from "./place.ts";
 
-interface Scene {
+interface Fixture {
   readonly place: Place;
   readonly barrier: Barrier;
   /** Two pools on one database. */
@@ -22,7 +22,9 @@ interface Scene {
   readonly two: Database;
 }
 
-function scene(body: (scene: Scene) => Promise<void>): () => Promise<void> {
+function fixture(
+  body: (fixture: Fixture) => Promise<void>,
+): () => Promise<void> {
   return () =>
     withPlace(async (place) => {
       const clock = manualClock(1_000);
@@ -62,7 +64,7 @@ async function states(database: Database): Promise<string> {
 describe("two puts of equal bytes that end at once", () => {
   test(
     "leave one copy: the second waits for the first and sees that it is stored",
-    scene(async ({ place, barrier, one, two }) => {
+    fixture(async ({ place, barrier, one, two }) => {
       await intend(one, "a", "n1");
       await intend(two, "b", "n2");
       const first = one.write(
@@ -85,7 +87,7 @@ describe("two puts of equal bytes that end at once", () => {
 
   test(
     "leave one copy also when the one that is stored came while the other waited",
-    scene(async ({ place, barrier, one, two }) => {
+    fixture(async ({ place, barrier, one, two }) => {
       await intend(one, "a", "n1");
       await intend(one, "b", "n2");
       const giving = one.write(
@@ -119,7 +121,7 @@ describe("two puts of equal bytes that end at once", () => {
 
   test(
     "tell a put that was given up while it waited",
-    scene(async ({ place, barrier, one, two }) => {
+    fixture(async ({ place, barrier, one, two }) => {
       await intend(one, "a", "n1");
       const giving = one.write(
         "give up",

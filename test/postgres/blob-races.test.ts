@@ -30,7 +30,7 @@ import { Barrier, blocked } from "./barrier.ts";
 import { withPlace } from "./place.ts";
 import type { Place } from "./place.ts";
 
-interface Scene {
+interface Fixture {
   readonly database: Database;
   readonly place: Place;
   readonly barrier: Barrier;
@@ -38,7 +38,9 @@ interface Scene {
 }
 
 /** Two transactions at once are Postgres' own: on SQLite one waits for the other anyway. */
-function scene(body: (scene: Scene) => Promise<void>): () => Promise<void> {
+function fixture(
+  body: (fixture: Fixture) => Promise<void>,
+): () => Promise<void> {
   return () =>
     withPlace(async (place) => {
       const database = await place.open({ clock: manualClock(1_000) });
@@ -51,7 +53,7 @@ function scene(body: (scene: Scene) => Promise<void>): () => Promise<void> {
 describe("two commits that refer to the same blob", () => {
   test(
     "do not wait for each other",
-    scene(async ({ database, barrier, session }) => {
+    fixture(async ({ database, barrier, session }) => {
       await blobs(database).put(bytesOf("abc"));
       const blob = blobOf(database, "abc", database.clock);
       const first = database.write(
@@ -98,7 +100,7 @@ describe("collecting a blob that nothing refers to yet", () => {
   test.each(referring)(
     "passes over one that is being %s by a transaction that has not ended",
     (_, refer) =>
-      scene(async ({ database, barrier }) => {
+      fixture(async ({ database, barrier }) => {
         await blobs(database).put(bytesOf("abc"));
         const committing = database.write(
           "commit",
@@ -120,7 +122,7 @@ describe("collecting a blob that nothing refers to yet", () => {
 
   test(
     "makes whoever puts it meanwhile wait, and then store it anew",
-    scene(async (around) => {
+    fixture(async (around) => {
       const { database, barrier } = around;
       await blobs(database).put(bytesOf("abc"));
       const removing = database.write(
@@ -154,7 +156,7 @@ describe("collecting a blob that nothing refers to yet", () => {
 describe("keeping a blob for an owner of the app", () => {
   test(
     "waits for a collection that removes it, and is then refused",
-    scene(async (around) => {
+    fixture(async (around) => {
       const { database, barrier } = around;
       await blobs(database).put(bytesOf("abc"));
       const removing = database.write(
@@ -181,7 +183,7 @@ describe("keeping a blob for an owner of the app", () => {
 
   test(
     "beside a collection succeeds for all and keeps it, or is refused for all and it is gone",
-    scene(async ({ database }) => {
+    fixture(async ({ database }) => {
       const store = blobs(database);
       for (let round = 0; round < 10; round += 1) {
         await store.put(bytesOf("abc"));
@@ -209,7 +211,7 @@ describe("keeping a blob for an owner of the app", () => {
 describe("removing the blobs of two sessions at once", () => {
   test(
     "takes along what both had",
-    scene(async (around) => {
+    fixture(async (around) => {
       const { database, barrier } = around;
       await database.write(
         "owners",
@@ -255,7 +257,7 @@ describe("sweeping an attachment", () => {
 
   test(
     "[AX12] waits for whoever intends the same bytes, and then leaves them",
-    scene(async (around) => {
+    fixture(async (around) => {
       const { database, barrier } = around;
       await createSession(database, "other");
       const store = attachments(database);
@@ -290,7 +292,7 @@ describe("sweeping an attachment", () => {
 
   test(
     "[AX12] makes whoever puts the same bytes wait, and then write them anew",
-    scene(async (around) => {
+    fixture(async (around) => {
       const { database, barrier } = around;
       await createSession(database, "other");
       const store = attachments(database);
@@ -318,7 +320,7 @@ describe("sweeping an attachment", () => {
 
   test(
     "[AX12] leaves an intent that came while it waited, and its copies, to the next sweep",
-    scene(async (around) => {
+    fixture(async (around) => {
       const { database, barrier } = around;
       await createSession(database, "other");
       const store = attachments(database);
@@ -357,7 +359,7 @@ describe("sweeping an attachment", () => {
 
   test(
     "[AX12] leaves an intent that a commit stamps meanwhile",
-    scene(async (around) => {
+    fixture(async (around) => {
       const { database, barrier } = around;
       const store = attachments(database);
       await store.put(s, bytesOf("abc"), text);

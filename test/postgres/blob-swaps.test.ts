@@ -7,27 +7,29 @@ import { blobs } from "../../src/blobs.ts";
 import { sessions } from "../../src/sessions.ts";
 import type { TurnDraft } from "../../src/sessions.ts";
 import { bytesOf, storedTexts } from "../conformance/blob/owners.ts";
-import { sceneOf } from "../conformance/session/fixture.ts";
+import { fixtureOf } from "../conformance/session/fixture.ts";
 import type {
   HeldSession,
-  SessionScene,
+  SessionFixture,
 } from "../conformance/session/fixture.ts";
 import { isDeep } from "../depth.ts";
 import { Barrier, blocked, driveUntil } from "./barrier.ts";
 import { withPlace } from "./place.ts";
 import type { Place } from "./place.ts";
 
-interface Scene extends Pick<SessionScene, "database" | "held" | "store"> {
+interface Fixture extends Pick<SessionFixture, "database" | "held" | "store"> {
   readonly place: Place;
 }
 
 /** Two transactions at once are Postgres' own: on SQLite one waits for the other anyway. */
-function scene(body: (scene: Scene) => Promise<void>): () => Promise<void> {
+function fixture(
+  body: (fixture: Fixture) => Promise<void>,
+): () => Promise<void> {
   return () =>
     withPlace(async (place) => {
       const clock = manualClock(1_000);
       const database = await place.open({ clock });
-      const { held, store } = sceneOf(place as never, clock, database);
+      const { held, store } = fixtureOf(place as never, clock, database);
       await body({ place, database, held, store });
     });
 }
@@ -58,7 +60,7 @@ describe("sessions whose commits exchange equal blobs", () => {
       }),
     ],
   ])("wait and do not deadlock: %s", (_, content) =>
-    scene(async ({ place, database, held, store }) => {
+    fixture(async ({ place, database, held, store }) => {
       const [one, two] = [await held("one"), await held("two")];
       await one.commit({ turn: "t1", ...content("left") });
       await two.commit({ turn: "t1", ...content("right") });
@@ -96,7 +98,7 @@ describe("sessions whose commits exchange equal blobs", () => {
 
   test(
     "do not deadlock over new ones either, whichever they change at once",
-    scene(async ({ database, held, store }) => {
+    fixture(async ({ database, held, store }) => {
       const all: HeldSession[] = [];
       for (const id of ["a", "b", "c", "d"]) all.push(await held(id));
       const rounds = isDeep ? 300 : 30;
@@ -129,7 +131,7 @@ describe("sessions whose commits exchange equal blobs", () => {
 describe("a commit that replaces a blob which somebody is just putting", () => {
   test(
     "waits for the put, and then leaves it alone",
-    scene(async ({ place, database, held }) => {
+    fixture(async ({ place, database, held }) => {
       const session = await held("s");
       await session.commit({ turn: "t1", components: parts({ c: "v" }) });
       const barrier = await Barrier.raise(place);
@@ -153,7 +155,7 @@ describe("a commit that replaces a blob which somebody is just putting", () => {
 
   test(
     "makes a put that comes after it store the bytes anew",
-    scene(async ({ place, database, held }) => {
+    fixture(async ({ place, database, held }) => {
       const { handle, fence, commit } = await held("s");
       await commit({ turn: "t1", components: parts({ c: "v" }) });
       const barrier = await Barrier.raise(place);

@@ -12,7 +12,7 @@ import type { Shell } from "./place.ts";
 
 const ok = { kind: "completed", value: 1 } as const;
 
-interface Scene {
+interface Fixture {
   readonly database: Database;
   readonly store: Executions;
   readonly barrier: Barrier;
@@ -23,7 +23,7 @@ interface Scene {
   readonly createAndStop: (id: string) => Promise<unknown>;
 }
 
-const onScene = (body: (scene: Scene) => Promise<void>) => () =>
+const onFixture = (body: (fixture: Fixture) => Promise<void>) => () =>
   withPlace(async (place) => {
     const clock = manualClock(1_000);
     const database = await place.open();
@@ -49,7 +49,7 @@ const onScene = (body: (scene: Scene) => Promise<void>) => () =>
 
 /** Resolves when a call is over, or waits for a row that somebody else has. */
 async function overOrWaiting(
-  { shell, app }: Scene,
+  { shell, app }: Fixture,
   call: Promise<unknown>,
 ): Promise<void> {
   let isOver = false;
@@ -65,7 +65,7 @@ async function overOrWaiting(
   });
 }
 
-function orphans({ database }: Scene): Promise<object | undefined> {
+function orphans({ database }: Fixture): Promise<object | undefined> {
   return database.read("orphans", () =>
     row(sql`
       SELECT
@@ -94,19 +94,19 @@ function* driveToFirstRow<T>(body: Tx<T>, stop: () => Tx<void>): Tx<T> {
 describe("retention beside other writers", () => {
   test(
     "a child in flight keeps its parent from ending, and so from being removed",
-    onScene(async (scene) => {
-      const { store, barrier } = scene;
+    onFixture(async (fixture) => {
+      const { store, barrier } = fixture;
       await store.create({ id: "a", function: "f" });
-      const creating = scene.createAndStop("a.n:x_1");
+      const creating = fixture.createAndStop("a.n:x_1");
       await barrier.stopped(1);
       const removing = store
         .finish("a", 1, ok)
         .then(() => store.removeFinished({ function: "f", keepNewest: 0 }));
-      await overOrWaiting(scene, removing);
+      await overOrWaiting(fixture, removing);
       await barrier.lift();
       await creating;
       expect(await removing).toMatchObject({ trees: 0, skipped: 1 });
-      expect(await orphans(scene)).toEqual(noOrphans);
+      expect(await orphans(fixture)).toEqual(noOrphans);
       await store.finish("a.n:x_1", 1, ok);
       expect(await store.removeFinished({ keepNewest: 0 })).toMatchObject({
         trees: 1,
@@ -116,8 +116,8 @@ describe("retention beside other writers", () => {
 
   test(
     "children created at once beside the end of their parent are there or refused, never lost",
-    onScene(async (scene) => {
-      const { store } = scene;
+    onFixture(async (fixture) => {
+      const { store } = fixture;
       for (let round = 0; round < 10; round += 1) {
         const id = `r${round}`;
         await store.create({ id, function: "f" });
@@ -128,7 +128,7 @@ describe("retention beside other writers", () => {
           store.finish(id, 1, ok),
           store.removeFinished({ function: "f", keepNewest: 0 }),
         ]);
-        expect(await orphans(scene)).toEqual(noOrphans);
+        expect(await orphans(fixture)).toEqual(noOrphans);
         for (const [n, outcome] of created.slice(0, 3).entries())
           if (outcome.status === "fulfilled")
             await store.finish(`${id}.n:x_${n + 1}`, 1, ok);
@@ -140,8 +140,8 @@ describe("retention beside other writers", () => {
 
   test(
     "lines in flight go with their execution, below the root too",
-    onScene(async (scene) => {
-      const { store, barrier, database } = scene;
+    onFixture(async (fixture) => {
+      const { store, barrier, database } = fixture;
       await store.create({ id: "a", function: "f" });
       await store.create({ id: "a.n:x_1", function: "g" });
       await store.finish("a.n:x_1", 1, ok);
@@ -159,17 +159,17 @@ describe("retention beside other writers", () => {
       );
       await barrier.stopped(1);
       const removing = store.removeFinished({ function: "f", keepNewest: 0 });
-      await overOrWaiting(scene, removing);
+      await overOrWaiting(fixture, removing);
       await barrier.lift();
       await logging;
       expect(await removing).toMatchObject({ trees: 1 });
-      expect(await orphans(scene)).toEqual(noOrphans);
+      expect(await orphans(fixture)).toEqual(noOrphans);
     }),
   );
 
   test(
     "an id that is freed while it is asked for is taken anew",
-    onScene(async ({ store, barrier, database }) => {
+    onFixture(async ({ store, barrier, database }) => {
       await store.create({ id: "a", function: "f" });
       await store.finish("a", 1, ok);
       const create = store.create.prepare({ id: "a", function: "f" });

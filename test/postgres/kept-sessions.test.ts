@@ -11,14 +11,16 @@ import { Barrier, blocked } from "./barrier.ts";
 import { withPlace } from "./place.ts";
 import type { Place } from "./place.ts";
 
-interface Scene {
+interface Fixture {
   readonly place: Place;
   readonly barrier: Barrier;
   readonly database: Database;
 }
 
 /** A database with the sessions "a" and "b". */
-function scene(body: (scene: Scene) => Promise<void>): () => Promise<void> {
+function fixture(
+  body: (fixture: Fixture) => Promise<void>,
+): () => Promise<void> {
   return () =>
     withPlace(async (place) => {
       const database = await place.open({ clock: manualClock(1_000) });
@@ -37,7 +39,7 @@ const rounds = isDeep ? 100 : 10;
 describe("two transactions that concern the same sessions in opposite order", () => {
   test(
     "record effects of one session after work for the other, and neither waits",
-    scene(async ({ barrier, database }) => {
+    fixture(async ({ barrier, database }) => {
       const store = effects(database);
       const done = both.map(([own, other]) => {
         const items = [{ kind: "told", payload: 1 }];
@@ -62,7 +64,7 @@ describe("two transactions that concern the same sessions in opposite order", ()
 
   test(
     "grant handles to both, and neither waits",
-    scene(async ({ barrier, database }) => {
+    fixture(async ({ barrier, database }) => {
       const store = processes(database);
       for (const [id] of both) await store.register({ id, kind: "k" });
       const done = both.map(([first, second]) =>
@@ -87,7 +89,7 @@ describe("two transactions that concern the same sessions in opposite order", ()
 
   test(
     "many of them that start, signal and spawn are all done at the first attempt",
-    scene(async ({ database }) => {
+    fixture(async ({ database }) => {
       const store = processes(database);
       const commands = processEffects(database);
       const eventTypes = [
@@ -125,7 +127,7 @@ describe("two transactions that concern the same sessions in opposite order", ()
 describe("a session that is deleted", () => {
   test(
     "waits for a process that is registered to wake it, and clears its wake target",
-    scene(async ({ place, barrier, database }) => {
+    fixture(async ({ place, barrier, database }) => {
       const draft = { id: "p", kind: "k", wakeTarget: "a" };
       const register = processes(database).register.prepare(draft);
       const registered = database.write(
@@ -149,7 +151,7 @@ describe("a session that is deleted", () => {
 
   test(
     "waits for a handle that is granted to it, and takes it along",
-    scene(async ({ place, barrier, database }) => {
+    fixture(async ({ place, barrier, database }) => {
       const store = processes(database);
       await store.register({ id: "p", kind: "k" });
       const kept = database.write(

@@ -8,14 +8,16 @@ import type { HeldSession } from "../conformance/session/fixture.ts";
 import { isDeep } from "../depth.ts";
 import { withPlace } from "./place.ts";
 
-interface Scene {
+interface Fixture {
   /** One session through two pools. */
   readonly stores: readonly [Sessions, Sessions];
   readonly held: HeldSession;
 }
 
 /** Waiting for a row is Postgres' own: on SQLite one waits for the other before it begins. */
-function scene(body: (scene: Scene) => Promise<void>): () => Promise<void> {
+function fixture(
+  body: (fixture: Fixture) => Promise<void>,
+): () => Promise<void> {
   return () =>
     withPlace(async (place) => {
       const clock = manualClock(1_000);
@@ -34,7 +36,7 @@ const rounds = isDeep ? 200 : 15;
 describe("two pools that change one session at once", () => {
   test(
     "each node follows the one committed before it, whoever waited",
-    scene(async ({ stores, held: { handle, fence } }) => {
+    fixture(async ({ stores, held: { handle, fence } }) => {
       for (let round = 0; round < rounds; round += 1)
         await Promise.all(
           stores.map((store, index) =>
@@ -57,7 +59,7 @@ describe("two pools that change one session at once", () => {
 
   test(
     "a turn without nodes that waited leaves the leaf where it is",
-    scene(async ({ stores: [one, two], held: { handle, fence } }) => {
+    fixture(async ({ stores: [one, two], held: { handle, fence } }) => {
       for (let round = 0; round < rounds; round += 1) {
         const id = `n${round}`;
         await Promise.all([
@@ -71,7 +73,7 @@ describe("two pools that change one session at once", () => {
 
   test(
     "a fork beside the creation of its id is told that it exists, or is what creation finds",
-    scene(async ({ stores: [one, two], held: { handle } }) => {
+    fixture(async ({ stores: [one, two], held: { handle } }) => {
       for (let round = 0; round < rounds; round += 1) {
         const id = `f${round}`;
         const [created, forked] = await Promise.allSettled([
@@ -89,7 +91,7 @@ describe("two pools that change one session at once", () => {
 
   test(
     "two forks at once under one id are one",
-    scene(async ({ stores: [one, two], held: { handle } }) => {
+    fixture(async ({ stores: [one, two], held: { handle } }) => {
       for (let round = 0; round < rounds; round += 1) {
         const id = `f${round}`;
         const both = await Promise.all([
@@ -103,7 +105,7 @@ describe("two pools that change one session at once", () => {
 
   test(
     "a fork beside a commit begins at the leaf before it or after it",
-    scene(async ({ stores: [one, two], held: { handle, fence } }) => {
+    fixture(async ({ stores: [one, two], held: { handle, fence } }) => {
       let before = "root";
       for (let round = 0; round < rounds; round += 1) {
         const id = `n${round}`;

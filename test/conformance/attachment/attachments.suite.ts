@@ -21,19 +21,21 @@ import {
   textOf,
 } from "../blob/owners.ts";
 
-interface Scene {
+interface Fixture {
   readonly database: Database;
   readonly clock: ManualClock;
   readonly store: Attachments;
 }
 
-type InScene = (body: (scene: Scene) => Promise<void>) => () => Promise<void>;
+type InFixture = (
+  body: (fixture: Fixture) => Promise<void>,
+) => () => Promise<void>;
 
 const text = { mediaType: "text/plain" };
 const s = { id: "s" };
 
 export function attachmentsSuite(backend: Backend): void {
-  const scene: InScene = (body) => () =>
+  const fixture: InFixture = (body) => () =>
     withPlace(backend, async (place) => {
       const clock = manualClock(1_000);
       const database = await place.open({ clock });
@@ -42,13 +44,13 @@ export function attachmentsSuite(backend: Backend): void {
     });
 
   describe("an attachment that cannot be put", () => {
-    refusalTests(scene);
+    refusalTests(fixture);
   });
   describe("the manifest of attachments", () => {
-    manifestTests(scene);
+    manifestTests(fixture);
   });
   describe("a session's attachments", () => {
-    sessionTests(scene);
+    sessionTests(fixture);
   });
 }
 
@@ -57,10 +59,10 @@ function storeWith(database: Database, parts: Partial<ByteStore>): ByteStore {
   return { ...attachmentsInDatabase(database), ...parts };
 }
 
-function refusalTests(scene: InScene): void {
+function refusalTests(fixture: InFixture): void {
   test(
     "[A45] because its byte store takes no names from intents: such a store is refused",
-    scene(async ({ database }) => {
+    fixture(async ({ database }) => {
       for (const part of ["put", "get", "remove", "kind", "isDurable"] as const)
         expect(() =>
           attachments(database, {
@@ -76,7 +78,7 @@ function refusalTests(scene: InScene): void {
 
   test(
     "[A47] because its intent cannot be recorded: then no bytes are written",
-    scene(async ({ database }) => {
+    fixture(async ({ database }) => {
       let puts = 0;
       const bytes = storeWith(database, {
         put() {
@@ -107,7 +109,7 @@ function refusalTests(scene: InScene): void {
 
   test(
     "[A47] because the byte store kept something else, or failed: it is not pending, and the intent is left for the sweep",
-    scene(async ({ database }) => {
+    fixture(async ({ database }) => {
       const wrong = storeWith(database, {
         put: () => Promise.resolve(hashes.one),
       });
@@ -138,7 +140,7 @@ function refusalTests(scene: InScene): void {
 
   test(
     "because it is too large or badly described: nothing is recorded",
-    scene(async ({ database }) => {
+    fixture(async ({ database }) => {
       const bytes = attachmentsInDatabase(database, { bytesMax: 3 });
       const store = attachments(database, { bytes });
       const before = await dump(database);
@@ -164,7 +166,7 @@ function refusalTests(scene: InScene): void {
 
   test(
     "[AX20] because the time is beyond 2^53: refused, and nothing is recorded",
-    scene(async ({ database, store }) => {
+    fixture(async ({ database, store }) => {
       const before = await dump(database);
       for (const now of [2 ** 53, 2 ** 63]) {
         const clock = { ...manualClock(), now: () => now };
@@ -184,10 +186,10 @@ function refusalTests(scene: InScene): void {
   );
 }
 
-function manifestTests(scene: InScene): void {
+function manifestTests(fixture: InFixture): void {
   test(
     "[A44] of three intents, one committed by itself and one by a turn's commit: the third is listed until it is forgotten",
-    scene(async ({ database, clock, store }) => {
+    fixture(async ({ database, clock, store }) => {
       for (const name of ["one", "two", "three"]) {
         await store.put(s, bytesOf(name), text);
         clock.advance(10);
@@ -227,7 +229,7 @@ function manifestTests(scene: InScene): void {
 
   test(
     "stamps nothing whose bytes never arrived, and says so",
-    scene(async ({ database, store }) => {
+    fixture(async ({ database, store }) => {
       const failing = attachments(database, {
         bytes: storeWith(database, {
           put: () => Promise.reject(new Error("no")),
@@ -251,7 +253,7 @@ function manifestTests(scene: InScene): void {
 
   test(
     "never forgets what a commit refers to",
-    scene(async ({ database, store }) => {
+    fixture(async ({ database, store }) => {
       await store.put(s, bytesOf("abc"), text);
       await store.commit(s, [hashes.abc]);
       const before = await dump(database);
@@ -266,7 +268,7 @@ function manifestTests(scene: InScene): void {
 
   test(
     "keeps the time of the first commit, and what was committed as it was described",
-    scene(async ({ clock, store }) => {
+    fixture(async ({ clock, store }) => {
       await store.put(s, bytesOf("abc"), { ...text, label: "first" });
       clock.advance(10);
       await store.put(s, bytesOf("abc"), { ...text, label: "second" });
@@ -289,7 +291,7 @@ function manifestTests(scene: InScene): void {
 
   test(
     "belongs to each session: what one has or commits, another does not",
-    scene(async ({ database, store }) => {
+    fixture(async ({ database, store }) => {
       const other = { id: "other" };
       await createSession(database, "other");
       await store.put(s, bytesOf("abc"), { ...text, label: "of s" });
@@ -313,7 +315,7 @@ function manifestTests(scene: InScene): void {
 
   test(
     "of a fork begins with what was committed before it",
-    scene(async ({ database, store }) => {
+    fixture(async ({ database, store }) => {
       const fork = { id: "fork" };
       await createSession(database, "fork");
       for (const name of ["one", "two"])
@@ -336,7 +338,7 @@ function manifestTests(scene: InScene): void {
 
   test(
     "is listed page by page",
-    scene(async ({ store }) => {
+    fixture(async ({ store }) => {
       for (const name of ["one", "two", "three"])
         await store.put(s, bytesOf(name), text);
       const first = await store.list(s, { limit: 2 });
@@ -360,10 +362,10 @@ function manifestTests(scene: InScene): void {
   );
 }
 
-function sessionTests(scene: InScene): void {
+function sessionTests(fixture: InFixture): void {
   test(
     "[A47] are pending until exactly those ids are committed",
-    scene(async ({ store }) => {
+    fixture(async ({ store }) => {
       const mine = store.ofSession(s);
       const one = await mine.put(bytesOf("one"), text);
       expect(one.id).toBe(hashes.one);
@@ -383,7 +385,7 @@ function sessionTests(scene: InScene): void {
 
   test(
     "are fenced when the session is deleted and made anew",
-    scene(async ({ database, store }) => {
+    fixture(async ({ database, store }) => {
       const mine = store.ofSession({ id: "s", generation: 1 });
       await database.write("delete", () =>
         run(sql`UPDATE holdfast_session SET deleted_at = ${1}`),

@@ -22,7 +22,7 @@ export function byteStoresSuite(backend: Backend): void {
 
 function byteStoreTests(backend: Backend, kind: ByteStoreKind): void {
   const withStore = (
-    body: (scene: {
+    body: (fixture: {
       readonly database: Database;
       readonly store: Attachments;
       readonly left: () => readonly string[];

@@ -22,7 +22,7 @@ import { byteStoreKinds } from "./byte-stores.ts";
 const text = { mediaType: "text/plain" };
 const s = { id: "s" };
 
-interface Scene {
+interface Fixture {
   readonly database: Database;
   readonly clock: ManualClock;
   readonly session: number;
@@ -34,11 +34,13 @@ interface Scene {
   readonly copies: () => Promise<readonly string[]>;
 }
 
-type InScene = (body: (scene: Scene) => Promise<void>) => () => Promise<void>;
+type InFixture = (
+  body: (fixture: Fixture) => Promise<void>,
+) => () => Promise<void>;
 
 export function attachmentSweepSuite(backend: Backend): void {
   for (const kind of byteStoreKinds) {
-    const scene: InScene = (body) => () =>
+    const fixture: InFixture = (body) => () =>
       withPlace(backend, (place) =>
         kind.run(async (bytesOn, left) => {
           const clock = manualClock(1_000_000);
@@ -70,10 +72,10 @@ export function attachmentSweepSuite(backend: Backend): void {
         }),
       );
     describe(`sweeping attachments in ${kind.name}`, () => {
-      sweepTests(scene);
+      sweepTests(fixture);
     });
     describe(`a sweep against a put of equal bytes in ${kind.name}`, () => {
-      raceTests(scene);
+      raceTests(fixture);
     });
   }
 }
@@ -98,10 +100,10 @@ function gate(): {
   };
 }
 
-function sweepTests(scene: InScene): void {
+function sweepTests(fixture: InFixture): void {
   test(
     "takes what was put and never committed, and leaves the rest",
-    scene(async ({ clock, store, copies }) => {
+    fixture(async ({ clock, store, copies }) => {
       await store.put(s, bytesOf("one"), text);
       await store.put(s, bytesOf("two"), text);
       await store.commit(s, [hashes.one]);
@@ -131,7 +133,7 @@ function sweepTests(scene: InScene): void {
 
   test(
     "has a day of grace unless told, which another put begins anew",
-    scene(async ({ clock, store }) => {
+    fixture(async ({ clock, store }) => {
       await store.put(s, bytesOf("abc"), text);
       clock.advance(86_399_999);
       expect(await store.sweep()).toMatchObject({ forgotten: 0 });
@@ -145,7 +147,7 @@ function sweepTests(scene: InScene): void {
 
   test(
     "goes in slices, tells after each, and can be given up",
-    scene(async ({ store, copies }) => {
+    fixture(async ({ store, copies }) => {
       for (const name of ["one", "two", "three"])
         await store.put(s, bytesOf(name), text);
       const giveUp = new AbortController();
@@ -175,7 +177,7 @@ function sweepTests(scene: InScene): void {
 
   test(
     "reports bytes that cannot be removed, and tries again the next time",
-    scene(async ({ database, bytes, store, copies }) => {
+    fixture(async ({ database, bytes, store, copies }) => {
       await store.put(s, bytesOf("abc"), text);
       const stubborn: ByteStore = {
         ...bytes,
@@ -200,7 +202,7 @@ function sweepTests(scene: InScene): void {
 
   test(
     "finds what a deleted session had, which is forgotten in slices, and leaves what others have too",
-    scene(async ({ database, session, store, copies }) => {
+    fixture(async ({ database, session, store, copies }) => {
       await createSession(database, "other");
       for (const name of ["one", "two", "three"])
         await store.put(s, bytesOf(name), text);
@@ -220,7 +222,7 @@ function sweepTests(scene: InScene): void {
 
   test(
     "takes a put that never ended too, also beside one that did",
-    scene(async ({ database, clock, bytes, store, copies }) => {
+    fixture(async ({ database, clock, bytes, store, copies }) => {
       const dying: ByteStore = {
         ...bytes,
         // As a process does that dies right after its bytes were written.
@@ -246,7 +248,7 @@ function sweepTests(scene: InScene): void {
   );
 }
 
-function raceTests(scene: InScene): void {
+function raceTests(fixture: InFixture): void {
   /** A store whose removals wait at a gate, as those of a sweeper that stalls. */
   const stalling = (
     database: Database,
@@ -265,7 +267,7 @@ function raceTests(scene: InScene): void {
 
   test(
     "[AX12] a sweeper that stalls and goes on late does not hit bytes put since",
-    scene(async ({ database, bytes, store, copies }) => {
+    fixture(async ({ database, bytes, store, copies }) => {
       await store.put(s, bytesOf("abc"), text);
       const late = gate();
       const sweeping = stalling(database, bytes, late).sweep({ olderThan: 0 });
@@ -282,7 +284,7 @@ function raceTests(scene: InScene): void {
 
   test(
     "[AX12] nor do two that stall, one after bytes were put, swept and put again",
-    scene(async ({ database, bytes, store, copies }) => {
+    fixture(async ({ database, bytes, store, copies }) => {
       await store.put(s, bytesOf("abc"), text);
       const gates = [gate(), gate()] as const;
       const first = stalling(database, bytes, gates[0]).sweep({ olderThan: 0 });
@@ -306,7 +308,7 @@ function raceTests(scene: InScene): void {
 
   test(
     "[AX12] a put that stalls until a sweep has given it up says so, leaves nothing, and may be repeated",
-    scene(async ({ database, bytes, store, copies }) => {
+    fixture(async ({ database, bytes, store, copies }) => {
       const late = gate();
       const slow = attachments(database, {
         bytes: {
@@ -333,7 +335,7 @@ function raceTests(scene: InScene): void {
 
   test(
     "[AX12] sweeps and puts of the same few contents at once: what was committed is there, and nothing else stays",
-    scene(async ({ database, store, elsewhere, copies }) => {
+    fixture(async ({ database, store, elsewhere, copies }) => {
       const other = await elsewhere();
       const random = seededRandom(seed);
       const names = ["one", "two", "three"] as const;
@@ -375,7 +377,7 @@ function raceTests(scene: InScene): void {
 
   test(
     "a slice forgets no more than its rows, however many sessions intend the same bytes",
-    scene(async ({ database, store }) => {
+    fixture(async ({ database, store }) => {
       for (const id of ["a", "b", "c", "d", "e"]) {
         await createSession(database, id);
         await store.put(id, bytesOf("abc"), text);
@@ -393,7 +395,7 @@ function raceTests(scene: InScene): void {
 
   test(
     "[AX12] a commit that comes after the sweep is told which of its attachments are gone",
-    scene(async ({ database, store }) => {
+    fixture(async ({ database, store }) => {
       await store.put(s, bytesOf("abc"), text);
       await store.sweep({ olderThan: 0 });
       expect(await store.commit(s, [hashes.abc])).toEqual([hashes.abc]);

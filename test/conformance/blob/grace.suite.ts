@@ -7,8 +7,8 @@ import { holdBlobs } from "../../../src/stores/blob/blob-row.ts";
 import type { Backend } from "../backend.ts";
 import { rejection } from "../backend.ts";
 import { bytesOf, storedTexts } from "./owners.ts";
-import { inScene } from "../session/fixture.ts";
-import type { HeldSession, InScene } from "../session/fixture.ts";
+import { inFixture } from "../session/fixture.ts";
+import type { HeldSession, InFixture } from "../session/fixture.ts";
 
 const hour = 3_600_000;
 
@@ -23,14 +23,14 @@ function save(
 }
 
 export function blobGraceSuite(backend: Backend): void {
-  const scene: InScene = (body) => inScene(backend, body);
+  const fixture: InFixture = (body) => inFixture(backend, body);
   describe("a blob that somebody has put and not yet referred to", () => {
-    keptTests(scene);
-    againTests(scene);
+    keptTests(fixture);
+    againTests(fixture);
   });
 }
 
-function keptTests(scene: InScene): void {
+function keptTests(fixture: InFixture): void {
   const leaving = [
     [
       "a commit that replaces equal bytes",
@@ -50,7 +50,7 @@ function keptTests(scene: InScene): void {
   test.each(leaving)(
     "is left alone by %s, and can be referred to",
     (_, leave) =>
-      scene(async ({ database, store, held }) => {
+      fixture(async ({ database, store, held }) => {
         const session = await held("s");
         await save(session, "t1", "v");
         const { hash } = await blobs(database).put(bytesOf('"v"'));
@@ -61,7 +61,7 @@ function keptTests(scene: InScene): void {
   );
 
   test.each(leaving)("goes with %s once its grace is over", (_, leave) =>
-    scene(async ({ database, clock, store, held }) => {
+    fixture(async ({ database, clock, store, held }) => {
       const session = await held("s");
       await save(session, "t1", "v");
       const { hash } = await blobs(database).put(bytesOf('"v"'));
@@ -80,7 +80,7 @@ function keptTests(scene: InScene): void {
 
   test(
     "is left alone for as long as the sessions were told",
-    scene(async ({ database, clock, held }) => {
+    fixture(async ({ database, clock, held }) => {
       const { handle, fence } = await held("s");
       const patient = sessions(database, { grace: "2h" });
       const commit = (turn: string, value: string): Promise<unknown> =>
@@ -102,10 +102,10 @@ function keptTests(scene: InScene): void {
   );
 }
 
-function againTests(scene: InScene): void {
+function againTests(fixture: InFixture): void {
   test(
     "does not have its bytes written again when it is put again",
-    scene(async ({ database, clock }) => {
+    fixture(async ({ database, clock }) => {
       const all = blobs(database);
       const { hash } = await all.put(bytesOf("abc"));
       clock.advance(1_000);
@@ -125,7 +125,7 @@ function againTests(scene: InScene): void {
 
   test(
     "is collected when its grace is over, together with the mark of it",
-    scene(async ({ database, clock }) => {
+    fixture(async ({ database, clock }) => {
       await blobs(database).put(bytesOf("abc"));
       const keeper = maintenance(database);
       clock.advance(hour - 1);

@@ -8,24 +8,24 @@ import { putBlobs } from "../../../src/stores/blob/blob-row.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { blobOf, bytesOf, dump, hashes, storedTexts } from "./owners.ts";
-import { inScene, putOrphans } from "../maintenance/collecting.ts";
-import type { InScene } from "../maintenance/collecting.ts";
+import { inFixture, putOrphans } from "../maintenance/collecting.ts";
+import type { InFixture } from "../maintenance/collecting.ts";
 
 export function blobKeepsSuite(backend: Backend): void {
-  const scene = inScene(backend);
+  const fixture = inFixture(backend);
   describe("a blob that the app keeps", () => {
-    keepingTests(scene);
-    composingTests(scene);
+    keepingTests(fixture);
+    composingTests(fixture);
   });
   describe("the list of what the app keeps", () => {
-    listTests(scene);
+    listTests(fixture);
   });
 }
 
-function keepingTests(scene: InScene): void {
+function keepingTests(fixture: InFixture): void {
   test(
     "stays when blobs are collected, until its last owner releases it",
-    scene(async ({ database, keeper }) => {
+    fixture(async ({ database, keeper }) => {
       const store = blobs(database);
       await putOrphans(database, "abc", "one");
       expect(await store.keep(hashes.abc, "invoice/7")).toBe(true);
@@ -42,7 +42,7 @@ function keepingTests(scene: InScene): void {
 
   test(
     "is kept once by each owner, and releasing what is not kept changes nothing",
-    scene(async ({ database, clock }) => {
+    fixture(async ({ database, clock }) => {
       const store = blobs(database);
       await putOrphans(database, "abc");
       await store.keep(hashes.abc, "a");
@@ -59,7 +59,7 @@ function keepingTests(scene: InScene): void {
 
   test(
     "stays when somebody who has equal bytes removes their own",
-    scene(async ({ database, clock }) => {
+    fixture(async ({ database, clock }) => {
       await artifacts(database).put("n", "a", bytesOf("abc"));
       await blobs(database).keep(hashes.abc, "a");
       await artifacts(database).remove("n", "a");
@@ -76,7 +76,7 @@ function keepingTests(scene: InScene): void {
 
   test(
     "must be there, and nothing is written for one that is not",
-    scene(async ({ database }) => {
+    fixture(async ({ database }) => {
       const before = await dump(database);
       expect(
         await rejection(blobs(database).keep(hashes.abc, "a")),
@@ -90,7 +90,7 @@ function keepingTests(scene: InScene): void {
 
   test(
     "has an owner that is a text of 1 to 512 characters which both databases can store",
-    scene(async ({ database }) => {
+    fixture(async ({ database }) => {
       const store = blobs(database);
       await putOrphans(database, "abc");
       for (const owner of ["", "x".repeat(513), "a\0b", "\uD800"])
@@ -115,7 +115,7 @@ function keepingTests(scene: InScene): void {
 
   test(
     "that is gone stops a collection, which names the owner",
-    scene(async ({ database, keeper }) => {
+    fixture(async ({ database, keeper }) => {
       await putOrphans(database, "abc", "one");
       await blobs(database).keep(hashes.abc, "invoice/7");
       await database.write("damage", () =>
@@ -132,10 +132,10 @@ function keepingTests(scene: InScene): void {
   );
 }
 
-function composingTests(scene: InScene): void {
+function composingTests(fixture: InFixture): void {
   test(
     "is put, kept and referred to by a row of the app in one transaction, or not at all",
-    scene(async ({ database, keeper }) => {
+    fixture(async ({ database, keeper }) => {
       const store = blobs(database);
       await database.write("invoices", () =>
         run(sql`
@@ -169,7 +169,7 @@ function composingTests(scene: InScene): void {
 
   test(
     "that only a row of the app refers to, without a keep, is collected",
-    scene(async ({ database, keeper }) => {
+    fixture(async ({ database, keeper }) => {
       await database.write("notes", function* () {
         yield* run(
           sql`CREATE TABLE app_note (blob ${text} NOT NULL) ${strict}`,
@@ -187,10 +187,10 @@ function composingTests(scene: InScene): void {
   );
 }
 
-function listTests(scene: InScene): void {
+function listTests(fixture: InFixture): void {
   test(
     "goes page by page, also of one owner and of one blob",
-    scene(async ({ database, clock }) => {
+    fixture(async ({ database, clock }) => {
       const store = blobs(database);
       await putOrphans(database, "abc", "one", "two");
       for (const owner of ["a", "b"])
@@ -228,7 +228,7 @@ function listTests(scene: InScene): void {
 
   test(
     "names rows that nobody can have written",
-    scene(async ({ database }) => {
+    fixture(async ({ database }) => {
       await database.write("damage", () =>
         run(sql`
           INSERT INTO holdfast_blob_keep (hash, owner, kept_at) VALUES ('no hash', 'a', 1)`),

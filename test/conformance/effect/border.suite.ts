@@ -13,15 +13,15 @@ import {
   storedEffects,
   turn,
 } from "./fixture.ts";
-import type { InScene } from "./fixture.ts";
+import type { InFixture } from "./fixture.ts";
 
 export function effectBorderSuite(backend: Backend): void {
-  const scene = inEffects(backend);
+  const fixture = inEffects(backend);
   describe("what is no effect", () => {
-    borderTests(scene);
+    borderTests(fixture);
   });
   describe("a damaged effect", () => {
-    damageTests(scene);
+    damageTests(fixture);
   });
 }
 
@@ -37,10 +37,10 @@ const nonsense: readonly unknown[] = [
   [],
 ];
 
-function borderTests(scene: InScene): void {
+function borderTests(fixture: InFixture): void {
   test(
     "[A74] scopes keep their kind, session and id; blank ids and everything else is refused with its code",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { effects, database } = at;
       await effects.execute(
         { kind: "turn", session: { id: "s", generation: 1 }, id: "turn 1" },
@@ -93,7 +93,7 @@ function borderTests(scene: InScene): void {
 
   test(
     "keys, kinds, attempts and options are refused by name, before anything is run",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { effects } = at;
       for (const key of [...nonsense, "x".repeat(513)])
         expect(
@@ -164,7 +164,7 @@ function borderTests(scene: InScene): void {
 
   test(
     "properties that scopes, envelopes and retries do not have are refused by name",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { effects } = at;
       const slips: readonly (readonly [string, () => Promise<unknown>])[] = [
         ["sesion", () => effects.get({ ...turn, sesion: "s" } as never, "k")],
@@ -191,7 +191,7 @@ function borderTests(scene: InScene): void {
 
   test(
     "a claim is taken as it was given, and nothing else; none of it is in the error",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { effects } = at;
       const claim = await held(at, "k");
       for (const wrong of [
@@ -225,7 +225,7 @@ function borderTests(scene: InScene): void {
 
   test(
     "[AX20] times beyond what a Date can show are cut off there",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { effects } = at;
       const lease = Number.MAX_SAFE_INTEGER;
       expect(await effects.claim(turn, "k", ask, { lease })).toMatchObject({
@@ -241,7 +241,7 @@ function borderTests(scene: InScene): void {
 
   test(
     "the longest names go in and come out, in any script",
-    scene(async ({ effects }) => {
+    fixture(async ({ effects }) => {
       const long = (length: number): string =>
         Array.from({ length }, (_, at) =>
           String.fromCodePoint(0x4e00 + ((at * 7_919) % 20_000)),
@@ -258,7 +258,7 @@ function borderTests(scene: InScene): void {
 
   test(
     "sessions that are not there have no effects",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { effects } = at;
       const scope = { kind: "turn", session: "nobody", id: "t" };
       for (const call of [
@@ -273,7 +273,7 @@ function borderTests(scene: InScene): void {
   );
 }
 
-function damageTests(scene: InScene): void {
+function damageTests(fixture: InFixture): void {
   const damage = [
     ["an odd status", "inProgress", sql`status = 'odd'`],
     ["no expiry", "inProgress", sql`expires_at = NULL`],
@@ -292,7 +292,7 @@ function damageTests(scene: InScene): void {
   test.each(damage)(
     "is reported, not run again: %s",
     async (_, status, change) => {
-      await scene(async (at) => {
+      await fixture(async (at) => {
         const { effects } = at;
         const claim = await held(at, "k");
         if (status === "completed") await effects.complete(claim, 1);

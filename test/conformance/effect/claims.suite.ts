@@ -13,29 +13,29 @@ import {
   storedEffects,
   turn,
 } from "./fixture.ts";
-import type { InScene } from "./fixture.ts";
+import type { InFixture } from "./fixture.ts";
 
 /** The steps of an effect one by one: claim, renew, finish, give back. */
 export function effectClaimsSuite(backend: Backend): void {
-  const scene = inEffects(backend);
+  const fixture = inEffects(backend);
   describe("claiming an effect", () => {
-    claimTests(scene);
+    claimTests(fixture);
   });
   describe("taking over an effect", () => {
-    takeoverTests(scene);
+    takeoverTests(fixture);
   });
   describe("the claim of an effect", () => {
-    holdTests(scene);
+    holdTests(fixture);
   });
   describe("an effect whose key is used again", () => {
-    conflictTests(scene);
+    conflictTests(fixture);
   });
 }
 
-function claimTests(scene: InScene): void {
+function claimTests(fixture: InFixture): void {
   test(
     "gives it to one, and tells the others who has it, without the token",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { effects, database } = at;
       const claim = await held(at, "k");
       expect(claim).toMatchObject({
@@ -63,7 +63,7 @@ function claimTests(scene: InScene): void {
 
   test(
     "stores the envelope in canonical form, readable with a shell",
-    scene(async ({ effects, database }) => {
+    fixture(async ({ effects, database }) => {
       const envelope = { input: { b: 1, a: [2] }, kind: "tool" };
       await effects.claim(turn, "k", envelope);
       expect(await storedEffects(database)).toMatchObject([
@@ -83,7 +83,7 @@ function claimTests(scene: InScene): void {
 
   test(
     "answers with what is recorded, value or error, from then on",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { effects, clock } = at;
       const done = await held(at, "done");
       await effects.complete(done, { text: "hi" });
@@ -106,7 +106,7 @@ function claimTests(scene: InScene): void {
 
   test(
     "[AX7] keeps scopes of other sessions, kinds and ids apart, with equal ids too",
-    scene(async ({ effects, database }) => {
+    fixture(async ({ effects, database }) => {
       await createSession(database, "other");
       const scopes = [
         { kind: "turn", session: "s", id: "x" },
@@ -126,10 +126,10 @@ function claimTests(scene: InScene): void {
 
   test(
     "is had again by who repeats it with its token, should the answer have been lost",
-    scene(async (at) => {
-      const { effects, fates, clock } = at;
+    fixture(async (at) => {
+      const { effects, faults, clock } = at;
       const token = "0123456789abcdef";
-      fates.losesAnswer = true;
+      faults.losesAnswer = true;
       expect(
         await rejection(effects.claim(turn, "k", ask, { token })),
       ).toMatchObject({ code: "OUTCOME_UNKNOWN" });
@@ -146,10 +146,10 @@ function claimTests(scene: InScene): void {
   );
 }
 
-function takeoverTests(scene: InScene): void {
+function takeoverTests(fixture: InFixture): void {
   test(
     "comes with the end of the lease, at its last instant, and keeps the due time",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { effects, clock } = at;
       const options = { lease: 100, delay: 50 };
       expect(await effects.claim(turn, "k", ask, options)).toEqual({
@@ -180,15 +180,15 @@ function takeoverTests(scene: InScene): void {
 
   test(
     "comes at once when the holder that was seen has died, for one of those who saw it",
-    scene(async (at) => {
-      const { effects, fates, database } = at;
+    fixture(async (at) => {
+      const { effects, faults, database } = at;
       const { fence } = await held(at, "k");
       const process = database.owner;
       const observed = { process, fence };
       expect(await effects.reclaim(turn, "k", ask, observed)).toMatchObject({
         kind: "busy",
       });
-      fates.die(process);
+      faults.die(process);
       expect(await effects.claim(turn, "k", ask)).toMatchObject({
         kind: "busy",
       });
@@ -212,17 +212,17 @@ function takeoverTests(scene: InScene): void {
 
   test(
     "a claim of no time at all is dead on arrival",
-    scene(async (at) => {
+    fixture(async (at) => {
       await held(at, "k", 0);
       expect((await held(at, "k", 0)).fence).toBe(2);
     }),
   );
 }
 
-function holdTests(scene: InScene): void {
+function holdTests(fixture: InFixture): void {
   test(
     "is extended by renewing, and never gets shorter",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { effects, clock } = at;
       const claim = await held(at, "k", 100);
       clock.advance(50);
@@ -236,10 +236,10 @@ function holdTests(scene: InScene): void {
 
   test(
     "settles the effect once: the same claim may say it again, and the first time counts",
-    scene(async (at) => {
-      const { effects, database, fates } = at;
+    fixture(async (at) => {
+      const { effects, database, faults } = at;
       const claim = await held(at, "k");
-      fates.losesAnswer = true;
+      faults.losesAnswer = true;
       expect(await rejection(effects.complete(claim, 1))).toMatchObject({
         code: "OUTCOME_UNKNOWN",
       });
@@ -258,7 +258,7 @@ function holdTests(scene: InScene): void {
 
   test(
     "[A79] counts no more when somebody took over, and changes nothing then",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { effects, clock } = at;
       const old = await held(at, "k", 100);
       clock.advance(100);
@@ -286,7 +286,7 @@ function holdTests(scene: InScene): void {
 
   test(
     "[A79] that has run out does not settle the effect, nor does setting the clock back revive it",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { effects, clock } = at;
       const claim = await held(at, "k", 100);
       clock.advance(100);
@@ -304,7 +304,7 @@ function holdTests(scene: InScene): void {
 
   test(
     "[A79] that has run out is ended for good by a prepared call too, which takes all beside it back",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { effects, clock, database } = at;
       const claim = await held(at, "k", 100);
       const complete = effects.complete.prepare(claim, 1);
@@ -331,7 +331,7 @@ function holdTests(scene: InScene): void {
 
   test(
     "settles the effect in a transaction of one's own, which may be run again",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { effects, database } = at;
       const complete = effects.complete.prepare(await held(at, "k"), "done");
       const all = function* (): Tx<void> {
@@ -349,7 +349,7 @@ function holdTests(scene: InScene): void {
 
   test(
     "can be given back, once, and the next who comes has it at once",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { effects } = at;
       const claim = await held(at, "k");
       expect(await effects.release(claim)).toBe(true);
@@ -362,7 +362,7 @@ function holdTests(scene: InScene): void {
   );
 }
 
-function conflictTests(scene: InScene): void {
+function conflictTests(fixture: InFixture): void {
   const recorded = {
     kind: "llm",
     input: { model: "small", messages: [{ role: "user", text: "secret 1" }] },
@@ -374,7 +374,7 @@ function conflictTests(scene: InScene): void {
 
   test(
     "[A77] is a conflict that names the path that differs and shows no values, whatever has become of it",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { effects } = at;
       const outcome = await effects.claim(turn, "k", recorded);
       const check = async (): Promise<void> => {
@@ -411,7 +411,7 @@ function conflictTests(scene: InScene): void {
 
   test(
     "[A77] another kind is another envelope; the order of keys makes none",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { effects } = at;
       await effects.execute(turn, "k", { kind: "a", input: 1 }, () => "v");
       expect(

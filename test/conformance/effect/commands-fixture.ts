@@ -7,20 +7,20 @@ import type { ProcessEffects } from "../../../src/stores/effect/commands/process
 import type { Backend } from "../backend.ts";
 import { createSession } from "../lease/leased-sessions.ts";
 import { inEffects } from "./fixture.ts";
-import type { EffectScene } from "./fixture.ts";
+import type { EffectFixture } from "./fixture.ts";
 
 /** Commands to processes as effects, as the tests of them need them. */
-export interface CommandScene extends EffectScene {
+export interface CommandFixture extends EffectFixture {
   readonly commands: ProcessEffects;
   readonly registry: Processes;
 }
 
-export type InCommandScene = (
-  body: (scene: CommandScene) => Promise<void>,
+export type InCommandFixture = (
+  body: (fixture: CommandFixture) => Promise<void>,
 ) => () => Promise<void>;
 
-/** The scene of effects with no processes, and a session "other" beside "s". */
-export function inCommands(backend: Backend): InCommandScene {
+/** The fixture of effects with no processes, and a session "other" beside "s". */
+export function inCommands(backend: Backend): InCommandFixture {
   const effects = inEffects(backend);
   return (body) =>
     effects(async (at) => {

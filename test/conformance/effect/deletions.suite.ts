@@ -4,14 +4,14 @@ import { sql } from "../../../src/sql/statement.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { inCommands } from "./commands-fixture.ts";
-import type { CommandScene } from "./commands-fixture.ts";
+import type { CommandFixture } from "./commands-fixture.ts";
 import { createSession } from "../lease/leased-sessions.ts";
 
 const operation = { kind: "operation", id: "o1" };
 
 /** The generation of the session of an id that lives. */
 function livingOf(
-  { database }: CommandScene,
+  { database }: CommandFixture,
   id: string,
 ): Promise<readonly object[]> {
   return database.read("living", () =>
@@ -22,22 +22,22 @@ function livingOf(
 
 /** Deletes by a process that dies before it can record that it did. */
 async function deletedUnrecorded(
-  { commands, fates }: CommandScene,
+  { commands, faults }: CommandFixture,
   id: string,
 ): Promise<void> {
-  fates.diesBefore = "finishEffect";
+  faults.diesBefore = "finishEffect";
   expect(await rejection(commands.deleteSession(operation, id))).toMatchObject({
     message: "The process died.",
   });
-  fates.diesBefore = undefined;
+  faults.diesBefore = undefined;
 }
 
 export function effectDeletionsSuite(backend: Backend): void {
-  const scene = inCommands(backend);
+  const fixture = inCommands(backend);
   describe("deleting a session as an effect", () => {
     test(
       "whoever goes on with it deletes the one that was meant, not the next of its id",
-      scene(async (at) => {
+      fixture(async (at) => {
         const { commands, database } = at;
         await deletedUnrecorded(at, "other");
         expect(await livingOf(at, "other")).toEqual([]);
@@ -58,7 +58,7 @@ export function effectDeletionsSuite(backend: Backend): void {
 
     test(
       "that there never was deletes nothing, also when one is created before somebody goes on with it",
-      scene(async (at) => {
+      fixture(async (at) => {
         const { commands, database } = at;
         await deletedUnrecorded(at, "ghost");
         await createSession(database, "ghost");
@@ -73,7 +73,7 @@ export function effectDeletionsSuite(backend: Backend): void {
 
     test(
       "that was deleted before, or by its generation, tells of that one",
-      scene(async (at) => {
+      fixture(async (at) => {
         const { commands, database } = at;
         await createSession(database, "other", 2);
         const old = { id: "other", generation: 1 };
@@ -92,7 +92,7 @@ export function effectDeletionsSuite(backend: Backend): void {
 
     test(
       "records as many processes as fit, and says so",
-      scene(async (at) => {
+      fixture(async (at) => {
         const { commands, database } = at;
         const idsOf = (name: string): readonly string[] =>
           Array.from(

@@ -1,20 +1,20 @@
 import { describe, expect, test } from "vitest";
 import { sql } from "../../../src/sql/statement.ts";
 import type { Statement } from "../../../src/sql/statement.ts";
-import { inAwaitScene, storedAwaits } from "./await/fixture.ts";
-import type { AwaitScene, InScene } from "./await/fixture.ts";
+import { inAwaitFixture, storedAwaits } from "./await/fixture.ts";
+import type { AwaitFixture, InFixture } from "./await/fixture.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { pastChecks } from "../past-checks.ts";
 
 export function effectGroupsSuite(backend: Backend): void {
-  const scene = inAwaitScene(backend);
+  const fixture = inAwaitFixture(backend);
   describe("a group of effects and await-events", () => {
-    borderTests(scene);
-    raceTests(scene);
-    allTests(scene);
-    effectTests(scene);
-    damageTests(scene);
+    borderTests(fixture);
+    raceTests(fixture);
+    allTests(fixture);
+    effectTests(fixture);
+    damageTests(fixture);
   });
 }
 
@@ -22,7 +22,7 @@ const ab = [{ awaitEvent: "a" }, { awaitEvent: "b" }] as const;
 
 /** Opens await-events, and answers with their tokens. */
 async function opened(
-  { events, scope }: AwaitScene,
+  { events, scope }: AwaitFixture,
   ...keys: readonly string[]
 ): Promise<Readonly<Record<string, string>>> {
   const tokens: Record<string, string> = {};
@@ -30,10 +30,10 @@ async function opened(
   return tokens;
 }
 
-function borderTests(scene: InScene): void {
+function borderTests(fixture: InFixture): void {
   test(
     "is refused by name when its members are none, too many, named twice or no members",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { database, groups, scope } = at;
       await opened(at, "a");
       const before = await storedAwaits(database);
@@ -72,7 +72,7 @@ function borderTests(scene: InScene): void {
 
   test(
     "is opened in a transaction of one's own together with its await-events, or not at all",
-    scene(async ({ database, events, groups, scope }) => {
+    fixture(async ({ database, events, groups, scope }) => {
       const prepared = ["a", "b"].map((key) => events.open.prepare(scope, key));
       const open = groups.open.prepare(scope, "g", "all", ab);
       const all = (fails: boolean): Promise<unknown> =>
@@ -102,7 +102,7 @@ function borderTests(scene: InScene): void {
 
   test(
     "is refused with an await-event that is not open, and leaves nothing",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { database, groups, scope } = at;
       await opened(at, "a");
       const before = await storedAwaits(database);
@@ -119,7 +119,7 @@ function borderTests(scene: InScene): void {
 
   test(
     "is refused when its key was used for another one, and the difference is named",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { database, events, groups, scope } = at;
       const { a = "" } = await opened(at, "a", "b");
       await events.resolve(a, 1);
@@ -141,11 +141,11 @@ function borderTests(scene: InScene): void {
   );
 }
 
-function raceTests(scene: InScene): void {
+function raceTests(fixture: InFixture): void {
   test(
     "[A82] a race is won by whoever ended first, and stays so whatever the others do",
-    scene(async (at) => {
-      const { events, groups, scope, clock, fates } = at;
+    fixture(async (at) => {
+      const { events, groups, scope, clock, faults } = at;
       const { a = "", b = "" } = await opened(at, "a", "b");
       const race = groups.race(scope, "g", ab, { timeout: "1 day" });
       while (clock.sleepers === 0) await new Promise(setImmediate);
@@ -159,10 +159,10 @@ function raceTests(scene: InScene): void {
       // The loser ends later, by a clock that stands earlier.
       clock.set(1);
       await events.resolve(a, "ay");
-      const { writes } = fates;
+      const { writes } = faults;
       expect(await groups.race(scope, "g", ab)).toEqual(answer);
       expect(await groups.race(scope, "g", ab, { timeout: 0 })).toEqual(answer);
-      expect(fates.writes).toBe(writes);
+      expect(faults.writes).toBe(writes);
       expect(await groups.drain(scope, "g")).toEqual([
         answer,
         {
@@ -176,7 +176,7 @@ function raceTests(scene: InScene): void {
 
   test(
     "[A82] the order is recorded as members end, also while nobody waits and the clock stands or goes back",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { events, groups, scope, clock } = at;
       const { a = "", b = "", c = "" } = await opened(at, "a", "b", "c");
       const abc = [...ab, { awaitEvent: "c" }];
@@ -198,7 +198,7 @@ function raceTests(scene: InScene): void {
 
   test(
     "[A82] what had ended before the group was opened is in the order of its instants, then of its names",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { events, groups, scope, clock } = at;
       const { a = "", b = "", c = "" } = await opened(at, "a", "b", "c");
       await events.resolve(b, 2);
@@ -220,7 +220,7 @@ function raceTests(scene: InScene): void {
     ["revoked", { kind: "revoked" }],
     ["timedOut", { kind: "timedOut" }],
   ] as const)("[A82] a race can be won by one that %s", (how, outcome) =>
-    scene(async (at) => {
+    fixture(async (at) => {
       const { events, groups, scope, clock } = at;
       const { token } = await events.open(scope, "a", { answerWithin: 50 });
       await opened(at, "b");
@@ -238,11 +238,11 @@ function raceTests(scene: InScene): void {
   );
 }
 
-function allTests(scene: InScene): void {
+function allTests(fixture: InFixture): void {
   test(
     "[A82] all are answered as they were named, with the order in which they ended",
-    scene(async (at) => {
-      const { events, groups, scope, clock, fates } = at;
+    fixture(async (at) => {
+      const { events, groups, scope, clock, faults } = at;
       const { a = "", b = "" } = await opened(at, "a", "b");
       const all = groups.all(scope, "g", ab, { timeout: "1 day" });
       while (clock.sleepers === 0) await new Promise(setImmediate);
@@ -250,16 +250,16 @@ function allTests(scene: InScene): void {
       await events.resolve(a, "ay");
       const answer = { kind: "all", values: ["ay", "bee"], order: [1, 0] };
       expect(await all).toEqual(answer);
-      const { writes } = fates;
+      const { writes } = faults;
       expect(await groups.all(scope, "g", ab)).toEqual(answer);
-      expect(fates.writes).toBe(writes);
-      expect([clock.sleepers, fates.listeners]).toEqual([0, 0]);
+      expect(faults.writes).toBe(writes);
+      expect([clock.sleepers, faults.listeners]).toEqual([0, 0]);
     }),
   );
 
   test(
     "[A82] all end with the first that does not succeed, and stay so when others fail or succeed later",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { events, groups, scope } = at;
       const { a = "", b = "", c = "" } = await opened(at, "a", "b", "c");
       const abc = [...ab, { awaitEvent: "c" }];
@@ -284,7 +284,7 @@ function allTests(scene: InScene): void {
   );
 }
 
-function effectTests(scene: InScene): void {
+function effectTests(fixture: InFixture): void {
   const asked = { kind: "call", input: 1 };
   const boom = (message: string): never => {
     throw Object.assign(new Error(message), { transient: true });
@@ -292,7 +292,7 @@ function effectTests(scene: InScene): void {
 
   test(
     "[A82] effects and await-events race each other, and effects that finish in reverse order replay so",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { effects, groups, scope, clock } = at;
       await opened(at, "approval");
       const members = [
@@ -318,7 +318,7 @@ function effectTests(scene: InScene): void {
 
   test(
     "a transient failure ends an effect only with the last attempt that its retries allow",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { effects, groups, scope } = at;
       const once = [{ effect: "e" }];
       const thrice = [{ effect: "e", attempts: 3 }];
@@ -348,9 +348,9 @@ function effectTests(scene: InScene): void {
   );
 }
 
-function damageTests(scene: InScene): void {
+function damageTests(fixture: InFixture): void {
   const meddle = async (
-    { database }: AwaitScene,
+    { database }: AwaitFixture,
     statement: Statement,
   ): Promise<void> => {
     await database.write("meddle", () => pastChecks(database, statement));
@@ -358,7 +358,7 @@ function damageTests(scene: InScene): void {
 
   test(
     "that cannot be believed is told to who waits and named in lists, and does not keep its members from ending",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { events, groups, scope, session } = at;
       const { a = "", b = "" } = await opened(at, "a", "b");
       const waits = { timeout: 0 };

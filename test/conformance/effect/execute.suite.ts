@@ -11,19 +11,19 @@ import {
   storedEffects,
   turn,
 } from "./fixture.ts";
-import type { InScene } from "./fixture.ts";
+import type { InFixture } from "./fixture.ts";
 
 export function effectExecuteSuite(backend: Backend): void {
-  const scene = inEffects(backend);
+  const fixture = inEffects(backend);
   describe("executing an effect", () => {
-    executeTests(scene);
+    executeTests(fixture);
   });
 }
 
-function executeTests(scene: InScene): void {
+function executeTests(fixture: InFixture): void {
   test(
     "[A76] runs a step once, records its value, and answers with it from then on",
-    scene(async ({ effects }) => {
+    fixture(async ({ effects }) => {
       const value = { at: new Date(7), ids: [1n, 2n], none: undefined };
       const step = { kind: "step", input: { id: "x", n: 1 } };
       expect(await effects.execute(turn, "k", step, () => value)).toEqual(
@@ -36,7 +36,7 @@ function executeTests(scene: InScene): void {
 
   test(
     "[A76] records what a step threw, with its code, and throws it again without running",
-    scene(async ({ effects }) => {
+    fixture(async ({ effects }) => {
       const boom = (): never => {
         throw Object.assign(new TypeError("no such tool"), {
           code: "E_TOOL",
@@ -63,7 +63,7 @@ function executeTests(scene: InScene): void {
 
   test(
     "[A75] two at once that end in reverse order replay in any order, without being run",
-    scene(async ({ effects }) => {
+    fixture(async ({ effects }) => {
       const [one, two] = [new Hand(), new Hand()];
       const first = effects.execute(turn, "one", ask, one.run);
       const second = effects.execute(turn, "two", ask, two.run);
@@ -81,7 +81,7 @@ function executeTests(scene: InScene): void {
 
   test(
     "[A75] so do attempts of one call that end in reverse order",
-    scene(async ({ effects }) => {
+    fixture(async ({ effects }) => {
       const [one, two] = [new Hand(), new Hand()];
       const first = effects.execute(turn, "k", ask, one.run, { attempt: 1 });
       const second = effects.execute(turn, "k", ask, two.run, { attempt: 2 });
@@ -99,7 +99,7 @@ function executeTests(scene: InScene): void {
 
   test(
     "[A80] a sleep ends at the instant that was fixed first, and its replay at once when that is over",
-    scene(async ({ effects, clock, database, fates }) => {
+    fixture(async ({ effects, clock, database, faults }) => {
       let slept = false;
       const sleep = effects.sleep(turn, "nap", 120).then(() => (slept = true));
       await until(() => clock.sleepers === 1);
@@ -107,9 +107,9 @@ function executeTests(scene: InScene): void {
       expect(await storedEffects(database)).toMatchObject([
         { kind: "sleep", due_at: 1_120, token: null, fence: 0 },
       ]);
-      const writes = fates.writes;
+      const writes = faults.writes;
       clock.advance(100);
-      expect(fates.writes).toBe(writes);
+      expect(faults.writes).toBe(writes);
       const again = effects.sleep(turn, "nap", 120);
       await until(() => clock.sleepers === 2);
       expect(slept).toBe(false);
@@ -126,7 +126,7 @@ function executeTests(scene: InScene): void {
 
   test(
     "[A80] what was recorded is not answered before its due time after the clock was set back",
-    scene(async ({ effects, clock }) => {
+    fixture(async ({ effects, clock }) => {
       const slept = effects.sleep(turn, "nap", 100);
       await until(() => clock.sleepers === 1);
       clock.advance(100);
@@ -145,7 +145,7 @@ function executeTests(scene: InScene): void {
 
   test(
     "[A81] the envelope holds no functions and no bytes",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { effects } = at;
       for (const [path, input] of [
         ["$.input.callback", { callback: () => 1 }],
@@ -162,7 +162,7 @@ function executeTests(scene: InScene): void {
 
   test(
     "[A81] an envelope that went through JSON is the same one, and another is not",
-    scene(async ({ effects, database }) => {
+    fixture(async ({ effects, database }) => {
       const envelope = { kind: "llm", input: { z: [1, 2.5], a: { b: "ü" } } };
       const read = JSON.parse(JSON.stringify(envelope)) as typeof envelope;
       await effects.execute(turn, "a", envelope, () => 1);

@@ -9,15 +9,15 @@ import type { Effects } from "../../../src/stores/effect/effects.ts";
 import type { EffectScope } from "../../../src/stores/effect/scope.ts";
 import { rejection } from "../backend.ts";
 import type { Backend, Place } from "../backend.ts";
-import { createSession, Fates } from "../lease/leased-sessions.ts";
-import { countingClock } from "../wait-scene.ts";
-import type { CountingClock } from "../wait-scene.ts";
+import { createSession, Faults } from "../lease/leased-sessions.ts";
+import { countingClock } from "../wait-fixture.ts";
+import type { CountingClock } from "../wait-fixture.ts";
 import { pastChecks } from "../past-checks.ts";
 
 /** Effects as the tests of them need them. */
-export interface EffectScene {
+export interface EffectFixture {
   readonly place: Place;
-  readonly fates: Fates;
+  readonly faults: Faults;
   readonly database: Database;
   readonly clock: CountingClock;
   readonly effects: Effects;
@@ -25,8 +25,8 @@ export interface EffectScene {
   readonly effectsIn: (options: EffectOptions) => Effects;
 }
 
-export type InScene = (
-  body: (scene: EffectScene) => Promise<void>,
+export type InFixture = (
+  body: (fixture: EffectFixture) => Promise<void>,
 ) => () => Promise<void>;
 
 /** A turn of session "s". */
@@ -34,7 +34,7 @@ export const turn: EffectScope = { kind: "turn", session: "s", id: "t1" };
 
 export const ask = { kind: "llm", input: { prompt: "hello" } } as const;
 
-type Opened = Pick<EffectScene, "place"> & { readonly database: Database };
+type Opened = Pick<EffectFixture, "place"> & { readonly database: Database };
 
 const shared = new WeakMap<Backend, Promise<Opened>>();
 
@@ -43,7 +43,7 @@ const shared = new WeakMap<Backend, Promise<Opened>>();
  * of a backend share one, which is emptied before each: opening one takes
  * longer than most of them.
  */
-export function inEffects(backend: Backend): InScene {
+export function inEffects(backend: Backend): InFixture {
   return (body) => async () => {
     const opened = shared.get(backend) ?? opening(backend);
     shared.set(backend, opened);
@@ -54,7 +54,7 @@ export function inEffects(backend: Backend): InScene {
       yield* run(sql`DELETE FROM holdfast_session`);
     });
     await createSession(database, "s");
-    await body(sceneOf(place, database, countingClock(1_000)));
+    await body(fixtureOf(place, database, countingClock(1_000)));
   };
 }
 
@@ -70,18 +70,18 @@ export async function disposeEffects(backend: Backend): Promise<void> {
   await opened?.place.dispose();
 }
 
-function sceneOf(
+function fixtureOf(
   place: Place,
   opened: Database,
   clock: CountingClock,
-): EffectScene {
-  const fates = new Fates(opened);
-  const { database } = fates;
-  const effectsIn: EffectScene["effectsIn"] = (options) =>
+): EffectFixture {
+  const faults = new Faults(opened);
+  const { database } = faults;
+  const effectsIn: EffectFixture["effectsIn"] = (options) =>
     effects(database, { clock, ...options });
   return {
     place,
-    fates,
+    faults,
     database,
     clock,
     effectsIn,
@@ -91,7 +91,7 @@ function sceneOf(
 
 /** The claim of an effect that nobody else is at. */
 export async function held(
-  { effects: store }: Pick<EffectScene, "effects">,
+  { effects: store }: Pick<EffectFixture, "effects">,
   key: string,
   lease = 30_000,
 ): Promise<EffectClaim> {
@@ -111,7 +111,7 @@ export function storedEffects(
 
 /** Changes all effects past Holdfast: `UPDATE holdfast_effect SET …`. */
 export async function meddle(
-  { database }: Pick<EffectScene, "database">,
+  { database }: Pick<EffectFixture, "database">,
   statement: Statement,
 ): Promise<void> {
   await database.write("meddle", () => pastChecks(database, statement));
@@ -119,7 +119,7 @@ export async function meddle(
 
 /** The code of the error that a call must end with, having written nothing. */
 export async function refused(
-  { database }: Pick<EffectScene, "database">,
+  { database }: Pick<EffectFixture, "database">,
   call: () => Promise<unknown>,
 ): Promise<Awaited<ReturnType<typeof rejection>>> {
   const before = JSON.stringify(await storedEffects(database));

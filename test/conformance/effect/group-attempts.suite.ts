@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { EffectClaim } from "../../../src/stores/effect/claim.ts";
-import { inAwaitScene } from "./await/fixture.ts";
-import type { AwaitScene } from "./await/fixture.ts";
+import { inAwaitFixture } from "./await/fixture.ts";
+import type { AwaitFixture } from "./await/fixture.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 
@@ -20,19 +20,19 @@ const failing = (): never => {
 async function claimedAgain({
   effects,
   scope,
-}: AwaitScene): Promise<EffectClaim> {
+}: AwaitFixture): Promise<EffectClaim> {
   const next = await effects.claim(scope, "e", asked, { attempt: 2 });
   if (next.kind !== "claimed") throw new Error("Nobody else is here.");
   return next.claim;
 }
 
 export function effectGroupAttemptsSuite(backend: Backend): void {
-  const scene = inAwaitScene(backend);
+  const fixture = inAwaitFixture(backend);
   describe("a group with an effect that is attempted again", () => {
     test(
       "[A82] what a group has answered of an effect stays, whatever later attempts do and come to",
-      scene(async (at) => {
-        const { effects, groups, scope, fates } = at;
+      fixture(async (at) => {
+        const { effects, groups, scope, faults } = at;
         await rejection(effects.execute(scope, "e", asked, failing));
         const same = async (): Promise<void> => {
           expect(await groups.race(scope, "r", members)).toMatchObject(busy);
@@ -41,9 +41,9 @@ export function effectGroupAttemptsSuite(backend: Backend): void {
         };
         await same();
         const again = await claimedAgain(at);
-        const { writes } = fates;
+        const { writes } = faults;
         await same();
-        expect(fates.writes).toBe(writes);
+        expect(faults.writes).toBe(writes);
         await effects.complete(again, "mended");
         await same();
         await effects.execute(scope, "other", asked, () => 2);
@@ -57,7 +57,7 @@ export function effectGroupAttemptsSuite(backend: Backend): void {
 
     test(
       "[A82] the first attempt that ends an effect counts, whenever somebody looks",
-      scene(async (at) => {
+      fixture(async (at) => {
         const { effects, groups, scope } = at;
         await rejection(effects.execute(scope, "e", asked, failing));
         const again = await claimedAgain(at);
@@ -73,7 +73,7 @@ export function effectGroupAttemptsSuite(backend: Backend): void {
 
     test(
       "[A82] an effect that is retried by a call that its group was not told of has ended with its first failure",
-      scene(async (at) => {
+      fixture(async (at) => {
         const { effects, groups, scope, clock } = at;
         const retry = { maxRetries: 1, backoff: 10 };
         const executed = effects.execute(

@@ -1,22 +1,22 @@
 import { describe, expect, test } from "vitest";
 import { run } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
-import { elsewhere, inAwaitScene } from "./await/fixture.ts";
-import type { AwaitScene, InScene } from "./await/fixture.ts";
+import { elsewhere, inAwaitFixture } from "./await/fixture.ts";
+import type { AwaitFixture, InFixture } from "./await/fixture.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { until } from "../lease/leased-sessions.ts";
-import { isOpen } from "../wait-scene.ts";
+import { isOpen } from "../wait-fixture.ts";
 
 const timeout = "1 day";
 const ab = [{ awaitEvent: "a" }, { awaitEvent: "b" }] as const;
 
 export function effectGroupWaitsSuite(backend: Backend): void {
-  const scene = inAwaitScene(backend);
+  const fixture = inAwaitFixture(backend);
   describe("waiting for a group", () => {
-    waitTests(scene);
-    crashTests(scene);
-    if (backend.survives) elsewhereTests(scene);
+    waitTests(fixture);
+    crashTests(fixture);
+    if (backend.survives) elsewhereTests(fixture);
   });
 }
 
@@ -24,7 +24,7 @@ async function racing({
   groups,
   scope,
   clock,
-}: AwaitScene): Promise<{ readonly race: ReturnType<typeof groups.race> }> {
+}: AwaitFixture): Promise<{ readonly race: ReturnType<typeof groups.race> }> {
   const race = groups.race(scope, "g", ab, { timeout });
   race.catch(() => undefined);
   await until(() => clock.sleepers === 1);
@@ -32,18 +32,18 @@ async function racing({
   return { race };
 }
 
-function waitTests(scene: InScene): void {
+function waitTests(fixture: InFixture): void {
   test(
     "sleeps exactly until the first of its members times out",
-    scene(async (at) => {
-      const { events, scope, clock, fates } = at;
+    fixture(async (at) => {
+      const { events, scope, clock, faults } = at;
       await events.open(scope, "a", { answerWithin: 500 });
       await events.open(scope, "b", { answerWithin: 300 });
       const { race } = await racing(at);
-      const { writes } = fates;
+      const { writes } = faults;
       clock.advance(299);
       expect(await isOpen(race)).toBe(true);
-      expect(fates.writes).toBe(writes);
+      expect(faults.writes).toBe(writes);
       clock.advance(1);
       expect(await race).toMatchObject({
         ordinal: 1,
@@ -55,7 +55,7 @@ function waitTests(scene: InScene): void {
 
   test(
     "puts those whose time was over in the order of their instants, however late it looks",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { events, groups, scope, clock } = at;
       await events.open(scope, "a", { answerWithin: 500 });
       await events.open(scope, "b", { answerWithin: 300 });
@@ -66,7 +66,7 @@ function waitTests(scene: InScene): void {
 
   test(
     "shows the same order in every group of the same members, whichever noticed first that their time was over",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { events, groups, scope, clock, session } = at;
       await events.open(scope, "a", { answerWithin: 500 });
       await events.open(scope, "b", { answerWithin: 300 });
@@ -91,7 +91,7 @@ function waitTests(scene: InScene): void {
 
   test(
     "is not won by who ends after the time of another was over, also when nobody had noticed that",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { events, groups, scope, clock } = at;
       const later = { ...scope, id: "t2" };
       const tokens: string[] = [];
@@ -119,7 +119,7 @@ function waitTests(scene: InScene): void {
 
   test(
     "ends with an effect that is done and recorded in one go, of which nobody had heard before",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { effects, groups, scope, clock } = at;
       const race = groups.race(scope, "g", [{ effect: "e" }], { timeout });
       await until(() => clock.sleepers === 1);
@@ -135,14 +135,14 @@ function waitTests(scene: InScene): void {
 
   test(
     "can be given up, and ends when its session is deleted",
-    scene(async (at) => {
-      const { events, groups, scope, clock, store, session, fates } = at;
+    fixture(async (at) => {
+      const { events, groups, scope, clock, store, session, faults } = at;
       await events.open(scope, "a");
       await events.open(scope, "b");
       const controller = new AbortController();
       const { signal } = controller;
       const aborted = rejection(groups.race(scope, "g", ab, { signal }));
-      await until(() => fates.listeners === 1);
+      await until(() => faults.listeners === 1);
       controller.abort();
       expect(await aborted).toMatchObject({ code: "ABORTED" });
       const late = rejection(groups.race(scope, "g", ab, { timeout: 10 }));
@@ -156,26 +156,26 @@ function waitTests(scene: InScene): void {
       expect(await rejection(race)).toMatchObject({
         code: "SESSION_NOT_FOUND",
       });
-      expect([clock.sleepers, fates.listeners]).toEqual([0, 0]);
+      expect([clock.sleepers, faults.listeners]).toEqual([0, 0]);
     }),
   );
 }
 
-function crashTests(scene: InScene): void {
+function crashTests(fixture: InFixture): void {
   test(
     "may be asked again when an answer was lost between the end of a member and that of the group",
-    scene(async (at) => {
-      const { events, groups, effects, scope, fates } = at;
+    fixture(async (at) => {
+      const { events, groups, effects, scope, faults } = at;
       const { token } = await events.open(scope, "a");
       const members = [{ awaitEvent: "a" }, { effect: "e" }] as const;
       // Of opening it.
-      fates.losesAnswer = true;
+      faults.losesAnswer = true;
       expect(await rejection(groups.race(scope, "g", members))).toMatchObject({
         code: "OUTCOME_UNKNOWN",
       });
       // The effect ends, and nobody has recorded its place yet.
       await effects.execute(scope, "e", { kind: "k", input: 1 }, () => "e");
-      fates.losesAnswer = true;
+      faults.losesAnswer = true;
       expect(await rejection(groups.race(scope, "g", members))).toMatchObject({
         code: "OUTCOME_UNKNOWN",
       });
@@ -190,7 +190,7 @@ function crashTests(scene: InScene): void {
 
   test(
     "an effect that ended unrecorded comes before an await-event that ends later",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { events, groups, effects, scope, clock } = at;
       const { token } = await events.open(scope, "a");
       const members = [{ awaitEvent: "a" }, { effect: "e" }] as const;
@@ -205,10 +205,10 @@ function crashTests(scene: InScene): void {
   );
 }
 
-function elsewhereTests(scene: InScene): void {
+function elsewhereTests(fixture: InFixture): void {
   test(
     "ends when another process ends a member, and both get the same answer",
-    scene(async (at) => {
+    fixture(async (at) => {
       const theirs = await elsewhere(at);
       const { token: a } = await at.events.open(at.scope, "a");
       const { token: b } = await at.events.open(at.scope, "b");
@@ -226,7 +226,7 @@ function elsewhereTests(scene: InScene): void {
 
   test(
     "is decided once when two processes open it and end its members at once",
-    scene(async (at) => {
+    fixture(async (at) => {
       const theirs = await elsewhere(at);
       for (let round = 0; round < 5; round += 1) {
         const scope = { ...at.scope, id: `t${round}` };

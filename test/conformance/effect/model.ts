@@ -7,7 +7,7 @@ import { effects } from "../../../src/stores/effect/effects.ts";
 import type { Effects } from "../../../src/stores/effect/effects.ts";
 import type { EffectScope } from "../../../src/stores/effect/scope.ts";
 import { rejection } from "../backend.ts";
-import type { Fates } from "../lease/leased-sessions.ts";
+import type { Faults } from "../lease/leased-sessions.ts";
 
 /** What somebody does next. Owners and effects have numbers; an owner keeps its claims, also those it has lost. */
 export type Step =
@@ -36,7 +36,7 @@ interface Owner {
   claims: EffectClaim[];
 }
 
-/** An effect as the world knows it. */
+/** An effect as the model knows it. */
 interface Known {
   /** How many claims were given out. */
   fence: number;
@@ -56,17 +56,17 @@ interface Known {
  * promises: what is recorded never changes, one runs an effect at a time, and
  * only the one who does settles it.
  */
-export class EffectWorld {
+export class EffectModel {
   readonly #scope: EffectScope;
-  readonly #fates: Fates;
+  readonly #faults: Faults;
   readonly #clock = manualClock(1_000);
   readonly #owners: Owner[];
   readonly #known = new Map<number, Known>();
   readonly #dead = new Set<OwnerId>();
   #values = 0;
 
-  constructor(fates: Fates, scope: EffectScope) {
-    this.#fates = fates;
+  constructor(faults: Faults, scope: EffectScope) {
+    this.#faults = faults;
     this.#scope = scope;
     this.#owners = [0, 1, 2].map(() => this.#newOwner());
   }
@@ -87,7 +87,7 @@ export class EffectWorld {
       case "crash": {
         const { process } = this.#owner(step.who);
         this.#dead.add(process);
-        this.#fates.die(process);
+        this.#faults.die(process);
         this.#owners[step.who] = this.#newOwner();
         return;
       }
@@ -266,7 +266,7 @@ export class EffectWorld {
   #newOwner(): Owner {
     ownersMade += 1;
     const process = `Own_${String(ownersMade).padStart(26, "0")}` as OwnerId;
-    const database = ownedBy(this.#fates.database, process);
+    const database = ownedBy(this.#faults.database, process);
     const store = effects(database, { clock: this.#clock });
     return { process, store, claims: [] };
   }

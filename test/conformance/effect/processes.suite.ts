@@ -5,18 +5,18 @@ import { processEffects } from "../../../src/stores/effect/commands/process-effe
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { inCommands } from "./commands-fixture.ts";
-import type { InCommandScene } from "./commands-fixture.ts";
+import type { InCommandFixture } from "./commands-fixture.ts";
 import { createSession, until } from "../lease/leased-sessions.ts";
 import { refused, storedEffects, turn } from "./fixture.ts";
 import { pastChecks } from "../past-checks.ts";
 
 export function effectProcessesSuite(backend: Backend): void {
-  const scene = inCommands(backend);
+  const fixture = inCommands(backend);
   describe("starting a process as an effect", () => {
-    startTests(scene);
+    startTests(fixture);
   });
   describe("commands to processes as effects", () => {
-    commandTests(scene);
+    commandTests(fixture);
   });
 }
 
@@ -27,18 +27,18 @@ const build = {
   eventTypes: [{ name: "signal.go" }],
 };
 
-function startTests(scene: InCommandScene): void {
+function startTests(fixture: InCommandFixture): void {
   test(
     "[AX10] registers it and grants its handle in one transaction, once",
-    scene(async ({ commands, registry, fates, database }) => {
-      const { writes } = fates;
+    fixture(async ({ commands, registry, faults, database }) => {
+      const { writes } = faults;
       const options = { grant: "s", descriptor: { label: "the build" } };
       const started = { id: "build:7", existed: false };
       expect(await commands.start(turn, build, options)).toEqual(started);
-      expect(fates.writes).toBe(writes + 1);
+      expect(faults.writes).toBe(writes + 1);
       expect(await registry.hasHandle("build:7", "s")).toBe(true);
       expect(await commands.start(turn, build, options)).toEqual(started);
-      expect(fates.writes).toBe(writes + 1);
+      expect(faults.writes).toBe(writes + 1);
       const rows = await storedEffects(database);
       expect(rows).toMatchObject([
         { replay_key: "process:start:build%3A7", kind: "process.start" },
@@ -55,7 +55,7 @@ function startTests(scene: InCommandScene): void {
 
   test(
     "[AX10] registers nothing when the handle cannot be granted, and says so again",
-    scene(async ({ commands, registry }) => {
+    fixture(async ({ commands, registry }) => {
       for (let again = 0; again < 2; again += 1)
         expect(
           await rejection(commands.start(turn, build, { grant: "nobody" })),
@@ -66,7 +66,7 @@ function startTests(scene: InCommandScene): void {
 
   test(
     "another content under the same key is a conflict that names the part",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { commands } = at;
       await commands.start(turn, build, { grant: "s" });
       expect(
@@ -87,10 +87,10 @@ function startTests(scene: InCommandScene): void {
   );
 }
 
-function commandTests(scene: InCommandScene): void {
+function commandTests(fixture: InCommandFixture): void {
   test(
     "a start of what was pruned since tells that it existed, and grants nothing",
-    scene(async ({ commands, registry }) => {
+    fixture(async ({ commands, registry }) => {
       await registry.register(build);
       await registry.complete("build:7", { kind: "completed", value: 1 });
       await registry.prune({ olderThan: 0 });
@@ -104,7 +104,7 @@ function commandTests(scene: InCommandScene): void {
 
   test(
     "a list stays what it was for its call; another call is another list",
-    scene(async ({ commands, registry }) => {
+    fixture(async ({ commands, registry }) => {
       await commands.start(turn, build, { grant: "s" });
       const listed = [
         { id: "build:7", kind: "tool", label: null, status: "running" },
@@ -124,7 +124,7 @@ function commandTests(scene: InCommandScene): void {
 
   test(
     "a list is a page, each an effect of its own, and names what cannot be read",
-    scene(async ({ commands, registry, database }) => {
+    fixture(async ({ commands, registry, database }) => {
       for (const id of ["p1", "p2", "p3"]) {
         await registry.register({ id, kind: "tool" });
         await registry.grant(id, "s");
@@ -168,7 +168,7 @@ function commandTests(scene: InCommandScene): void {
 
   test(
     "handles are moved once, all or none",
-    scene(async ({ commands, registry }) => {
+    fixture(async ({ commands, registry }) => {
       await commands.start(turn, build, { grant: "s" });
       await commands.transfer(turn, "s", "other", ["build:7"]);
       await registry.transfer("other", "s", ["build:7"]);
@@ -184,7 +184,7 @@ function commandTests(scene: InCommandScene): void {
 
   test(
     "no more handles are moved at once than by the registry itself",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { commands } = at;
       const many = Array.from({ length: 1_001 }, (_, n) => `p${n}`);
       const call = (): Promise<void> =>
@@ -204,7 +204,7 @@ function commandTests(scene: InCommandScene): void {
 
   test(
     "a process is asked to stop once, and an unknown one never",
-    scene(async ({ commands, registry }) => {
+    fixture(async ({ commands, registry }) => {
       await commands.start(turn, build);
       const asked = { process: "build:7", sequence: 1, status: "running" };
       expect(
@@ -231,7 +231,7 @@ function commandTests(scene: InCommandScene): void {
 
   test(
     "a signal is sent once for each key",
-    scene(async ({ commands, registry }) => {
+    fixture(async ({ commands, registry }) => {
       await commands.start(turn, build);
       for (const key of ["a", "a", "b"])
         await commands.signal(turn, "build:7", "go", { n: 1 }, { key });
@@ -249,18 +249,18 @@ function commandTests(scene: InCommandScene): void {
 
   test(
     "the end of a process is waited for without a claim, and recorded when it comes",
-    scene(async ({ commands, registry, database, fates, clock }) => {
+    fixture(async ({ commands, registry, database, faults, clock }) => {
       await commands.start(turn, build);
       const waiting = commands.waitForEnd(turn, "build:7");
-      await until(() => fates.listeners === 1);
+      await until(() => faults.listeners === 1);
       expect(await storedEffects(database)).toHaveLength(1);
       expect(clock.sleepers).toBe(0);
       const output = { kind: "completed", value: { url: "x" } } as const;
       await registry.complete("build:7", output);
       expect(await waiting).toEqual(output);
-      const { writes } = fates;
+      const { writes } = faults;
       expect(await commands.waitForEnd(turn, "build:7")).toEqual(output);
-      expect(fates.writes).toBe(writes);
+      expect(faults.writes).toBe(writes);
       const late = commands.waitForEnd(turn, "other", { timeout: 0 });
       expect(await rejection(late)).toMatchObject({
         code: "PROCESS_NOT_FOUND",
@@ -279,7 +279,7 @@ function commandTests(scene: InCommandScene): void {
 
   test(
     "a session is deleted once, with its report, by a scope that is not its own",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { commands, registry, database } = at;
       const operation = { kind: "operation", id: "o1" };
       await commands.start(operation, build, { grant: "other" });
@@ -303,7 +303,7 @@ function commandTests(scene: InCommandScene): void {
 
   test(
     "options of effects are for effects alone: sessions and processes take the rest",
-    scene(async ({ database, clock }) => {
+    fixture(async ({ database, clock }) => {
       const options = { clock, lease: "1 min", replayOnly: false } as const;
       const commands = processEffects(database, options);
       const operation = { kind: "operation", id: "o1" };
@@ -316,7 +316,7 @@ function commandTests(scene: InCommandScene): void {
 
   test(
     "strict replay gives no command",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { database, clock } = at;
       const strict = processEffects(database, { clock, replayOnly: true });
       const key = "k";

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { roundsOn, seed } from "../../depth.ts";
 import type { Backend } from "../backend.ts";
 import { inEffects } from "./fixture.ts";
-import { EffectWorld } from "./model.ts";
+import { EffectModel } from "./model.ts";
 import type { Step } from "./model.ts";
 import { expectSound } from "../sound.ts";
 
@@ -104,17 +104,17 @@ const stories: readonly (readonly Step[])[] = [
 export function effectPropertySuite(backend: Backend): void {
   test(
     "whatever owners do, crashes and clocks included, one runs an effect at a time, only that one settles it, and what is recorded never changes",
-    inEffects(backend)(async ({ fates }) => {
-      let worlds = 0;
+    inEffects(backend)(async ({ faults }) => {
+      let models = 0;
       await fc.assert(
         fc.asyncProperty(
           fc.array(step, { minLength: 10, maxLength: 30 }),
           async (steps) => {
-            worlds += 1;
-            const id = `world ${worlds}`;
-            const world = new EffectWorld(fates, { kind: "operation", id });
-            for (const next of steps) await world.take(next);
-            await world.agree();
+            models += 1;
+            const id = `model ${models}`;
+            const model = new EffectModel(faults, { kind: "operation", id });
+            for (const next of steps) await model.take(next);
+            await model.agree();
           },
         ),
         {
@@ -128,8 +128,8 @@ export function effectPropertySuite(backend: Backend): void {
         },
       );
       // The stories are among them, whatever the seed.
-      expect(worlds).toBeGreaterThanOrEqual(stories.length);
-      await expectSound(fates.database);
+      expect(models).toBeGreaterThanOrEqual(stories.length);
+      await expectSound(faults.database);
     }),
   );
 }

@@ -14,25 +14,25 @@ import {
   storedEffects,
   turn,
 } from "./fixture.ts";
-import type { InScene } from "./fixture.ts";
+import type { InFixture } from "./fixture.ts";
 
 export function effectRecordSuite(backend: Backend): void {
-  const scene = inEffects(backend);
+  const fixture = inEffects(backend);
   describe("the record of effects", () => {
-    readTests(scene);
+    readTests(fixture);
   });
   describe("an effect that is recorded without a claim", () => {
-    ownTests(scene);
+    ownTests(fixture);
   });
   describe("effects that are no longer wanted", () => {
-    removalTests(scene);
+    removalTests(fixture);
   });
 }
 
-function readTests(scene: InScene): void {
+function readTests(fixture: InFixture): void {
   test(
     "shows one effect with all there is of it, and no token",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { effects, clock, database } = at;
       expect(await effects.get(turn, "k")).toBeUndefined();
       const claim = await held(at, "k");
@@ -71,7 +71,7 @@ function readTests(scene: InScene): void {
 
   test(
     "lists a scope in pages by key and attempt, without the values, and names what is damaged",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { effects } = at;
       for (const [key, attempt] of [
         ["b", 2],
@@ -124,10 +124,10 @@ function readTests(scene: InScene): void {
 }
 
 /** What a transaction of one's own does, and the record of it. */
-function ownTests(scene: InScene): void {
+function ownTests(fixture: InFixture): void {
   test(
     "is recorded with what was done in the same transaction, or not at all; a repetition is the same",
-    scene(async ({ effects, database }) => {
+    fixture(async ({ effects, database }) => {
       const record = effects.record.prepare(turn, "k", ask, { seat: 4 });
       const all = (fails: boolean): Promise<unknown> =>
         database.write("mine", function* () {
@@ -151,7 +151,7 @@ function ownTests(scene: InScene): void {
 
   test(
     "is left alone while a worker runs it, and when its key is used for something else",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { effects, database } = at;
       const claim = await held(at, "k");
       const before = await storedEffects(database);
@@ -177,7 +177,7 @@ function ownTests(scene: InScene): void {
 
   test(
     "is not recorded in strict replay, nor is what cannot be stored",
-    scene(async ({ effects, effectsIn, database }) => {
+    fixture(async ({ effects, effectsIn, database }) => {
       const strict = effectsIn({ replayOnly: true });
       expect([strict.claim.kind, strict.record.kind]).toEqual(["read", "read"]);
       expect(await rejection(strict.record(turn, "k", ask, 1))).toMatchObject({
@@ -196,18 +196,18 @@ function ownTests(scene: InScene): void {
   );
 }
 
-function removalTests(scene: InScene): void {
+function removalTests(fixture: InFixture): void {
   test(
     "go with their scope when it is forgotten, in slices; who is at one learns that it is gone",
-    scene(async (at) => {
-      const { effects, database, fates } = at;
+    fixture(async (at) => {
+      const { effects, database, faults } = at;
       for (let n = 0; n < 7; n += 1)
         await effects.execute(turn, `k${n}`, ask, () => n);
       const claim = await held(at, "open");
       const other = { kind: "turn", session: "s", id: "t2" };
       await effects.execute(other, "k", ask, () => "kept");
       const waiting = effects.execute(turn, "open", ask, () => "anew");
-      await until(() => fates.listeners === 1);
+      await until(() => faults.listeners === 1);
       expect(await effects.forget(turn, { rowsPerSlice: 3 })).toEqual({
         effects: 8,
       });
@@ -228,7 +228,7 @@ function removalTests(scene: InScene): void {
 
   test(
     "[A4] die with their session, in slices, and the next generation has none of them",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { effects, database } = at;
       await createSession(database, "other");
       for (let n = 0; n < 12; n += 1)
@@ -249,7 +249,7 @@ function removalTests(scene: InScene): void {
 
   test(
     "a claim of a deleted generation counts no more, though the session is there again",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { effects, database } = at;
       const claim = await held(at, "k");
       await createSession(database, "s", 2);
@@ -266,7 +266,7 @@ function removalTests(scene: InScene): void {
 
   test(
     "a function that runs when its session is deleted is told, and records nothing",
-    scene(async ({ effects, clock, database }) => {
+    fixture(async ({ effects, clock, database }) => {
       const hand = new Hand();
       const call = effects.execute(turn, "k", ask, hand.run, { lease: 300 });
       await until(() => hand.calls === 1);

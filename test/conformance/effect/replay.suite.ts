@@ -11,22 +11,22 @@ import {
   storedEffects,
   turn,
 } from "./fixture.ts";
-import type { InScene } from "./fixture.ts";
+import type { InFixture } from "./fixture.ts";
 
 export function effectReplaySuite(backend: Backend): void {
-  const scene = inEffects(backend);
+  const fixture = inEffects(backend);
   describe("strict replay", () => {
-    strictTests(scene);
+    strictTests(fixture);
   });
   describe("a failure that passes", () => {
-    transientTests(scene);
+    transientTests(fixture);
   });
 }
 
-function strictTests(scene: InScene): void {
+function strictTests(fixture: InFixture): void {
   test(
     "[A77] answers with what is recorded, and with nothing else",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { effects, effectsIn } = at;
       await effects.execute(turn, "k", ask, () => "v");
       const strict = effectsIn({ replayOnly: true });
@@ -50,7 +50,7 @@ function strictTests(scene: InScene): void {
 
   test(
     "[AX8] does not run what was begun and never finished, however long ago",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { effects, effectsIn, clock } = at;
       await held(at, "k", 100);
       const strict = effectsIn({ replayOnly: true });
@@ -75,33 +75,33 @@ function strictTests(scene: InScene): void {
 
   test(
     "a replay writes nothing and takes no transaction that could",
-    scene(async ({ effects, fates, database }) => {
+    fixture(async ({ effects, faults, database }) => {
       for (let n = 0; n < 20; n += 1)
         await effects.execute(turn, `k${n}`, ask, () => n);
       const failed = effects.execute(turn, "failed", ask, () => {
         throw new Error("no");
       });
       await rejection(failed);
-      const { writes } = fates;
+      const { writes } = faults;
       const { commits, calls } = database.stats();
       for (let n = 0; n < 20; n += 1)
         expect(await effects.execute(turn, `k${n}`, ask, never)).toBe(n);
       await rejection(effects.execute(turn, "failed", ask, never));
       await effects.replay(turn, "k1", ask);
-      expect(fates.writes).toBe(writes);
+      expect(faults.writes).toBe(writes);
       expect(database.stats()).toMatchObject({ commits, calls });
     }),
   );
 }
 
-function transientTests(scene: InScene): void {
+function transientTests(fixture: InFixture): void {
   const overloaded = (): never => {
     throw Object.assign(new Error("overloaded"), { transient: true });
   };
 
   test(
     "[AX23] may be tried again under a new attempt, while the old one replays unchanged",
-    scene(async ({ effects, database }) => {
+    fixture(async ({ effects, database }) => {
       const first = await rejection(
         effects.execute(turn, "k", ask, overloaded),
       );
@@ -128,7 +128,7 @@ function transientTests(scene: InScene): void {
 
   test(
     "[AX23] is tried again by itself as often as was asked for, with growing pauses that stay; a replay makes the same way",
-    scene(async ({ effectsIn, clock, database }) => {
+    fixture(async ({ effectsIn, clock, database }) => {
       const store = effectsIn({
         entropy: { bytes: (length) => new Uint8Array(length) },
       });
@@ -178,7 +178,7 @@ function transientTests(scene: InScene): void {
 
   test(
     "ends with the last failure when all attempts are used, and with the first that does not pass",
-    scene(async ({ effects, clock }) => {
+    fixture(async ({ effects, clock }) => {
       const retry = { maxRetries: 1, backoff: 0 };
       const call = effects.execute(turn, "a", ask, overloaded, { retry });
       expect(await rejection(call)).toMatchObject({ message: "overloaded" });

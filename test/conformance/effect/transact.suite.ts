@@ -17,7 +17,7 @@ import {
   storedEffects,
   turn,
 } from "./fixture.ts";
-import type { InScene } from "./fixture.ts";
+import type { InFixture } from "./fixture.ts";
 
 /** Leaves a mark in the database: the name of session "s". */
 function* mark(name: string): Tx<string> {
@@ -46,17 +46,17 @@ export function effectTransactSuite(backend: Backend): void {
   });
 }
 
-function transactTests(scene: InScene): void {
+function transactTests(fixture: InFixture): void {
   test(
     "is done and recorded in one transaction, once",
-    scene(async ({ effects, database, fates }) => {
-      const { writes } = fates;
+    fixture(async ({ effects, database, faults }) => {
+      const { writes } = faults;
       const body = () => mark("a");
       expect(await effects.transact(turn, "k", ask, body)).toBe("did a");
-      expect(fates.writes).toBe(writes + 1);
+      expect(faults.writes).toBe(writes + 1);
       expect(await effects.transact(turn, "k", ask, neverBody)).toBe("did a");
       expect(await effects.replay(turn, "k", ask)).toBe("did a");
-      expect(fates.writes).toBe(writes + 1);
+      expect(faults.writes).toBe(writes + 1);
       expect(await marked(database)).toBe("a");
       expect(await storedEffects(database)).toMatchObject([
         { status: "completed", fence: 1, settled_at: 1_000 },
@@ -66,7 +66,7 @@ function transactTests(scene: InScene): void {
 
   test(
     "leaves nothing but the record of what it threw, and throws that again",
-    scene(async ({ effects, database }) => {
+    fixture(async ({ effects, database }) => {
       const body = function* (): Tx<never> {
         yield* mark("a");
         throw new HoldfastError("PROCESS_NOT_FOUND", "There is none.", {
@@ -89,7 +89,7 @@ function transactTests(scene: InScene): void {
 
   test(
     "records an error of ours without the details that cannot be stored",
-    scene(async ({ effects }) => {
+    fixture(async ({ effects }) => {
       const odd = new HoldfastError("PROCESS_NOT_FOUND", "There is none.", {
         call: () => 1,
       });
@@ -106,7 +106,7 @@ function transactTests(scene: InScene): void {
 
   test(
     "is left to the next call when its body is no generator function",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { effects } = at;
       const slips: readonly unknown[] = [
         () => 1,
@@ -129,7 +129,7 @@ function transactTests(scene: InScene): void {
 
   test(
     "leaves nothing at all when the store failed, or what it returned cannot be stored",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { effects, database } = at;
       const odd = function* (): Tx<unknown> {
         yield* mark("a");
@@ -156,8 +156,8 @@ function transactTests(scene: InScene): void {
 
   test(
     "may be repeated when its answer is lost",
-    scene(async ({ effects, database, fates }) => {
-      fates.losesAnswer = true;
+    fixture(async ({ effects, database, faults }) => {
+      faults.losesAnswer = true;
       expect(
         await rejection(effects.transact(turn, "k", ask, () => mark("a"))),
       ).toMatchObject({ code: "OUTCOME_UNKNOWN" });
@@ -168,13 +168,13 @@ function transactTests(scene: InScene): void {
 
   test(
     "waits for somebody who runs the same, and takes over from one who died or gave up",
-    scene(async (at) => {
-      const { effects, database, fates } = at;
+    fixture(async (at) => {
+      const { effects, database, faults } = at;
       const hand = new Hand();
       const own = effects.execute(turn, "k", ask, hand.run);
       await until(() => hand.calls === 1);
       const waiting = effects.transact(turn, "k", ask, neverBody);
-      await until(() => fates.listeners === 1);
+      await until(() => faults.listeners === 1);
       hand.end("theirs");
       expect(await waiting).toBe("theirs");
       await own;
@@ -185,7 +185,7 @@ function transactTests(scene: InScene): void {
         "did a",
       );
       await held(at, "dead");
-      fates.die(database.owner);
+      faults.die(database.owner);
       expect(await effects.transact(turn, "dead", ask, () => mark("b"))).toBe(
         "did b",
       );
@@ -195,7 +195,7 @@ function transactTests(scene: InScene): void {
 
   test(
     "is not done in strict replay, with another envelope, or without a session",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { effects, effectsIn, database } = at;
       const strict = effectsIn({ replayOnly: true });
       expect(

@@ -4,22 +4,22 @@ import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { until } from "../lease/leased-sessions.ts";
 import { ask, Hand, inEffects, never, storedEffects, turn } from "./fixture.ts";
-import type { InScene } from "./fixture.ts";
+import type { InFixture } from "./fixture.ts";
 
 export function effectUnrecordedSuite(backend: Backend): void {
-  const scene = inEffects(backend);
+  const fixture = inEffects(backend);
   describe("what is not recorded", () => {
-    unrecordedTests(scene);
+    unrecordedTests(fixture);
   });
   describe("what is recorded though something fails", () => {
-    keptTests(scene);
+    keptTests(fixture);
   });
 }
 
-function unrecordedTests(scene: InScene): void {
+function unrecordedTests(fixture: InFixture): void {
   test(
     "[A81] a value of the wrong kind, returned or recorded, has its code",
-    scene(async ({ effects, database }) => {
+    fixture(async ({ effects, database }) => {
       const isText = (value: unknown): value is string =>
         typeof value === "string";
       const options = { accept: isText };
@@ -52,7 +52,7 @@ function unrecordedTests(scene: InScene): void {
 
   test(
     "a value that cannot be stored: the next call runs it again, at once",
-    scene(async ({ effects, effectsIn }) => {
+    fixture(async ({ effects, effectsIn }) => {
       const error = await rejection(
         effects.execute<unknown>(turn, "k", ask, () => ({ f: () => 1 })),
       );
@@ -77,7 +77,7 @@ function unrecordedTests(scene: InScene): void {
 
   test(
     "an error of the store that passes through the function, however final it looks to it",
-    scene(async ({ effects }) => {
+    fixture(async ({ effects }) => {
       for (const code of [
         "DATABASE_BUSY",
         "OUTCOME_UNKNOWN",
@@ -102,7 +102,7 @@ function unrecordedTests(scene: InScene): void {
 
   test(
     "what a call ends with whose caller gave up; the next one runs it again",
-    scene(async ({ effects, clock, database }) => {
+    fixture(async ({ effects, clock, database }) => {
       const hand = new Hand();
       const giveUp = new AbortController();
       const { signal } = giveUp;
@@ -132,10 +132,10 @@ function unrecordedTests(scene: InScene): void {
   );
 }
 
-function keptTests(scene: InScene): void {
+function keptTests(fixture: InFixture): void {
   test(
     "a value that comes after all, though its caller gave up",
-    scene(async ({ effects, clock }) => {
+    fixture(async ({ effects, clock }) => {
       const hand = new Hand();
       const giveUp = new AbortController();
       const { signal } = giveUp;
@@ -151,15 +151,15 @@ function keptTests(scene: InScene): void {
 
   test(
     "a value that the store cannot write for a while: it waits",
-    scene(async ({ effects, clock, fates }) => {
+    fixture(async ({ effects, clock, faults }) => {
       const hand = new Hand();
       const call = effects.execute(turn, "k", ask, hand.run);
       await until(() => hand.calls === 1);
-      fates.failure = new HoldfastError("DATABASE_BUSY", "Somebody writes.");
-      const { writes } = fates;
+      faults.failure = new HoldfastError("DATABASE_BUSY", "Somebody writes.");
+      const { writes } = faults;
       hand.end("kept");
-      await until(() => fates.writes === writes + 1 && clock.sleepers === 2);
-      fates.failure = undefined;
+      await until(() => faults.writes === writes + 1 && clock.sleepers === 2);
+      faults.failure = undefined;
       clock.advance(10);
       expect(await call).toBe("kept");
       expect(clock.sleepers).toBe(0);
@@ -168,7 +168,7 @@ function keptTests(scene: InScene): void {
 
   test(
     "a failure that nobody can tell to be transient: it counts as final",
-    scene(async ({ effects }) => {
+    fixture(async ({ effects }) => {
       const failing = (): never => {
         throw new RangeError("no disk");
       };
@@ -185,11 +185,11 @@ function keptTests(scene: InScene): void {
 
   test(
     "a value whose answer is lost: it is recorded once",
-    scene(async ({ effects, clock, fates }) => {
+    fixture(async ({ effects, clock, faults }) => {
       const hand = new Hand();
       const call = effects.execute(turn, "k", ask, hand.run);
       await until(() => hand.calls === 1);
-      fates.losesAnswer = true;
+      faults.losesAnswer = true;
       hand.end("kept");
       await until(() => clock.sleepers === 2);
       clock.advance(10);
@@ -199,8 +199,8 @@ function keptTests(scene: InScene): void {
 
   test(
     "an effect that was claimed, and the answer lost: it is run all the same",
-    scene(async ({ effects, fates }) => {
-      fates.losesAnswer = true;
+    fixture(async ({ effects, faults }) => {
+      faults.losesAnswer = true;
       expect(await effects.execute(turn, "k", ask, () => "ran")).toBe("ran");
     }),
   );

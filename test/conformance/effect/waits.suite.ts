@@ -5,34 +5,34 @@ import { sessions } from "../../../src/stores/session/sessions.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { until } from "../lease/leased-sessions.ts";
-import { isOpen } from "../wait-scene.ts";
+import { isOpen } from "../wait-fixture.ts";
 import { ask, Hand, held, inEffects, meddle, never, turn } from "./fixture.ts";
-import type { InScene } from "./fixture.ts";
+import type { InFixture } from "./fixture.ts";
 
 export function effectWaitsSuite(backend: Backend): void {
-  const scene = inEffects(backend);
+  const fixture = inEffects(backend);
   describe("an effect that somebody runs already", () => {
-    waitTests(scene);
-    giveUpTests(scene);
+    waitTests(fixture);
+    giveUpTests(fixture);
   });
   describe("the lease of an effect that runs", () => {
-    leaseTests(scene);
+    leaseTests(fixture);
   });
 }
 
-function waitTests(scene: InScene): void {
+function waitTests(fixture: InFixture): void {
   test(
     "[A78] its lease is renewed for as long as it takes, and who waits gets its value without running it",
-    scene(async ({ effects, clock, fates }) => {
+    fixture(async ({ effects, clock, faults }) => {
       const hand = new Hand();
       const own = effects.execute(turn, "k", ask, hand.run, { lease: 30 });
       await until(() => hand.calls === 1);
       const other = effects.execute(turn, "k", ask, never, { lease: 30 });
-      await until(() => fates.listeners === 1);
+      await until(() => faults.listeners === 1);
       for (let elapsed = 0; elapsed < 100; elapsed += 10) {
-        const { writes } = fates;
+        const { writes } = faults;
         clock.advance(10);
-        await until(() => fates.writes > writes);
+        await until(() => faults.writes > writes);
         await until(() => clock.sleepers === 3);
       }
       expect(await isOpen(other)).toBe(true);
@@ -40,19 +40,19 @@ function waitTests(scene: InScene): void {
       expect(await own).toBe("value");
       expect(await other).toBe("value");
       expect(hand.calls).toBe(1);
-      expect([clock.sleepers, fates.listeners]).toEqual([0, 0]);
+      expect([clock.sleepers, faults.listeners]).toEqual([0, 0]);
     }),
   );
 
   test(
     "its error is what all get who wait",
-    scene(async ({ effects, fates }) => {
+    fixture(async ({ effects, faults }) => {
       const hand = new Hand();
       const calls = [effects.execute(turn, "k", ask, hand.run)];
       await until(() => hand.calls === 1);
       calls.push(effects.execute(turn, "k", ask, never));
       calls.push(effects.execute(turn, "k", ask, never));
-      await until(() => fates.listeners === 2);
+      await until(() => faults.listeners === 2);
       const errors = Promise.all(calls.map((call) => rejection(call)));
       hand.fail(new Error("no"));
       for (const error of await errors)
@@ -62,7 +62,7 @@ function waitTests(scene: InScene): void {
 
   test(
     "is taken over at once when its process dies, and by one only",
-    scene(async ({ effects, fates, database, clock }) => {
+    fixture(async ({ effects, faults, database, clock }) => {
       await effects.claim(turn, "k", ask, { lease: "1 hour" });
       let runs = 0;
       const run = ({ isRepeat }: { readonly isRepeat: boolean }): string => {
@@ -70,17 +70,17 @@ function waitTests(scene: InScene): void {
         return `${runs} ${isRepeat}`;
       };
       const calls = [1, 2, 3].map(() => effects.execute(turn, "k", ask, run));
-      await until(() => fates.listeners === 3);
-      fates.die(database.owner);
+      await until(() => faults.listeners === 3);
+      faults.die(database.owner);
       expect(await Promise.all(calls)).toEqual(["1 true", "1 true", "1 true"]);
       expect(clock.now()).toBe(1_000);
-      expect([clock.sleepers, fates.listeners]).toEqual([0, 0]);
+      expect([clock.sleepers, faults.listeners]).toEqual([0, 0]);
     }),
   );
 
   test(
     "is taken over when its lease has run out, wherever its process is",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { effects, clock } = at;
       await held(at, "k", 100);
       const call = effects.execute(turn, "k", ask, () => "mine");
@@ -94,11 +94,11 @@ function waitTests(scene: InScene): void {
 
   test(
     "is taken over as soon as it is given back",
-    scene(async (at) => {
-      const { effects, fates } = at;
+    fixture(async (at) => {
+      const { effects, faults } = at;
       const claim = await held(at, "k");
       const call = effects.execute(turn, "k", ask, () => "mine");
-      await until(() => fates.listeners === 1);
+      await until(() => faults.listeners === 1);
       await effects.release(claim);
       expect(await call).toBe("mine");
     }),
@@ -106,8 +106,8 @@ function waitTests(scene: InScene): void {
 
   test(
     "is waited for no longer than was said, and the one at it is not disturbed",
-    scene(async (at) => {
-      const { effects, clock, fates } = at;
+    fixture(async (at) => {
+      const { effects, clock, faults } = at;
       const claim = await held(at, "k");
       expect(
         await rejection(effects.execute(turn, "k", ask, never, { timeout: 0 })),
@@ -117,7 +117,7 @@ function waitTests(scene: InScene): void {
         effects.execute(turn, "k", ask, never, { timeout: 500 }),
         effects.execute(turn, "k", ask, never, { signal: giveUp.signal }),
       ];
-      await until(() => fates.listeners === 2 && clock.sleepers === 2);
+      await until(() => faults.listeners === 2 && clock.sleepers === 2);
       const codes = waits.map(async (wait) => (await rejection(wait)).code);
       giveUp.abort();
       clock.advance(500);
@@ -125,7 +125,7 @@ function waitTests(scene: InScene): void {
         "DEADLINE_EXCEEDED",
         "ABORTED",
       ]);
-      expect([clock.sleepers, fates.listeners]).toEqual([0, 0]);
+      expect([clock.sleepers, faults.listeners]).toEqual([0, 0]);
       await effects.complete(claim, "value");
       expect(await effects.execute(turn, "k", ask, never)).toBe("value");
     }),
@@ -133,11 +133,11 @@ function waitTests(scene: InScene): void {
 
   test(
     "is waited for in vain when its session is deleted",
-    scene(async (at) => {
-      const { effects, database, fates } = at;
+    fixture(async (at) => {
+      const { effects, database, faults } = at;
       const claim = await held(at, "k");
       const call = effects.execute(turn, "k", ask, never);
-      await until(() => fates.listeners === 1);
+      await until(() => faults.listeners === 1);
       const ended = rejection(call);
       await sessions(database).delete("s");
       expect(await ended).toMatchObject({ code: "SESSION_NOT_FOUND" });
@@ -156,11 +156,11 @@ function waitTests(scene: InScene): void {
   );
 }
 
-function giveUpTests(scene: InScene): void {
+function giveUpTests(fixture: InFixture): void {
   test(
     "is given back by who gave up at the moment of getting it, so that others need not wait for its lease",
-    scene(async (at) => {
-      const { effects, clock, fates } = at;
+    fixture(async (at) => {
+      const { effects, clock, faults } = at;
       await held(at, "k", 100);
       const giveUp = new AbortController();
       const { signal } = giveUp;
@@ -169,7 +169,7 @@ function giveUpTests(scene: InScene): void {
       );
       await until(() => clock.sleepers === 1);
       const done: string[] = [];
-      fates.onCommit = (operation) => {
+      faults.onCommit = (operation) => {
         done.push(operation);
         giveUp.abort();
       };
@@ -181,18 +181,18 @@ function giveUpTests(scene: InScene): void {
       expect(await effects.execute(turn, "k", ask, () => "mine", now)).toBe(
         "mine",
       );
-      expect([clock.sleepers, fates.listeners]).toEqual([0, 0]);
+      expect([clock.sleepers, faults.listeners]).toEqual([0, 0]);
     }),
   );
 }
 
-function leaseTests(scene: InScene): void {
+function leaseTests(fixture: InFixture): void {
   const busy = new HoldfastError("DATABASE_BUSY", "Somebody writes.");
 
   test(
     "[A79] is lost when somebody else has it: the caller is told at once, and the function through its signal",
-    scene(async (at) => {
-      const { effects, clock, database, fates } = at;
+    fixture(async (at) => {
+      const { effects, clock, database, faults } = at;
       const hand = new Hand();
       const call = effects.execute(turn, "k", ask, hand.run, { lease: 300 });
       await until(() => hand.calls === 1);
@@ -208,17 +208,17 @@ function leaseTests(scene: InScene): void {
       });
       expect(hand.signal?.aborted).toBe(true);
       expect(hand.signal?.reason).toMatchObject({ code: "EFFECT_LEASE_LOST" });
-      const { writes } = fates;
+      const { writes } = faults;
       hand.end("nobody wants it");
       await until(() => clock.sleepers === 0);
-      expect(fates.writes).toBe(writes);
+      expect(faults.writes).toBe(writes);
       expect(database.durability).toBe(effects.durability);
     }),
   );
 
   test(
     "[A79] is lost when it has run out before the end: what came of it is not recorded",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { effects, clock } = at;
       const hand = new Hand();
       const call = effects.execute(turn, "k", ask, hand.run, { lease: 300 });
@@ -236,22 +236,22 @@ function leaseTests(scene: InScene): void {
 
   test(
     "a renewal that fails for another reason is tried again until the lease runs out",
-    scene(async ({ effects, clock, fates }) => {
+    fixture(async ({ effects, clock, faults }) => {
       const hand = new Hand();
       const call = effects.execute(turn, "k", ask, hand.run, { lease: 300 });
       await until(() => hand.calls === 1);
-      fates.failure = busy;
-      let tries = fates.writes;
+      faults.failure = busy;
+      let tries = faults.writes;
       clock.advance(100);
       for (let elapsed = 100; elapsed < 300; elapsed += 25) {
         tries += 1;
-        await until(() => fates.writes === tries && clock.sleepers === 2);
-        if (elapsed === 150) fates.failure = undefined;
+        await until(() => faults.writes === tries && clock.sleepers === 2);
+        if (elapsed === 150) faults.failure = undefined;
         if (elapsed === 175) break;
         clock.advance(25);
       }
       expect(hand.signal?.aborted).toBe(false);
-      fates.failure = busy;
+      faults.failure = busy;
       const ended = rejection(call);
       clock.advance(300);
       expect(await ended).toMatchObject({
@@ -264,15 +264,15 @@ function leaseTests(scene: InScene): void {
 
   test(
     "is not given up by a function that goes on after a loss: nothing is left behind",
-    scene(async ({ effects, clock, fates }) => {
+    fixture(async ({ effects, clock, faults }) => {
       const hand = new Hand();
       const call = effects.execute(turn, "k", ask, hand.run, { lease: 30 });
       await until(() => hand.calls === 1);
-      fates.failure = busy;
+      faults.failure = busy;
       const ended = rejection(call);
       clock.advance(30);
       await ended;
-      expect([clock.sleepers, fates.listeners]).toEqual([0, 0]);
+      expect([clock.sleepers, faults.listeners]).toEqual([0, 0]);
     }),
   );
 }

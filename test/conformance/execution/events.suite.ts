@@ -33,7 +33,7 @@ const locked = {
 };
 
 /** Events that only a mistake can give, with the field that is wrong. */
-const faulty: readonly (readonly [string, object])[] = [
+const faults: readonly (readonly [string, object])[] = [
   ["dueAt", { kind: "unlocked", dueAt: 1.5, reason: "r" }],
   ["dueAt", { kind: "unlocked", dueAt: -1, reason: "r" }],
   ["dueAt", { kind: "unlocked", dueAt: 8.64e15 + 1, reason: "r" }],
@@ -85,7 +85,7 @@ export function executionEventsSuite(backend: Backend): void {
       onExecutions(backend, async (setting) => {
         const { store } = setting;
         await store.create({ id: "a", function: "f" });
-        for (const [field, event] of faulty) {
+        for (const [field, event] of faults) {
           const call = () =>
             store.append("a", 1, [step("fine"), event as GivenEvent]);
           expect([field, await refusal(setting, call)]).toEqual([

@@ -7,13 +7,13 @@ import { executionId } from "./awaited-executions.ts";
 import type { Backend } from "../backend.ts";
 import { attemptFailed, waiting } from "./execution-events.ts";
 import { ann, byAnn } from "./fixture.ts";
-import { isOpen, waitScene } from "../wait-scene.ts";
-import type { Scene } from "../wait-scene.ts";
+import { isOpen, waitFixture } from "../wait-fixture.ts";
+import type { Fixture } from "../wait-fixture.ts";
 
 const timeout = "1 day";
 const functions = [{ name: "f", concurrencyMax: 1 }];
 
-type Ending = (store: Executions, scene: Scene) => Promise<unknown>;
+type Ending = (store: Executions, fixture: Fixture) => Promise<unknown>;
 
 const hourMs = 3_600_000;
 
@@ -50,9 +50,9 @@ const endings: Readonly<Record<string, Ending>> = {
 };
 
 export function executionLimitWaitsSuite(backend: Backend): void {
-  const scene = waitScene(backend);
+  const fixture = waitFixture(backend);
 
-  async function full({ database, clock }: Scene): Promise<Executions> {
+  async function full({ database, clock }: Fixture): Promise<Executions> {
     const store = executions(database, { clock });
     for (const id of ["a", "b"]) await store.create({ id, function: "f" });
     await store.lockPending({ ...byAnn, functions, limit: 1 });
@@ -62,7 +62,7 @@ export function executionLimitWaitsSuite(backend: Backend): void {
   describe("waiting for work of a function that is at its limit", () => {
     test(
       "sleeps while nothing changes, though something is due",
-      scene(async (around) => {
+      fixture(async (around) => {
         const { watched, clock } = around;
         const store = await full(around);
         const abort = new AbortController();
@@ -86,7 +86,7 @@ export function executionLimitWaitsSuite(backend: Backend): void {
     );
 
     test.each(Object.keys(endings))("ends when what was held %s", (name) =>
-      scene(async (around) => {
+      fixture(async (around) => {
         const { watched } = around;
         const store = await full(around);
         const wait = store.waitForPending(functions, { timeout });
@@ -105,7 +105,7 @@ export function executionLimitWaitsSuite(backend: Backend): void {
 
     test(
       "ends when one of a key that has room becomes due, and not before",
-      scene(async ({ database, watched, clock }) => {
+      fixture(async ({ database, watched, clock }) => {
         const store = executions(database, { clock });
         const perKey = [{ name: "f", perKeyMax: 1 }];
         for (const id of ["a", "b"])
@@ -124,7 +124,7 @@ export function executionLimitWaitsSuite(backend: Backend): void {
     if (backend.survives)
       test(
         "ends when somebody else who has the database open frees a place",
-        scene(async (around) => {
+        fixture(async (around) => {
           const { place, watched, clock } = around;
           const store = await full(around);
           const other = executions(await place.open({ clock }), { clock });

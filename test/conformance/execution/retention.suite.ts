@@ -23,13 +23,13 @@ const tables: readonly Statement[] = [
   sql`holdfast_execution_delay`,
 ];
 
-interface Scene {
+interface Fixture {
   readonly database: Database;
   readonly clock: ManualClock;
   readonly log: Executions;
 }
 
-function rowCounts({ database }: Scene): Promise<readonly number[]> {
+function rowCounts({ database }: Fixture): Promise<readonly number[]> {
   return database.read("count", function* () {
     const counts: number[] = [];
     for (const table of tables) {
@@ -42,13 +42,13 @@ function rowCounts({ database }: Scene): Promise<readonly number[]> {
   });
 }
 
-async function ids({ log }: Scene): Promise<readonly string[]> {
+async function ids({ log }: Fixture): Promise<readonly string[]> {
   const { items } = await log.list({ limit: 100 });
   return items.map(({ id }) => id as string).toSorted();
 }
 
 async function finished(
-  { log }: Scene,
+  { log }: Fixture,
   id: string,
   options: { readonly function?: string } = {},
 ): Promise<void> {
@@ -57,7 +57,7 @@ async function finished(
 }
 
 /** A run with a child, a grandchild and something in every table, all finished. */
-async function finishedTree({ log }: Scene, id: string): Promise<void> {
+async function finishedTree({ log }: Fixture, id: string): Promise<void> {
   await log.create({ id, function: "orders/fulfil", tags: ["big", "blue"] });
   await log.create({ id: `${id}.n:a_1`, function: "orders/pack" });
   await log.create({ id: `${id}.n:a_1.n:b_1`, function: "orders/tape" });
@@ -83,7 +83,7 @@ async function finishedTree({ log }: Scene, id: string): Promise<void> {
 }
 
 export function executionRetentionSuite(backend: Backend): void {
-  const onScene = (body: (scene: Scene) => Promise<void>) => () =>
+  const onFixture = (body: (fixture: Fixture) => Promise<void>) => () =>
     withPlace(backend, async (place) => {
       const clock = manualClock(1_000);
       const database = await place.open({ clock });
@@ -93,12 +93,12 @@ export function executionRetentionSuite(backend: Backend): void {
   describe("retention", () => {
     test(
       "removes what finished before an age, and leaves what runs or is younger",
-      onScene(async (scene) => {
-        const { log, clock } = scene;
-        await finished(scene, "old");
+      onFixture(async (fixture) => {
+        const { log, clock } = fixture;
+        await finished(fixture, "old");
         await log.create({ id: "running", function: "orders/fulfil" });
         clock.set(5_000);
-        await finished(scene, "young");
+        await finished(fixture, "young");
         clock.set(6_000);
         const report = await log.removeFinished({ olderThan: 5_000 });
         expect(report).toEqual({ trees: 0, rows: 0, skipped: 0 });
@@ -108,23 +108,23 @@ export function executionRetentionSuite(backend: Backend): void {
           rows: 3,
           skipped: 0,
         });
-        expect(await ids(scene)).toEqual(["running", "young"]);
+        expect(await ids(fixture)).toEqual(["running", "young"]);
       }),
     );
 
     test(
       "keeps the newest so many of each function",
-      onScene(async (scene) => {
+      onFixture(async (fixture) => {
         for (const [index, id] of ["a", "b", "c", "d"].entries()) {
-          scene.clock.set(2_000 + index);
-          await finished(scene, id);
-          await finished(scene, `other-${id}`, { function: "orders/other" });
+          fixture.clock.set(2_000 + index);
+          await finished(fixture, id);
+          await finished(fixture, `other-${id}`, { function: "orders/other" });
         }
-        await scene.log.removeFinished({
+        await fixture.log.removeFinished({
           keepNewest: 2,
           function: "orders/fulfil",
         });
-        expect(await ids(scene)).toEqual([
+        expect(await ids(fixture)).toEqual([
           "c",
           "d",
           "other-a",
@@ -132,40 +132,43 @@ export function executionRetentionSuite(backend: Backend): void {
           "other-c",
           "other-d",
         ]);
-        await scene.log.removeFinished({ keepNewest: 1 });
-        expect(await ids(scene)).toEqual(["d", "other-d"]);
+        await fixture.log.removeFinished({ keepNewest: 1 });
+        expect(await ids(fixture)).toEqual(["d", "other-d"]);
       }),
     );
 
     test(
       "either of age and number is enough",
-      onScene(async (scene) => {
-        await finished(scene, "a");
-        scene.clock.set(9_000);
-        await finished(scene, "b");
-        scene.clock.set(9_001);
-        await finished(scene, "c");
-        scene.clock.set(9_002);
-        await scene.log.removeFinished({ keepNewest: 1, olderThan: 1_000_000 });
-        expect(await ids(scene)).toEqual(["c"]);
-        await scene.log.removeFinished({ keepNewest: 1, olderThan: 0 });
-        expect(await ids(scene)).toEqual([]);
+      onFixture(async (fixture) => {
+        await finished(fixture, "a");
+        fixture.clock.set(9_000);
+        await finished(fixture, "b");
+        fixture.clock.set(9_001);
+        await finished(fixture, "c");
+        fixture.clock.set(9_002);
+        await fixture.log.removeFinished({
+          keepNewest: 1,
+          olderThan: 1_000_000,
+        });
+        expect(await ids(fixture)).toEqual(["c"]);
+        await fixture.log.removeFinished({ keepNewest: 1, olderThan: 0 });
+        expect(await ids(fixture)).toEqual([]);
       }),
     );
 
     test(
       "takes everything of a tree with it, and nothing of another",
-      onScene(async (scene) => {
-        const { log, clock } = scene;
+      onFixture(async (fixture) => {
+        const { log, clock } = fixture;
         clock.set(2_000);
-        await finishedTree(scene, "kept");
-        const before = await rowCounts(scene);
+        await finishedTree(fixture, "kept");
+        const before = await rowCounts(fixture);
         clock.set(1_500);
-        await finishedTree(scene, "gone");
+        await finishedTree(fixture, "gone");
         clock.set(2_100);
         const report = await log.removeFinished({ olderThan: 500 });
         expect(report).toMatchObject({ trees: 1, skipped: 0 });
-        expect(await rowCounts(scene)).toEqual(before);
+        expect(await rowCounts(fixture)).toEqual(before);
         expect(await log.result("kept")).toEqual({
           kind: "completed",
           value: 3,
@@ -178,12 +181,12 @@ export function executionRetentionSuite(backend: Backend): void {
 
     test(
       "works in slices of so many rows, and says how far it is",
-      onScene(async (scene) => {
-        await finishedTree(scene, "gone");
-        const total = (await rowCounts(scene)).reduce((a, b) => a + b, 0);
+      onFixture(async (fixture) => {
+        await finishedTree(fixture, "gone");
+        const total = (await rowCounts(fixture)).reduce((a, b) => a + b, 0);
         const heard: RetentionReport[] = [];
-        scene.clock.set(9_000);
-        const report = await scene.log.removeFinished(
+        fixture.clock.set(9_000);
+        const report = await fixture.log.removeFinished(
           { olderThan: 1 },
           { rowsPerSlice: 7, onProgress: (soFar) => heard.push(soFar) },
         );
@@ -195,18 +198,18 @@ export function executionRetentionSuite(backend: Backend): void {
           expect(rows - last).toBeLessThanOrEqual(10);
           last = rows;
         }
-        expect(await rowCounts(scene)).toEqual(tables.map(() => 0));
+        expect(await rowCounts(fixture)).toEqual(tables.map(() => 0));
       }),
     );
 
     test(
       "can be given up between slices, and goes on when called again",
-      onScene(async (scene) => {
-        await finishedTree(scene, "gone");
-        scene.clock.set(9_000);
+      onFixture(async (fixture) => {
+        await finishedTree(fixture, "gone");
+        fixture.clock.set(9_000);
         const giveUp = new AbortController();
         const stopped = await rejection(
-          scene.log.removeFinished(
+          fixture.log.removeFinished(
             { olderThan: 1 },
             {
               rowsPerSlice: 7,
@@ -216,36 +219,38 @@ export function executionRetentionSuite(backend: Backend): void {
           ),
         );
         expect(stopped.code).toBe("ABORTED");
-        expect(await rowCounts(scene)).not.toEqual(tables.map(() => 0));
-        expect(await ids(scene)).not.toContain("gone");
-        expect(await scene.log.removeFinished({ olderThan: 1 })).toMatchObject({
+        expect(await rowCounts(fixture)).not.toEqual(tables.map(() => 0));
+        expect(await ids(fixture)).not.toContain("gone");
+        expect(
+          await fixture.log.removeFinished({ olderThan: 1 }),
+        ).toMatchObject({
           trees: 1,
         });
-        expect(await rowCounts(scene)).toEqual(tables.map(() => 0));
+        expect(await rowCounts(fixture)).toEqual(tables.map(() => 0));
       }),
     );
 
     test(
       "leaves a tree in which something has not finished, and says so",
-      onScene(async (scene) => {
-        await scene.log.create({ id: "a", function: "orders/fulfil" });
-        await scene.log.create({ id: "a.n:x_1", function: "orders/pack" });
-        await scene.log.finish("a", 1, { kind: "completed", value: 1 });
-        scene.clock.set(9_000);
-        expect(await scene.log.removeFinished({ olderThan: 1 })).toEqual({
+      onFixture(async (fixture) => {
+        await fixture.log.create({ id: "a", function: "orders/fulfil" });
+        await fixture.log.create({ id: "a.n:x_1", function: "orders/pack" });
+        await fixture.log.finish("a", 1, { kind: "completed", value: 1 });
+        fixture.clock.set(9_000);
+        expect(await fixture.log.removeFinished({ olderThan: 1 })).toEqual({
           trees: 0,
           rows: 0,
           skipped: 1,
         });
-        expect(await ids(scene)).toEqual(["a", "a.n:x_1"]);
+        expect(await ids(fixture)).toEqual(["a", "a.n:x_1"]);
       }),
     );
 
     test(
       "frees the id, and a fork keeps what it copied",
-      onScene(async (scene) => {
-        const { log, clock } = scene;
-        await finishedTree(scene, "gone");
+      onFixture(async (fixture) => {
+        const { log, clock } = fixture;
+        await finishedTree(fixture, "gone");
         await log.fork("gone", 31 - 1, { id: "copy" });
         clock.set(9_000);
         expect(await log.removeFinished({ olderThan: 1 })).toMatchObject({
@@ -265,7 +270,7 @@ export function executionRetentionSuite(backend: Backend): void {
 
     test(
       "asks what to remove, and refuses what makes no sense",
-      onScene(async ({ log }) => {
+      onFixture(async ({ log }) => {
         expect((await rejection(log.removeFinished({}))).code).toBe(
           "OPTION_INVALID",
         );

@@ -15,32 +15,32 @@ import { delayRequested } from "./execution-events.ts";
 import { ann } from "./fixture.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import { isOpen, waitScene } from "../wait-scene.ts";
-import type { InScene } from "../wait-scene.ts";
+import { isOpen, waitFixture } from "../wait-fixture.ts";
+import type { InFixture } from "../wait-fixture.ts";
 
 /** A day, so that no test can end by its timeout unless it moves the clock. */
 const timeout = "1 day";
 
 export function executionWaitsSuite(backend: Backend): void {
-  const scene = waitScene(backend);
+  const fixture = waitFixture(backend);
   describe("waiting for pending work", () => {
-    pendingTests(scene);
+    pendingTests(fixture);
   });
   describe("waiting for a timer", () => {
-    timerTests(scene);
+    timerTests(fixture);
   });
   describe("waiting for responses", () => {
-    responseTests(scene);
+    responseTests(fixture);
   });
   describe("waiting for a result", () => {
-    resultTests(scene);
+    resultTests(fixture);
   });
 }
 
-function pendingTests(scene: InScene): void {
+function pendingTests(fixture: InFixture): void {
   test(
     "[E79] ends at once when something is due",
-    scene(async ({ database }) => {
+    fixture(async ({ database }) => {
       await create(database, "a", { scheduledAt: 1_000 });
       const waiting = executions(database).waitForPending([tax, mail], {
         timeout: 0,
@@ -51,7 +51,7 @@ function pendingTests(scene: InScene): void {
 
   test(
     "[E79] ends when something that is due is created, and not for another function",
-    scene(async ({ database, watched }) => {
+    fixture(async ({ database, watched }) => {
       const waiting = executions(database).waitForPending([mail], {
         timeout,
       });
@@ -65,7 +65,7 @@ function pendingTests(scene: InScene): void {
 
   test(
     "[E79] ends when a response unblocks an execution",
-    scene(async ({ database, watched }) => {
+    fixture(async ({ database, watched }) => {
       await create(database, "a");
       await block(database, "a");
       const waiting = executions(database).waitForPending([mail], {
@@ -80,7 +80,7 @@ function pendingTests(scene: InScene): void {
 
   test(
     "[E79] ends in vain when nothing becomes due in time",
-    scene(async ({ database, watched, clock }) => {
+    fixture(async ({ database, watched, clock }) => {
       await create(database, "paused", { isPaused: true });
       const waiting = rejection(
         executions(database).waitForPending([mail, tax], {
@@ -103,7 +103,7 @@ function pendingTests(scene: InScene): void {
 
   test(
     "[E79] wakes all who wait for a function, and one that gives up takes nothing from the others",
-    scene(async ({ database, watched }) => {
+    fixture(async ({ database, watched }) => {
       const abort = new AbortController();
       const wait = (signal?: AbortSignal) =>
         executions(database).waitForPending([mail], {
@@ -123,7 +123,7 @@ function pendingTests(scene: InScene): void {
 
   test(
     "sleeps exactly until the earliest instant, and hears of an earlier one",
-    scene(async ({ database, watched, clock }) => {
+    fixture(async ({ database, watched, clock }) => {
       await create(database, "late", { scheduledAt: 9_000 });
       const waiting = executions(database).waitForPending([mail, tax], {
         timeout,
@@ -172,11 +172,11 @@ const ofAnn = { holder: ann, lease: 500 };
 
 type SetTimer = (store: Executions) => Promise<unknown>;
 
-function timerTests(scene: InScene): void {
+function timerTests(fixture: InFixture): void {
   test.each(Object.entries(timersSet))(
     "[R6] hears of %s, and finds it at its instant and not a millisecond before",
     (_, [kind, set]) =>
-      scene(async ({ database, watched, clock }) => {
+      fixture(async ({ database, watched, clock }) => {
         const store = executions(database, { clock });
         await store.create({ id: "a", function: "f", deadline: 60_000 });
         await store.create({ id: "due", function: "due" });
@@ -206,7 +206,7 @@ function timerTests(scene: InScene): void {
 
   test(
     "ends when as much has passed as the leeway lets pass, so that there is something to do then",
-    scene(async ({ database, watched, clock }) => {
+    fixture(async ({ database, watched, clock }) => {
       const store = executions(database, { clock });
       const leeway = "500ms";
       await store.create({ id: "a", function: "f", deadline: 1_000 });
@@ -222,10 +222,10 @@ function timerTests(scene: InScene): void {
   );
 }
 
-function responseTests(scene: InScene): void {
+function responseTests(fixture: InFixture): void {
   test(
     "[E80] gives those after the cursor that are there already",
-    scene(async ({ database }) => {
+    fixture(async ({ database }) => {
       await create(database, "a");
       for (const key of ["one", "two", "three"])
         await database.write("signal", () => sendSignal("a", key));
@@ -259,7 +259,7 @@ function responseTests(scene: InScene): void {
 
   test(
     "[E80] ends when a new one comes, for every waiter, and not for another execution",
-    scene(async ({ database, watched }) => {
+    fixture(async ({ database, watched }) => {
       await create(database, "a");
       await create(database, "b");
       const waits = [0, 1].map(() =>
@@ -276,7 +276,7 @@ function responseTests(scene: InScene): void {
 
   test(
     "[E80] ends in vain when none comes in time",
-    scene(async ({ database, watched, clock }) => {
+    fixture(async ({ database, watched, clock }) => {
       await create(database, "a");
       await database.write("signal", () => sendSignal("a", "seen"));
       const waiting = rejection(
@@ -290,7 +290,7 @@ function responseTests(scene: InScene): void {
 
   test(
     "[E80] two responses committed together come together, none is lost and stored order is kept",
-    scene(async ({ database, watched }) => {
+    fixture(async ({ database, watched }) => {
       await create(database, "a");
       const waiting = executions(database).waitForResponses("a", 0, {
         timeout,
@@ -306,7 +306,7 @@ function responseTests(scene: InScene): void {
 
   test(
     "[E80] of responses committed at once by several none is lost, whatever hint came first",
-    scene(async ({ database }) => {
+    fixture(async ({ database }) => {
       await create(database, "a");
       const keys = Array.from({ length: 20 }, (_, index) => `k${index}`);
       const sent = Promise.all(
@@ -333,7 +333,7 @@ function responseTests(scene: InScene): void {
 
   test(
     "gives a page at most, and refuses an unknown execution",
-    scene(async ({ database }) => {
+    fixture(async ({ database }) => {
       await create(database, "a");
       await database.write("many", function* () {
         for (let n = 1; n <= 450; n += 1) yield* sendSignal("a", `k${n}`);
@@ -362,12 +362,12 @@ function signalKeys(
   );
 }
 
-function resultTests(scene: InScene): void {
+function resultTests(fixture: InFixture): void {
   const done = { kind: "completed", value: "done" };
 
   test(
     "[E81] several waiters get the value, whether they came before or after the end",
-    scene(async ({ database, watched }) => {
+    fixture(async ({ database, watched }) => {
       await create(database, "a");
       const early = [0, 1, 2].map(() =>
         executions(database).waitForResult("a", { timeout }),
@@ -381,7 +381,7 @@ function resultTests(scene: InScene): void {
 
   test(
     "[E81] an execution that has finished wins against a timeout that is over",
-    scene(async ({ database }) => {
+    fixture(async ({ database }) => {
       await create(database, "a");
       expect(
         await rejection(
@@ -400,7 +400,7 @@ function resultTests(scene: InScene): void {
 
   test(
     "[E81] an unknown execution is refused, not waited for",
-    scene(async ({ database }) => {
+    fixture(async ({ database }) => {
       expect(
         await rejection(executions(database).waitForResult("none")),
       ).toMatchObject({
@@ -412,7 +412,7 @@ function resultTests(scene: InScene): void {
 
   test(
     "what else happens to the execution does not end it",
-    scene(async ({ database, watched }) => {
+    fixture(async ({ database, watched }) => {
       await create(database, "a");
       const waiting = executions(database).waitForResult("a", { timeout });
       await watched.asleep();

@@ -13,31 +13,31 @@ import {
   stored,
   until,
 } from "../lease/leased-sessions.ts";
-import type { InScene } from "../lease/leased-sessions.ts";
+import type { InFixture } from "../lease/leased-sessions.ts";
 
 /** Leases and claims when an answer is lost, a wait is given up, or a clock goes back. */
 export function lostAnswersSuite(backend: Backend): void {
-  const scene = inSession(backend);
+  const fixture = inSession(backend);
   describe("a claim whose answer is lost", () => {
-    claimTests(scene);
+    claimTests(fixture);
   });
   describe("what is no lease, claim or choice", () => {
-    nonsenseTests(scene);
+    nonsenseTests(fixture);
   });
   describe("a lease that ended", () => {
-    endTests(scene);
+    endTests(fixture);
   });
 }
 
-function claimTests(scene: InScene): void {
+function claimTests(fixture: InFixture): void {
   test(
     "[A34] is answered again to who repeats it with its key, and no other",
-    scene(async (at) => {
-      const { queue, fates } = at;
+    fixture(async (at) => {
+      const { queue, faults } = at;
       await enqueued(at, "a");
       await enqueued(at, "b");
       const lease = await acquired(at);
-      fates.losesAnswer = true;
+      faults.losesAnswer = true;
       expect(
         await rejection(queue.claimTurn(lease, { key: "k1" })),
       ).toMatchObject({ code: "OUTCOME_UNKNOWN" });
@@ -54,7 +54,7 @@ function claimTests(scene: InScene): void {
 
   test(
     "[A34] its key is a text, and another lease gets another claim for it",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { queue, leases } = at;
       await enqueued(at, "a");
       const lease = await acquired(at);
@@ -73,15 +73,15 @@ function claimTests(scene: InScene): void {
 
   test(
     "[A39] completing it without a commit may be repeated under its lease, and under no other",
-    scene(async (at) => {
-      const { queue, fates, leases } = at;
+    fixture(async (at) => {
+      const { queue, faults, leases } = at;
       await enqueued(at, "a");
       const lease = await acquired(at);
       const claims = [await queue.claimTurn(lease)].flatMap(
         (work) => work?.ref ?? [],
       );
       expect(claims).toHaveLength(1);
-      fates.losesAnswer = true;
+      faults.losesAnswer = true;
       expect(
         await rejection(queue.completeWithoutCommit(lease, claims)),
       ).toMatchObject({ code: "OUTCOME_UNKNOWN" });
@@ -97,10 +97,10 @@ function claimTests(scene: InScene): void {
   );
 }
 
-function nonsenseTests(scene: InScene): void {
+function nonsenseTests(fixture: InFixture): void {
   test(
     "is refused with a code, repeats no secret, and changes nothing",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { queue, leases, database } = at;
       await enqueued(at, "a");
       const lease = await acquired(at);
@@ -166,22 +166,22 @@ function nonsenseTests(scene: InScene): void {
   );
 }
 
-function endTests(scene: InScene): void {
+function endTests(fixture: InFixture): void {
   test(
     "[A24] giving up a wait leaves the lease with another task of the same incarnation",
-    scene(async (at) => {
-      const { leases, fates } = at;
+    fixture(async (at) => {
+      const { leases, faults } = at;
       const held = await acquired(at, bob);
       const abort = new AbortController();
       let goOn = (): void => undefined;
-      fates.failure = new Promise((resolve) => (goOn = resolve));
+      faults.failure = new Promise((resolve) => (goOn = resolve));
       const gaveUp = rejection(
         leases.waitForLease("s", bob, { signal: abort.signal }),
       );
-      await until(() => fates.writes === 2);
+      await until(() => faults.writes === 2);
       abort.abort();
       expect(await gaveUp).toMatchObject({ code: "ABORTED" });
-      fates.failure = undefined;
+      faults.failure = undefined;
       goOn();
       expect(await leases.acquire("s", ada)).toMatchObject({ kind: "busy" });
       expect(await leases.renew(held)).toMatchObject({ fence: 1 });
@@ -190,7 +190,7 @@ function endTests(scene: InScene): void {
 
   test(
     "[A27] once refused because it has run out stays refused when the clock goes back",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { queue, clock, database, leases } = at;
       await enqueued(at, "a");
       const expired = { code: "LEASE_LOST", details: { reason: "expired" } };

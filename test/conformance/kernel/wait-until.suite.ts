@@ -4,18 +4,18 @@ import { waitUntil } from "../../../src/stores/wait.ts";
 import { create, mail } from "../execution/awaited-executions.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import { waitScene } from "../wait-scene.ts";
+import { waitFixture } from "../wait-fixture.ts";
 
 /** A day, so that no test can end by its timeout. */
 const timeout = "1 day";
 
 export function waitUntilSuite(backend: Backend): void {
-  const scene = waitScene(backend);
+  const fixture = waitFixture(backend);
 
   describe("giving up a wait", () => {
     test(
       "by a signal ends it at once, with the reason",
-      scene(async ({ database, watched }) => {
+      fixture(async ({ database, watched }) => {
         await create(database, "a");
         const abort = new AbortController();
         const reason = new Error("changed my mind");
@@ -35,7 +35,7 @@ export function waitUntilSuite(backend: Backend): void {
 
     test(
       "also while it looks, and before it does",
-      scene(async ({ database, watched }) => {
+      fixture(async ({ database, watched }) => {
         await create(database, "a");
         const abort = new AbortController();
         const { signal } = abort;
@@ -55,7 +55,7 @@ export function waitUntilSuite(backend: Backend): void {
 
     test(
       "with a timeout that is no duration is refused",
-      scene(async ({ database }) => {
+      fixture(async ({ database }) => {
         expect(
           await rejection(
             executions(database).waitForResult("a", {
@@ -68,7 +68,7 @@ export function waitUntilSuite(backend: Backend): void {
 
     test(
       "is what a closing database does for everybody",
-      scene(async ({ database, watched }) => {
+      fixture(async ({ database, watched }) => {
         await create(database, "a", { scheduledAt: 5_000 });
         const waits = [
           executions(database).waitForResult("a"),
@@ -91,7 +91,7 @@ export function waitUntilSuite(backend: Backend): void {
   describe("any wait", () => {
     test(
       "looks once at a time, and once more for all that it heard meanwhile",
-      scene(async ({ database }) => {
+      fixture(async ({ database }) => {
         let looks = 0;
         let [atOnce, atOnceMax] = [0, 0];
         const busy = (async () => {
@@ -117,7 +117,7 @@ export function waitUntilSuite(backend: Backend): void {
 
     test(
       "ends with the error of a look that fails, and does not look again",
-      scene(async ({ database, watched }) => {
+      fixture(async ({ database, watched }) => {
         let looks = 0;
         // Listened to from the start: the hint may be faster than the answer.
         const waiting = rejection(

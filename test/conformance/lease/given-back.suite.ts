@@ -15,14 +15,14 @@ import {
   otherHandles,
   until,
 } from "./leased-sessions.ts";
-import type { InScene, Scene } from "./leased-sessions.ts";
+import type { InFixture, Fixture } from "./leased-sessions.ts";
 
 /** Giving a lease back is no loss, whatever happens to the session afterwards. */
 export function leaseGivenBackSuite(backend: Backend): void {
-  const scene = inSession(backend);
+  const fixture = inSession(backend);
   describe("a lease that was given back", () => {
-    keeperTests(scene);
-    reasonTests(scene);
+    keeperTests(fixture);
+    reasonTests(fixture);
   });
 }
 
@@ -31,7 +31,7 @@ const turn = { turn: "t", release: true, nodes: [] };
 
 /** The ways of giving a lease back. */
 const ways: Readonly<
-  Record<string, (at: Scene, fence: Lease) => Promise<unknown>>
+  Record<string, (at: Fixture, fence: Lease) => Promise<unknown>>
 > = {
   "a release": ({ leases }, lease) => leases.release(lease),
   "a commit": ({ database }, fence) =>
@@ -46,17 +46,17 @@ const ways: Readonly<
     const commit = sessions(database).commit.prepare(handle, draft);
     return database.write("own", commit);
   },
-  "a release whose answer is lost": async ({ leases, fates }, lease) => {
-    fates.losesAnswer = true;
+  "a release whose answer is lost": async ({ leases, faults }, lease) => {
+    faults.losesAnswer = true;
     return rejection(leases.release(lease));
   },
 };
 
-function keeperTests(scene: InScene): void {
+function keeperTests(fixture: InFixture): void {
   test.each(Object.entries(ways))(
     "[AX22] by %s and taken by others ends its keeper without a loss",
     (_, giveBack) =>
-      scene(async (at) => {
+      fixture(async (at) => {
         const { clock } = at;
         const other = await otherHandles(at);
         const lease = await acquired(at);
@@ -77,7 +77,7 @@ function keeperTests(scene: InScene): void {
 
   test(
     "[AX22] ends its keeper without a loss though the session is deleted and the database closed",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { leases, clock, database } = at;
       const kept = async (
         id: string,
@@ -104,7 +104,7 @@ function keeperTests(scene: InScene): void {
 
   test(
     "[AX22] by a commit that its keeper was not told of ends it once the commit is repeated",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { leases, clock, database } = at;
       const other = await otherHandles(at);
       const fence = await acquired(at);
@@ -120,7 +120,7 @@ function keeperTests(scene: InScene): void {
 
   test(
     "by its other keeper's holder ends both, and a stopped one is not kept in mind",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { leases, clock } = at;
       const lease = await acquired(at);
       const keepers = [leases.keep(lease), leases.keep(lease)];
@@ -132,10 +132,10 @@ function keeperTests(scene: InScene): void {
   );
 }
 
-function reasonTests(scene: InScene): void {
+function reasonTests(fixture: InFixture): void {
   test(
     "is told from one that was taken, for as many holders after it as are remembered",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { leases, clock } = at;
       const reasonOf = async (lease: Lease): Promise<unknown> => {
         const { code, details } = await rejection(leases.renew(lease));

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { HoldfastError } from "../../../src/model/errors.ts";
 import type { OwnerId } from "../../../src/model/ids/prefixed-id.ts";
-import { isOpen } from "../wait-scene.ts";
+import { isOpen } from "../wait-fixture.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import {
@@ -13,28 +13,28 @@ import {
   inSession,
   until,
 } from "./leased-sessions.ts";
-import type { InScene, Scene } from "./leased-sessions.ts";
+import type { InFixture, Fixture } from "./leased-sessions.ts";
 
 const died = "Own_01ARZ3NDEKTSV4RRFFQ69G5FAW" as OwnerId;
 const busy = new HoldfastError("DATABASE_BUSY", "Somebody else writes.");
 
 export function leaseKeeperSuite(backend: Backend): void {
-  const scene = inSession(backend);
+  const fixture = inSession(backend);
   describe("a lease keeper", () => {
-    keeperTests(scene);
+    keeperTests(fixture);
   });
   describe("a lease keeper whose lease is lost", () => {
-    lossTests(scene);
+    lossTests(fixture);
   });
   describe("waiting for a lease", () => {
-    waitTests(scene, backend);
+    waitTests(fixture, backend);
   });
 }
 
-function keeperTests(scene: InScene): void {
+function keeperTests(fixture: InFixture): void {
   test(
     "[AX22] refuses to renew less often than three times per lease",
-    scene(async (at) => {
+    fixture(async (at) => {
       const lease = await acquired(at);
       for (const options of [
         { lease: 30_000, every: 10_001 },
@@ -55,7 +55,7 @@ function keeperTests(scene: InScene): void {
 
   test(
     "renews at its interval, so that the lease outlives its first expiry",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { leases, clock } = at;
       const keeper = leases.keep(await acquired(at), { lease: 30_000 });
       for (const expiresAt of [41_000, 51_000, 61_000]) {
@@ -71,7 +71,7 @@ function keeperTests(scene: InScene): void {
 
   test(
     "renews a lease in time that was taken for less",
-    scene(async (at) => {
+    fixture(async (at) => {
       const lease = await acquired(at, ada, 90);
       const keeper = at.leases.keep(lease, { lease: 30_000 });
       at.clock.advance(30);
@@ -83,14 +83,14 @@ function keeperTests(scene: InScene): void {
 
   test(
     "tries again when a renewal fails for another reason, and goes on as before",
-    scene(async (at) => {
-      const { clock, fates, leases } = at;
+    fixture(async (at) => {
+      const { clock, faults, leases } = at;
       const keeper = leases.keep(await acquired(at), { lease: 30_000 });
-      fates.failure = busy;
+      faults.failure = busy;
       clock.advance(10_000);
       for (const writes of [2, 3, 4]) {
-        await until(() => fates.writes === writes && clock.sleepers === 2);
-        if (writes === 4) fates.failure = undefined;
+        await until(() => faults.writes === writes && clock.sleepers === 2);
+        if (writes === 4) faults.failure = undefined;
         clock.advance(2_500);
       }
       await until(() => keeper.lease.expiresAt === 48_500);
@@ -101,24 +101,24 @@ function keeperTests(scene: InScene): void {
 
   test(
     "does nothing more once it is stopped, and leaves the lease",
-    scene(async (at) => {
-      const { clock, leases, fates } = at;
+    fixture(async (at) => {
+      const { clock, leases, faults } = at;
       const keeper = leases.keep(await acquired(at), { lease: 30_000 });
       keeper.stop();
-      const { writes } = fates;
+      const { writes } = faults;
       clock.advance(29_999);
       expect(await leases.read("s")).toMatchObject({ owner: "ada" });
       clock.advance(1);
-      expect(fates.writes).toBe(writes);
+      expect(faults.writes).toBe(writes);
       expect(keeper.signal.aborted).toBe(false);
     }),
   );
 }
 
-function lossTests(scene: InScene): void {
+function lossTests(fixture: InFixture): void {
   /** Keeps a lease for as long as it can, and answers with why it could not. */
   const kept = async (
-    at: Scene,
+    at: Fixture,
   ): Promise<{
     readonly signal: AbortSignal;
     readonly lost: () => Promise<unknown>;
@@ -133,10 +133,10 @@ function lossTests(scene: InScene): void {
 
   test(
     "tells its holder when somebody else has it",
-    scene(async (at) => {
-      const { leases, fates, clock, database } = at;
+    fixture(async (at) => {
+      const { leases, faults, clock, database } = at;
       const { lost } = await kept(at);
-      fates.die(database.owner);
+      faults.die(database.owner);
       const seen = { fence: 1, process: database.owner };
       const outcome = await leases.reclaim("s", bob, seen);
       expect(outcome.kind).toBe("acquired");
@@ -150,7 +150,7 @@ function lossTests(scene: InScene): void {
 
   test(
     "tells its holder when the session is gone",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { lost } = await kept(at);
       await createSession(at.database, "s", 2);
       at.clock.advance(10_000);
@@ -160,7 +160,7 @@ function lossTests(scene: InScene): void {
 
   test(
     "tells its holder when the database is closed",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { lost } = await kept(at);
       await at.database.close();
       at.clock.advance(10_000);
@@ -170,10 +170,10 @@ function lossTests(scene: InScene): void {
 
   test(
     "tells its holder at the instant of expiry when renewals fail, with the last failure as cause",
-    scene(async (at) => {
-      const { clock, fates } = at;
+    fixture(async (at) => {
+      const { clock, faults } = at;
       const { signal, lost } = await kept(at);
-      fates.failure = busy;
+      faults.failure = busy;
       clock.advance(10_000);
       for (let elapsed = 10_000; elapsed < 30_000; elapsed += 2_500) {
         await until(() => clock.sleepers === 2);
@@ -191,11 +191,11 @@ function lossTests(scene: InScene): void {
 
   test(
     "tells its holder at the instant of expiry when a renewal hangs",
-    scene(async (at) => {
-      const { clock, fates } = at;
+    fixture(async (at) => {
+      const { clock, faults } = at;
       const { signal, lost } = await kept(at);
       let goOn = (): void => undefined;
-      fates.failure = new Promise((resolve) => (goOn = resolve));
+      faults.failure = new Promise((resolve) => (goOn = resolve));
       clock.advance(29_999);
       expect(signal.aborted).toBe(false);
       clock.advance(1);
@@ -209,33 +209,33 @@ function lossTests(scene: InScene): void {
   );
 }
 
-function waitTests(scene: InScene, backend: Backend): void {
+function waitTests(fixture: InFixture, backend: Backend): void {
   const wait = { lease: 30_000, timeout: "1 day" } as const;
   /** Waits for the lease that somebody else has, until the waiter sleeps. */
   const waiting = async (
-    at: Scene,
+    at: Fixture,
     process: OwnerId | null,
   ): Promise<{ readonly promise: Promise<unknown> }> => {
     await at.leases.acquire("s", { ...ada, process });
-    const before = at.fates.writes;
+    const before = at.faults.writes;
     const promise = at.leases.waitForLease("s", bob, wait);
-    await until(() => at.fates.writes > before && at.clock.sleepers === 1);
+    await until(() => at.faults.writes > before && at.clock.sleepers === 1);
     return { promise };
   };
 
   test(
     "ends at once when nobody holds it",
-    scene(async ({ leases, fates }) => {
+    fixture(async ({ leases, faults }) => {
       expect(await leases.waitForLease("s", bob, { timeout: 0 })).toMatchObject(
         { owner: "bob", fence: 1, expiresAt: 31_000 },
       );
-      expect(fates.listeners).toBe(0);
+      expect(faults.listeners).toBe(0);
     }),
   );
 
   test(
     "ends when it is given back",
-    scene(async (at) => {
+    fixture(async (at) => {
       const lease = await acquired(at);
       const { promise } = await waiting(at, at.database.owner);
       expect(await isOpen(promise)).toBe(true);
@@ -247,7 +247,7 @@ function waitTests(scene: InScene, backend: Backend): void {
 
   test(
     "ends when it runs out, and not before",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { promise } = await waiting(at, null);
       at.clock.advance(29_999);
       expect(await isOpen(promise)).toBe(true);
@@ -258,17 +258,17 @@ function waitTests(scene: InScene, backend: Backend): void {
 
   test(
     "ends when its holder dies",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { promise } = await waiting(at, died);
       expect(await isOpen(promise)).toBe(true);
-      at.fates.die(died);
+      at.faults.die(died);
       expect(await promise).toMatchObject({ owner: "bob", fence: 2 });
     }),
   );
 
   test(
     "ends in vain after its timeout, and by its signal",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { leases, clock } = at;
       await acquired(at);
       const late = rejection(leases.waitForLease("s", bob, { timeout: 10 }));
@@ -281,23 +281,23 @@ function waitTests(scene: InScene, backend: Backend): void {
       await until(() => clock.sleepers === 1);
       abort.abort();
       expect(await gaveUp).toMatchObject({ code: "ABORTED" });
-      expect(at.fates.listeners).toBe(0);
+      expect(at.faults.listeners).toBe(0);
     }),
   );
 
   test(
     "leaves no lease behind that was granted to somebody who gave up",
-    scene(async (at) => {
-      const { leases, fates } = at;
+    fixture(async (at) => {
+      const { leases, faults } = at;
       const abort = new AbortController();
       let goOn = (): void => undefined;
-      fates.failure = new Promise((resolve) => (goOn = resolve));
+      faults.failure = new Promise((resolve) => (goOn = resolve));
       const given = { ...wait, signal: abort.signal };
       const gaveUp = rejection(leases.waitForLease("s", bob, given));
-      await until(() => fates.writes === 1);
+      await until(() => faults.writes === 1);
       abort.abort();
       expect(await gaveUp).toMatchObject({ code: "ABORTED" });
-      fates.failure = undefined;
+      faults.failure = undefined;
       goOn();
       expect(await acquired(at, ada)).toMatchObject({ owner: "ada" });
     }),
@@ -306,7 +306,7 @@ function waitTests(scene: InScene, backend: Backend): void {
   if (backend.survives)
     test(
       "ends when another process gives it back",
-      scene(async (at) => {
+      fixture(async (at) => {
         const theirs = await anotherProcess(at);
         const lease = await acquired(theirs);
         const { promise } = await waiting(at, null);

@@ -12,31 +12,31 @@ import {
   otherHandles,
   stored,
 } from "./leased-sessions.ts";
-import type { InScene } from "./leased-sessions.ts";
+import type { InFixture } from "./leased-sessions.ts";
 
 const stranger = "Own_01ARZ3NDEKTSV4RRFFQ69G5FAV" as OwnerId;
 const died = "Own_01ARZ3NDEKTSV4RRFFQ69G5FAW" as OwnerId;
 
 export function leaseSuite(backend: Backend): void {
-  const scene = inSession(backend);
+  const fixture = inSession(backend);
   describe("a session's lease", () => {
-    holdingTests(scene);
+    holdingTests(fixture);
   });
   describe("fences", () => {
-    fenceTests(scene);
+    fenceTests(fixture);
   });
   describe("the lease of a dead holder", () => {
-    reclaimTests(scene);
+    reclaimTests(fixture);
   });
   describe("a lease and the clock", () => {
-    clockTests(scene);
+    clockTests(fixture);
   });
 }
 
-function holdingTests(scene: InScene): void {
+function holdingTests(fixture: InFixture): void {
   test(
     "is refused for a session that is not there, and for a generation that is gone",
-    scene(async ({ leases, database }) => {
+    fixture(async ({ leases, database }) => {
       expect(await rejection(leases.acquire("other", ada))).toMatchObject({
         code: "SESSION_NOT_FOUND",
       });
@@ -57,7 +57,7 @@ function holdingTests(scene: InScene): void {
 
   test(
     "[A20] is given to the same incarnation again, with its token, its fence and no earlier expiry",
-    scene(async (at) => {
+    fixture(async (at) => {
       const first = await acquired(at, ada, 30_000);
       expect(first).toMatchObject({
         session: { id: "s", generation: 1 },
@@ -77,7 +77,7 @@ function holdingTests(scene: InScene): void {
 
   test(
     "[A21] is busy for another incarnation of the same owner, and for another owner",
-    scene(async ({ leases, database }) => {
+    fixture(async ({ leases, database }) => {
       await leases.acquire("s", ada, { lease: "30s" });
       const before = await stored(database);
       for (const claimant of [adaAgain, bob])
@@ -97,7 +97,7 @@ function holdingTests(scene: InScene): void {
 
   test(
     "[A22] renewed keeps its token and never gets shorter; a wrong token is refused",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { leases, clock, database } = at;
       const lease = await acquired(at, ada, 30_000);
       const before = await stored(database);
@@ -124,7 +124,7 @@ function holdingTests(scene: InScene): void {
 
   test(
     "[A23] stays when somebody with a wrong token, or its holder of old, gives it back",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { leases, clock, database } = at;
       const old = await acquired(at, ada, 10);
       expect(await leases.release({ ...old, token: "guessed" })).toBe(false);
@@ -139,7 +139,7 @@ function holdingTests(scene: InScene): void {
 
   test(
     "is read without its token, and as free once it is given back",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { leases, database } = at;
       expect(await leases.read("s")).toBeUndefined();
       const lease = await acquired(at);
@@ -162,7 +162,7 @@ function holdingTests(scene: InScene): void {
 
   test(
     "of a deleted session is given back without an error, and renewed with one",
-    scene(async (at) => {
+    fixture(async (at) => {
       const lease = await acquired(at);
       await createSession(at.database, "s", 2);
       expect(await at.leases.release(lease)).toBe(false);
@@ -173,10 +173,10 @@ function holdingTests(scene: InScene): void {
   );
 }
 
-function fenceTests(scene: InScene): void {
+function fenceTests(fixture: InFixture): void {
   test(
     "[A24] grow after a release, and after a lease that was over on arrival",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { leases } = at;
       const first = await acquired(at, ada);
       await leases.release(first);
@@ -192,7 +192,7 @@ function fenceTests(scene: InScene): void {
 
   test(
     "[A24] go on where they were when a session is deleted and created again",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { database, leases } = at;
       await leases.release(await acquired(at, ada));
       await acquired(at, ada);
@@ -206,14 +206,14 @@ function fenceTests(scene: InScene): void {
   );
 }
 
-function reclaimTests(scene: InScene): void {
+function reclaimTests(fixture: InFixture): void {
   const held = { fence: 1, process: died };
 
   test(
     "[A25] is busy for a plain claim, goes to who reclaims it, and not to a second one that saw the same",
-    scene(async ({ leases, fates }) => {
+    fixture(async ({ leases, faults }) => {
       await leases.acquire("s", { ...ada, process: died });
-      fates.die(died);
+      faults.die(died);
       expect(await leases.acquire("s", bob)).toMatchObject({ kind: "busy" });
       expect(await leases.reclaim("s", bob, held)).toMatchObject({
         kind: "acquired",
@@ -228,9 +228,9 @@ function reclaimTests(scene: InScene): void {
 
   test(
     "[A26] goes to exactly one of those who reclaim it at once",
-    scene(async ({ leases, fates }) => {
+    fixture(async ({ leases, faults }) => {
       await leases.acquire("s", { ...ada, process: died });
-      fates.die(died);
+      faults.die(died);
       const outcomes = await Promise.all(
         ["b", "c", "d", "e"].map((owner) =>
           leases.reclaim("s", { owner, incarnation: "first" }, held),
@@ -243,9 +243,9 @@ function reclaimTests(scene: InScene): void {
 
   test(
     "[A27] stays with a holder that nobody knows, that lives, or that named no process",
-    scene(async (at) => {
-      const { leases, database, fates } = at;
-      fates.die(died);
+    fixture(async (at) => {
+      const { leases, database, faults } = at;
+      faults.die(died);
       for (const process of [stranger, database.owner, null]) {
         const outcome = await leases.acquire("s", { ...ada, process });
         const fence = outcome.kind === "acquired" ? outcome.lease.fence : 0;
@@ -260,10 +260,10 @@ function reclaimTests(scene: InScene): void {
 
   test(
     "[A27] stays when two processes share it and one of them dies",
-    scene(async ({ leases, fates }) => {
+    fixture(async ({ leases, faults }) => {
       await leases.acquire("s", { ...ada, process: died });
       await leases.acquire("s", ada);
-      fates.die(died);
+      faults.die(died);
       expect(await leases.reclaim("s", bob, held)).toMatchObject({
         kind: "busy",
         holder: { process: null },
@@ -273,7 +273,7 @@ function reclaimTests(scene: InScene): void {
 
   test(
     "is acquired like any other when it has run out or was given back",
-    scene(async ({ leases, clock }) => {
+    fixture(async ({ leases, clock }) => {
       await leases.acquire("s", { ...ada, process: stranger }, { lease: 10 });
       clock.advance(10);
       expect(
@@ -283,10 +283,10 @@ function reclaimTests(scene: InScene): void {
   );
 }
 
-function clockTests(scene: InScene): void {
+function clockTests(fixture: InFixture): void {
   test(
     "it does not get shorter when the clock is set back",
-    scene(async (at) => {
+    fixture(async (at) => {
       const lease = await acquired(at, ada, 100);
       at.clock.set(500);
       expect(await at.leases.acquire("s", bob)).toMatchObject({ kind: "busy" });
@@ -297,7 +297,7 @@ function clockTests(scene: InScene): void {
 
   test(
     "it does not come back when it has run out and the clock is set back",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { leases, clock } = at;
       const over = await acquired(at, ada, 0);
       clock.set(500);
@@ -321,7 +321,7 @@ function clockTests(scene: InScene): void {
 
   test(
     "it stays over once a read has shown it so, also for another handle and a clock that is set back",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { leases, clock } = at;
       const lease = await acquired(at, ada, 100);
       clock.set(1_100);
@@ -339,24 +339,24 @@ function clockTests(scene: InScene): void {
 
   test(
     "a read records once that it is over, and answers also when that cannot be recorded",
-    scene(async (at) => {
-      const { leases, clock, fates } = at;
+    fixture(async (at) => {
+      const { leases, clock, faults } = at;
       await acquired(at, ada, 100);
       expect(await leases.read("s")).toMatchObject({ owner: "ada" });
       clock.set(1_100);
-      fates.failure = new Error("The disk is full.");
+      faults.failure = new Error("The disk is full.");
       expect(await leases.read("s")).toBeUndefined();
-      fates.failure = undefined;
-      const before = fates.writes;
+      faults.failure = undefined;
+      const before = faults.writes;
       for (let reads = 0; reads < 3; reads += 1)
         expect(await leases.read("s")).toBeUndefined();
-      expect(fates.writes - before).toBe(1);
+      expect(faults.writes - before).toBe(1);
     }),
   );
 
   test(
     "it ends at the last instant there is, however long it was asked for",
-    scene(async (at) => {
+    fixture(async (at) => {
       expect(await acquired(at, ada, Number.MAX_SAFE_INTEGER)).toMatchObject({
         expiresAt: 8.64e15,
       });

@@ -13,24 +13,24 @@ import { queue } from "../../../src/stores/queue/queue.ts";
 import type { BatchDraft } from "../../../src/stores/queue/enqueue.ts";
 import type { QueueBatch } from "../../../src/stores/queue/batch-row.ts";
 import type { Queue } from "../../../src/stores/queue/queue.ts";
-import { countingClock } from "../wait-scene.ts";
-import type { CountingClock } from "../wait-scene.ts";
+import { countingClock } from "../wait-fixture.ts";
+import type { CountingClock } from "../wait-fixture.ts";
 import { withPlace } from "../backend.ts";
 import type { Backend, Place } from "../backend.ts";
 
 /** Sessions as the tests of leases and queues need them. */
 
-export interface Scene {
+export interface Fixture {
   readonly place: Place;
-  readonly fates: Fates;
+  readonly faults: Faults;
   readonly database: Database;
   readonly clock: CountingClock;
   readonly leases: Leases;
   readonly queue: Queue;
 }
 
-export type InScene = (
-  body: (scene: Scene) => Promise<void>,
+export type InFixture = (
+  body: (fixture: Fixture) => Promise<void>,
 ) => () => Promise<void>;
 
 export type Work = ClaimedWork | undefined;
@@ -41,37 +41,41 @@ export function refOf(work: Work): QueueClaimRef {
 }
 
 /** A database with session "s" at the instant 1,000. */
-export function inSession(backend: Backend): InScene {
+export function inSession(backend: Backend): InFixture {
   return (body) => () =>
     withPlace(backend, async (place) => {
       const clock = countingClock(1_000);
       const opened = await place.open({ clock, isWithoutPoll: true });
       await createSession(opened, "s");
-      await body(sceneOf(place, opened, clock));
+      await body(fixtureOf(place, opened, clock));
     });
 }
 
 /** The same database as another process would have it. */
-export async function anotherProcess(scene: Scene): Promise<Scene> {
-  const { place, clock } = scene;
+export async function anotherProcess(fixture: Fixture): Promise<Fixture> {
+  const { place, clock } = fixture;
   const opened = await place.open({ clock, isWithoutPoll: true });
-  return sceneOf(place, opened, clock);
+  return fixtureOf(place, opened, clock);
 }
 
 /** The same through other handles: another process's or, in memory, where nobody else comes, more over one database. */
-export async function otherHandles(scene: Scene): Promise<Scene> {
-  const { database } = scene;
+export async function otherHandles(fixture: Fixture): Promise<Fixture> {
+  const { database } = fixture;
   return database.durability === "memory"
-    ? { ...scene, leases: leases(database), queue: queue(database) }
-    : anotherProcess(scene);
+    ? { ...fixture, leases: leases(database), queue: queue(database) }
+    : anotherProcess(fixture);
 }
 
-function sceneOf(place: Place, opened: Database, clock: CountingClock): Scene {
-  const fates = new Fates(opened);
-  const { database } = fates;
+function fixtureOf(
+  place: Place,
+  opened: Database,
+  clock: CountingClock,
+): Fixture {
+  const faults = new Faults(opened);
+  const { database } = faults;
   return {
     place,
-    fates,
+    faults,
     database,
     clock,
     leases: leases(database),
@@ -119,7 +123,7 @@ export const bob = { owner: "bob", incarnation: "first" };
 
 /** The lease of session "s", which nobody else may hold. */
 export async function acquired(
-  { leases: store }: Pick<Scene, "leases">,
+  { leases: store }: Pick<Fixture, "leases">,
   claimant: { readonly owner: string; readonly incarnation: string } = ada,
   lease = 30_000,
 ): Promise<Lease> {
@@ -130,7 +134,7 @@ export async function acquired(
 
 /** Enqueues one item whose payload is its name, and answers with the batch. */
 export async function enqueued(
-  { queue: store }: Pick<Scene, "queue">,
+  { queue: store }: Pick<Fixture, "queue">,
   name: string,
   draft: Partial<BatchDraft> & { readonly class?: "turn" | "command" } = {},
 ): Promise<QueueBatch<unknown>> {
@@ -151,14 +155,14 @@ export function named(
 }
 
 export async function listed(
-  { queue: store }: Pick<Scene, "queue">,
+  { queue: store }: Pick<Fixture, "queue">,
   state: "all" | "pending" = "all",
 ): Promise<string> {
   return named((await store.list("s", { state })).items);
 }
 
 /** A database that believes what a test says about deaths and failures. */
-export class Fates {
+export class Faults {
   readonly database: Database;
   /** Set to make the next writes fail, or hang until it is taken away. */
   failure: Error | Promise<void> | undefined;

@@ -16,25 +16,25 @@ import {
   listed,
   named,
 } from "./leased-sessions.ts";
-import type { InScene, Scene } from "./leased-sessions.ts";
+import type { InFixture, Fixture } from "./leased-sessions.ts";
 
 const isolation = "readCommitted";
 
 /** Leases and claims as parts of a transaction of the app. */
 export function preparedLeasesSuite(backend: Backend): void {
-  const scene = inSession(backend);
+  const fixture = inSession(backend);
   describe("leases and claims in a transaction of the app", () => {
-    composedTests(scene);
-    expiredTests(scene);
-    caughtTests(scene);
-    elsewhereTests(scene, backend);
-    unreadableTests(scene);
+    composedTests(fixture);
+    expiredTests(fixture);
+    caughtTests(fixture);
+    elsewhereTests(fixture, backend);
+    unreadableTests(fixture);
   });
 }
 
 /** Runs a part in a transaction that fails after it. */
 function failedAfter(
-  { database }: Pick<Scene, "database">,
+  { database }: Pick<Fixture, "database">,
   part: () => Tx<unknown>,
 ): Promise<unknown> {
   const body = function* (): Tx<void> {
@@ -44,10 +44,10 @@ function failedAfter(
   return rejection(database.write("app", body, { isolation }));
 }
 
-function composedTests(scene: InScene): void {
+function composedTests(fixture: InFixture): void {
   test(
     "happen with it, or not at all",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { leases, queue, database } = at;
       await enqueued(at, "a");
       const acquire = leases.acquire.prepare("s", ada);
@@ -73,7 +73,7 @@ function composedTests(scene: InScene): void {
 
   test(
     "a release tells the keeper once it is durable, and not when it is undone",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { leases, clock, database } = at;
       const lease = await acquired(at);
       const keeper = leases.keep(lease);
@@ -88,10 +88,10 @@ function composedTests(scene: InScene): void {
   );
 }
 
-function expiredTests(scene: InScene): void {
+function expiredTests(fixture: InFixture): void {
   test(
     "[A27] a lease that they find to have run out stays so when the clock goes back",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { leases, queue, clock, database } = at;
       const expired = { code: "LEASE_LOST", details: { reason: "expired" } };
       const ways: readonly ((shown: Lease) => () => Tx<unknown>)[] = [
@@ -118,10 +118,10 @@ function expiredTests(scene: InScene): void {
   );
 }
 
-function elsewhereTests(scene: InScene, backend: Backend): void {
+function elsewhereTests(fixture: InFixture, backend: Backend): void {
   test(
     "are refused in a write of another database, and nothing is written there",
-    scene(async ({ queue }) =>
+    fixture(async ({ queue }) =>
       withDatabase(backend, async (other) => {
         await sessions(other).create("s");
         const items = [{ kind: "input", payload: "astray" }];
@@ -135,10 +135,10 @@ function elsewhereTests(scene: InScene, backend: Backend): void {
   );
 }
 
-function caughtTests(scene: InScene): void {
+function caughtTests(fixture: InFixture): void {
   test(
     "[A27] a lease that a body found to have run out stays so when it caught the error and committed",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { leases, clock, database } = at;
       clock.set(1_000);
       const lease = await acquired(at, ada, 100);
@@ -165,7 +165,7 @@ function caughtTests(scene: InScene): void {
 
   test(
     "a batch of no source that is enqueued twice by one prepared call is queued once",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { queue, database } = at;
       const items = [{ kind: "input", payload: "once" }];
       const enqueue = queue.enqueue.prepare("s", { items });
@@ -182,16 +182,16 @@ function caughtTests(scene: InScene): void {
 }
 
 /** Ends whatever lease there is. */
-async function endLease({ database }: Scene): Promise<void> {
+async function endLease({ database }: Fixture): Promise<void> {
   await database.write("release", () =>
     run(sql`UPDATE holdfast_session_lease SET token = NULL`),
   );
 }
 
-function unreadableTests(scene: InScene): void {
+function unreadableTests(fixture: InFixture): void {
   test(
     "a claim that is repeated and cannot be read any more is released, so that it can be cancelled",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { queue, database } = at;
       const bad = await enqueued(at, "bad");
       await enqueued(at, "good");

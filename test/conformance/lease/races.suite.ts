@@ -8,11 +8,11 @@ const died = "Own_01ARZ3NDEKTSV4RRFFQ69G5FAW" as OwnerId;
 
 /** Leases that several processes ask for at once: only where there can be several. */
 export function leaseRacesSuite(backend: Backend): void {
-  const scene = inSession(backend);
+  const fixture = inSession(backend);
   if (!backend.survives) return;
   test(
     "[A28] of two processes that claim a lease first at once, one gets it",
-    scene(async (mine) => {
+    fixture(async (mine) => {
       const theirs = await anotherProcess(mine);
       for (let round = 0; round < 10; round += 1) {
         const outcomes = await Promise.all([
@@ -30,9 +30,9 @@ export function leaseRacesSuite(backend: Backend): void {
 
   test(
     "[A26] of two processes that reclaim a lease at once, one gets it",
-    scene(async (mine) => {
+    fixture(async (mine) => {
       const theirs = await anotherProcess(mine);
-      for (const { fates } of [mine, theirs]) fates.die(died);
+      for (const { faults } of [mine, theirs]) faults.die(died);
       await mine.leases.acquire("s", { ...ada, process: died });
       const outcomes = await Promise.all(
         [mine, theirs].map(({ leases }, index) =>
@@ -52,7 +52,7 @@ export function leaseRacesSuite(backend: Backend): void {
 
   test(
     "[A29] a process that lives, one that left in order and one nobody knows are not proven dead",
-    scene(async (mine) => {
+    fixture(async (mine) => {
       const theirs = await anotherProcess(mine);
       const { leases } = mine;
       const { owner: process } = theirs.database;

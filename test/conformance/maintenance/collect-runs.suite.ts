@@ -12,26 +12,26 @@ import {
   createSession,
   storedTexts,
 } from "../blob/owners.ts";
-import { inScene, putOrphans } from "./collecting.ts";
-import type { InScene } from "./collecting.ts";
+import { inFixture, putOrphans } from "./collecting.ts";
+import type { InFixture } from "./collecting.ts";
 import { holding, said } from "../session/fixture.ts";
 
 export function collectRunsSuite(backend: Backend): void {
-  const scene = inScene(backend);
+  const fixture = inFixture(backend);
   describe("collecting blobs in slices", () => {
-    sliceTests(scene);
+    sliceTests(fixture);
   });
   describe("collecting blobs after commits", () => {
-    autoTests(scene);
+    autoTests(fixture);
   });
 }
 
-function sliceTests(scene: InScene): void {
+function sliceTests(fixture: InFixture): void {
   const texts = ["a", "b", "c", "d", "e", "f", "g"];
 
   test(
     "goes on over pages of blobs and of roots, and tells after each",
-    scene(async ({ database, clock, keeper }) => {
+    fixture(async ({ database, clock, keeper }) => {
       const session = await createSession(database, "s");
       await putOrphans(database, ...texts);
       await database.write("owners", function* () {
@@ -56,7 +56,7 @@ function sliceTests(scene: InScene): void {
 
   test(
     "can be given up between slices, and goes on the next time",
-    scene(async ({ database, keeper }) => {
+    fixture(async ({ database, keeper }) => {
       await putOrphans(database, ...texts);
       const giveUp = new AbortController();
       const error = await rejection(
@@ -74,7 +74,7 @@ function sliceTests(scene: InScene): void {
 
   test(
     "leaves what comes while it goes on to the next time",
-    scene(async ({ database, keeper }) => {
+    fixture(async ({ database, keeper }) => {
       await putOrphans(database, "a", "b");
       let isFirst = true;
       const putting: Promise<unknown>[] = [];
@@ -93,7 +93,7 @@ function sliceTests(scene: InScene): void {
 
   test(
     "refuses options out of range",
-    scene(async ({ keeper, database }) => {
+    fixture(async ({ keeper, database }) => {
       expect((await rejection(keeper.collect({ rowsPerSlice: 0 }))).code).toBe(
         "OPTION_INVALID",
       );
@@ -107,10 +107,10 @@ function sliceTests(scene: InScene): void {
   );
 }
 
-function autoTests(scene: InScene): void {
+function autoTests(fixture: InFixture): void {
   test(
     "[A50] [AX16] happens by itself after so many turn commits of sessions that were given it",
-    scene(async ({ database }) => {
+    fixture(async ({ database }) => {
       let told: (outcome: object) => void = () => undefined;
       const collected = new Promise<object>((resolve) => (told = resolve));
       const store = sessions(database, {
@@ -141,7 +141,7 @@ function autoTests(scene: InScene): void {
 
   test(
     "[A50] the blobs of one turn are stored in the order of their hashes, whatever they are for",
-    scene(async ({ database }) => {
+    fixture(async ({ database }) => {
       const store = sessions(database);
       const { id, generation } = await store.create("s");
       const outcome = await leases(database).acquire(id, {
@@ -175,7 +175,7 @@ function autoTests(scene: InScene): void {
 
   test(
     "[A50] removes an orphan after every commit and does not stand in its own way",
-    scene(async ({ database, clock }) => {
+    fixture(async ({ database, clock }) => {
       const keeper = maintenance(database, { collectEvery: 1, grace: 0 });
       const session = await createSession(database, "s");
       for (const name of ["a", "b"]) {
@@ -196,7 +196,7 @@ function autoTests(scene: InScene): void {
 
   test(
     "[AX16] runs after exactly every third commit, whatever else is written",
-    scene(async ({ database }) => {
+    fixture(async ({ database }) => {
       const keeper = maintenance(database, { collectEvery: 3, grace: 0 });
       const counted: ReturnType<typeof keeper.afterCommit>[] = [];
       const store = sessions(database, {
@@ -246,7 +246,7 @@ function autoTests(scene: InScene): void {
 
   test(
     "forgets source keys that queues need not remember, in slices, and also when it refuses to remove blobs",
-    scene(async ({ database, clock }) => {
+    fixture(async ({ database, clock }) => {
       await createSession(database, "s");
       const work = queue(database);
       const items = [{ kind: "input", payload: "a" }];
@@ -279,7 +279,7 @@ function autoTests(scene: InScene): void {
 
   test(
     "[AX16] never runs unless told, and goes on counting after one failed",
-    scene(async ({ database }) => {
+    fixture(async ({ database }) => {
       await putOrphans(database, "orphan");
       expect(await maintenance(database).afterCommit()).toBeUndefined();
       expect(await storedTexts(database)).toEqual(["orphan"]);

@@ -8,17 +8,17 @@ import type { Backend } from "../backend.ts";
 import { bytesOf } from "../blob/owners.ts";
 
 /** A database whose garbage is collected at once. */
-interface Scene {
+interface Fixture {
   readonly database: Database;
   readonly clock: ManualClock;
   readonly keeper: Maintenance;
 }
 
-export type InScene = (
-  body: (scene: Scene) => Promise<void>,
+export type InFixture = (
+  body: (fixture: Fixture) => Promise<void>,
 ) => () => Promise<void>;
 
-export function inScene(backend: Backend): InScene {
+export function inFixture(backend: Backend): InFixture {
   return (body) => () =>
     withPlace(backend, async (place) => {
       const clock = manualClock(1_000_000);

@@ -17,28 +17,28 @@ import {
   referFromComponent,
   storedTexts,
 } from "../blob/owners.ts";
-import { inScene, putOrphans } from "./collecting.ts";
-import type { InScene } from "./collecting.ts";
+import { inFixture, putOrphans } from "./collecting.ts";
+import type { InFixture } from "./collecting.ts";
 import { holding, said } from "../session/fixture.ts";
 
 export function maintenanceSuite(backend: Backend): void {
-  const scene = inScene(backend);
+  const fixture = inFixture(backend);
 
   describe("collecting blobs over a root that cannot be believed", () => {
-    doubtTests(scene);
+    doubtTests(fixture);
   });
   describe("collecting blobs", () => {
-    keepingTests(scene);
+    keepingTests(fixture);
   });
   describe("removing the blobs of a deleted session", () => {
-    removalTests(scene);
+    removalTests(fixture);
   });
   describe("the size report", () => {
-    sizeTests(scene);
+    sizeTests(fixture);
   });
 }
 
-function doubtTests(scene: InScene): void {
+function doubtTests(fixture: InFixture): void {
   const nothing = {
     examined: 0,
     kept: 0,
@@ -54,7 +54,7 @@ function doubtTests(scene: InScene): void {
   ) =>
     test(
       `[A51] ${how}: nothing is deleted, and the row is named`,
-      scene(async ({ database, keeper }) => {
+      fixture(async ({ database, keeper }) => {
         const session = await createSession(database, "s");
         const clock = database.clock;
         await database.write("owners", function* () {
@@ -114,10 +114,10 @@ function doubtTests(scene: InScene): void {
   );
 }
 
-function keepingTests(scene: InScene): void {
+function keepingTests(fixture: InFixture): void {
   test(
     "[A48] keeps what a component and a pointer refer to, and deletes exactly the orphan",
-    scene(async ({ database, clock, keeper }) => {
+    fixture(async ({ database, clock, keeper }) => {
       const session = await createSession(database, "s");
       await database.write("owners", () =>
         addComponent(session, "tools", blobOf(database, "one", clock)),
@@ -138,7 +138,7 @@ function keepingTests(scene: InScene): void {
 
   test(
     "[A49] keeps every component of every session and fork, also when they share one, and collects what was replaced",
-    scene(async ({ database, keeper }) => {
+    fixture(async ({ database, keeper }) => {
       const store = sessions(database, { grace: 0 });
       const rights = leases(database);
       const parts = (...names: readonly string[]) =>
@@ -176,7 +176,7 @@ function keepingTests(scene: InScene): void {
 
   test(
     "[AX15] keeps every blob that any frame refers to, the current and those before it",
-    scene(async ({ database, clock, keeper }) => {
+    fixture(async ({ database, clock, keeper }) => {
       const session = await createSession(database, "s");
       await database.write("frames", function* () {
         for (const id of ["f1", "f2", "f3"])
@@ -199,7 +199,7 @@ function keepingTests(scene: InScene): void {
 
   test(
     "leaves what was put within the grace period, and begins it anew when it is put again",
-    scene(async ({ database, clock, keeper }) => {
+    fixture(async ({ database, clock, keeper }) => {
       await putOrphans(database, "early", "twice");
       clock.advance(1_000);
       await putOrphans(database, "twice", "late");
@@ -221,7 +221,7 @@ function keepingTests(scene: InScene): void {
 
   test(
     "has an hour of grace unless told, and does not take a clock that was set back for age",
-    scene(async ({ database, clock }) => {
+    fixture(async ({ database, clock }) => {
       clock.set(7_200_000);
       await putOrphans(database, "abc");
       clock.set(7_200_000 + 3_599_999);
@@ -237,7 +237,7 @@ function keepingTests(scene: InScene): void {
 
   test(
     "finds nothing to do in an empty database",
-    scene(async ({ keeper }) => {
+    fixture(async ({ keeper }) => {
       expect(await keeper.collect()).toEqual({
         examined: 0,
         kept: 0,
@@ -249,10 +249,10 @@ function keepingTests(scene: InScene): void {
   );
 }
 
-function removalTests(scene: InScene): void {
+function removalTests(fixture: InFixture): void {
   test(
     "takes those that only it had, and leaves those that others have too",
-    scene(async ({ database, clock }) => {
+    fixture(async ({ database, clock }) => {
       const gone = await createSession(database, "gone");
       const other = await createSession(database, "other");
       await database.write("owners", function* () {
@@ -279,10 +279,10 @@ function removalTests(scene: InScene): void {
   );
 }
 
-function sizeTests(scene: InScene): void {
+function sizeTests(fixture: InFixture): void {
   test(
     "counts bytes by kind and in all, before compression and as stored",
-    scene(async ({ database, clock, keeper }) => {
+    fixture(async ({ database, clock, keeper }) => {
       expect(await keeper.sizes()).toEqual({
         kinds: [],
         attachments: { attachments: 0, size: 0 },

@@ -34,7 +34,7 @@ const counts = [1, 2, 3, 3];
 const text = (bytes: number): string => "é".repeat(bytes / 2);
 
 /** Writes large rows, and says how they are read page by page. */
-type Scene = (
+type Fixture = (
   database: Database,
 ) => Promise<(page: PageOptions) => Promise<Page<unknown>>>;
 
@@ -43,8 +43,8 @@ export function bytesSuite(backend: Backend): void {
   describe("the bytes of a page", () => {
     test.each(Object.entries(largeValues))(
       "[R5] are counted from the first row on: %s",
-      (_, scene) =>
-        weighedPages(backend, scene, async (pages) => {
+      (_, fixture) =>
+        weighedPages(backend, fixture, async (pages) => {
           const found = pages.map(({ items }) => items);
           expect(found.toSorted((a, b) => a - b)).toEqual(counts);
           for (const { bytes, items } of pages)
@@ -109,8 +109,8 @@ export function bytesSuite(backend: Backend): void {
 
     test.each(Object.entries(longTexts))(
       "[R5] count long names and causes too: %s",
-      (_, scene) =>
-        weighedPages(backend, scene, async (pages) => {
+      (_, fixture) =>
+        weighedPages(backend, fixture, async (pages) => {
           expect(pages.length).toBe(2);
           expect(pages.reduce((sum, { items }) => sum + items, 0)).toBe(120);
           for (const { bytes } of pages)
@@ -127,14 +127,14 @@ interface WeighedPage {
 
 function weighedPages(
   backend: Backend,
-  scene: Scene,
+  fixture: Fixture,
   body: (pages: readonly WeighedPage[]) => Promise<void>,
 ): Promise<void> {
   return withPlace(backend, async (place) => {
     const clock = manualClock(1_000_000);
     const scale: Scale = { bytes: 0 };
     const database = weighed(await place.open({ clock }), scale);
-    const read = await scene(database);
+    const read = await fixture(database);
     const pages: WeighedPage[] = [];
     for (let after: string | undefined, isFirst = true; ; isFirst = false) {
       const page = await read({ limit: 1_000, ...(after && { after }) });
@@ -174,7 +174,7 @@ async function longRun(database: Database): Promise<void> {
     await log.append("e", at + 1, [event]);
 }
 
-const largeValues: Readonly<Record<string, Scene>> = {
+const largeValues: Readonly<Record<string, Fixture>> = {
   async events(database) {
     await longRun(database);
     return (page) =>
@@ -340,7 +340,7 @@ function everything(database: Database): LockPendingOptions {
 /** As long as they may be: 12 kilobytes each in three bytes for each character. */
 const longText = "€".repeat(4_096);
 
-const longTexts: Readonly<Record<string, Scene>> = {
+const longTexts: Readonly<Record<string, Fixture>> = {
   async sessions(database) {
     const store = sessions(database);
     await store.create("parent");

@@ -348,10 +348,10 @@ function replayTests(on: On): void {
 
   test(
     "an append whose answer was lost may be repeated",
-    on(async ({ store, fates, queue }) => {
+    on(async ({ store, faults, queue }) => {
       await store.register(build);
       const draft = { type: "found", payload: { text: "a" }, replayKey: "k" };
-      fates.losesAnswer = true;
+      faults.losesAnswer = true;
       expect(await rejection(store.append("p", draft))).toMatchObject({
         code: "OUTCOME_UNKNOWN",
       });

@@ -13,7 +13,7 @@ import { queue } from "../../../src/stores/queue/queue.ts";
 import type { Queue } from "../../../src/stores/queue/queue.ts";
 import { sessions } from "../../../src/stores/session/sessions.ts";
 import type { Sessions } from "../../../src/stores/session/sessions.ts";
-import { Fates } from "../lease/leased-sessions.ts";
+import { Faults } from "../lease/leased-sessions.ts";
 import type { Backend, Place } from "../backend.ts";
 import { pastChecks } from "../past-checks.ts";
 
@@ -24,7 +24,7 @@ const T0 = 1_000_000;
 export interface ProcessSetting {
   readonly place: Place;
   readonly database: Database;
-  readonly fates: Fates;
+  readonly faults: Faults;
   readonly clock: ManualClock;
   readonly store: Processes;
   readonly sessions: Sessions;
@@ -58,13 +58,13 @@ export function settingOf(
   opened: Database,
   clock: ManualClock,
 ): ProcessSetting {
-  const fates = new Fates(opened);
-  const { database } = fates;
+  const faults = new Faults(opened);
+  const { database } = faults;
   const environment = { clock };
   return {
     place,
     database,
-    fates,
+    faults,
     clock,
     store: processes(database, environment),
     sessions: sessions(database, environment),

@@ -280,7 +280,7 @@ function deletionTests(on: On): void {
   test(
     "[A71] what was reported stays known when the deletion stops half-way and is repeated",
     on(async (setting) => {
-      const { store, sessions, fates } = setting;
+      const { store, sessions, faults } = setting;
       await registered(setting, "a", "b");
       for (const id of ["a", "b"]) await store.grant(id, "s");
       const stop = new AbortController();
@@ -290,7 +290,7 @@ function deletionTests(on: On): void {
         onProgress: () => stop.abort(),
       });
       await stopped.catch(() => undefined);
-      fates.losesAnswer = true;
+      faults.losesAnswer = true;
       await rejection(sessions.delete("s"));
       const told = {
         revoked: 2,

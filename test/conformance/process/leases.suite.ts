@@ -159,10 +159,10 @@ function claimTests(on: On): void {
   test(
     "a dead owner's lease is taken at once, by one of those who saw it",
     on(async (setting) => {
-      const { store, fates, database } = setting;
+      const { store, faults, database } = setting;
       await registered(setting);
       await claimed(setting);
-      fates.die(database.owner);
+      faults.die(database.owner);
       const outcomes = await Promise.all(
         [bob, adaAgain].map((claimant) =>
           store.claim("p", { ...claimant, process: null }),

@@ -52,12 +52,16 @@ const eventTypes = [
   { name: "signal.go" },
 ] as const;
 
-/** A world that keeps the last lease of each process, also when it is over. */
-interface World extends ProcessSetting {
+/** Keeps the last lease of each process, also when it is over. */
+interface LeasedFixture extends ProcessSetting {
   readonly leases: Map<string, ProcessLease>;
 }
 
-type Action = (world: World, id: string, n: number) => Promise<unknown>;
+type Action = (
+  leased: LeasedFixture,
+  id: string,
+  n: number,
+) => Promise<unknown>;
 
 const actions = {
   append: ({ store }, id, n) => store.append(id, { type: "e", payload: n }),
@@ -138,7 +142,7 @@ async function lived(
   setting: ProcessSetting,
   sequence: readonly Step[],
 ): Promise<void> {
-  const world: World = { ...setting, leases: new Map() };
+  const leased: LeasedFixture = { ...setting, leases: new Map() };
   const ids = ["p", "q", "r"];
   for (const id of ids)
     await setting.store.register({
@@ -153,7 +157,7 @@ async function lived(
       sequence
         .slice(at, at + 3)
         .map(({ do: action, who, n }) =>
-          actions[action](world, ids[who] ?? "p", n).catch(refused),
+          actions[action](leased, ids[who] ?? "p", n).catch(refused),
         ),
     );
   const { found, queued } = await setting.database.read("lived", everything);

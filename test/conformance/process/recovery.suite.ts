@@ -24,7 +24,7 @@ function worklistTests(on: On): void {
   test(
     "[A72] the worklist has what runs and nobody works on, with what is to be done",
     on(async (setting) => {
-      const { store, clock, fates, database } = setting;
+      const { store, clock, faults, database } = setting;
       for (const [id, disposition] of [
         ["again", "rerunnable"],
         ["bound", "ownerBound"],
@@ -59,7 +59,7 @@ function worklistTests(on: On): void {
         ["new", "none", "run"],
         ["unheld", "none", "run"],
       ]);
-      fates.die(database.owner);
+      faults.die(database.owner);
       expect(await todo({ started: false })).toEqual([
         ["new", "none", "run"],
         ["out", "ownerDead", "external"],
@@ -157,7 +157,7 @@ function abandonTests(on: On): void {
   test(
     "what nobody can finish is abandoned, once, and wakes as declared",
     on(async (setting) => {
-      const { store, queue, fates, database } = setting;
+      const { store, queue, faults, database } = setting;
       const wake = {
         input: { kind: "pointer", pointer: "/output/message" },
       } as const;
@@ -171,7 +171,7 @@ function abandonTests(on: On): void {
         code: "PROCESS_LEASED",
       });
       expect(await stored(database)).toEqual(before);
-      fates.die(database.owner);
+      faults.die(database.owner);
       expect(await store.abandon("p", "its owner died")).toMatchObject({
         status: "abandoned",
         wake: { input: "its owner died" },

@@ -282,8 +282,8 @@ function atOnceTests(on: On): void {
 
   test(
     "[A55] a registration whose answer was lost may be repeated",
-    on(async ({ store, fates }) => {
-      fates.losesAnswer = true;
+    on(async ({ store, faults }) => {
+      faults.losesAnswer = true;
       expect(await rejection(store.register(build))).toMatchObject({
         code: "OUTCOME_UNKNOWN",
       });

@@ -51,8 +51,8 @@ function spawnTests(on: On): void {
 
   test(
     "spawning twice is spawning once; other content is a conflict that names it",
-    on(async ({ store, database, fates }) => {
-      fates.losesAnswer = true;
+    on(async ({ store, database, faults }) => {
+      faults.losesAnswer = true;
       expect(await rejection(store.spawn(build))).toMatchObject({
         code: "OUTCOME_UNKNOWN",
       });

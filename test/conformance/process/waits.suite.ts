@@ -51,14 +51,14 @@ function waitTests(on: On): void {
 
   test(
     "[A60] a wait ends by its deadline or signal, and leaves nothing behind",
-    on(async ({ store, clock, fates }) => {
+    on(async ({ store, clock, faults }) => {
       await store.register(worker);
       const slow = rejection(store.waitForEnd("p", { timeout: 50 }));
       const aborting = new AbortController();
       const stopped = rejection(
         store.waitForEvent("p", {}, { signal: aborting.signal }),
       );
-      while (fates.listeners < 2)
+      while (faults.listeners < 2)
         await new Promise((resolve) => setImmediate(resolve));
       aborting.abort();
       expect(await stopped).toMatchObject({ code: "ABORTED" });
@@ -69,7 +69,7 @@ function waitTests(on: On): void {
         await new Promise((resolve) => setImmediate(resolve));
       }
       expect(await slow).toMatchObject({ code: "DEADLINE_EXCEEDED" });
-      expect(fates.listeners).toBe(0);
+      expect(faults.listeners).toBe(0);
       expect(
         await rejection(store.waitForEnd("p", { timeout: 0 })),
       ).toMatchObject({ code: "DEADLINE_EXCEEDED" });
@@ -87,7 +87,7 @@ function otherProcessTests(on: On): void {
       await store.register(worker);
       const event = theirs.store.waitForEvent("p", { type: "e" });
       const end = theirs.store.waitForEnd("p");
-      while (theirs.fates.listeners < 2)
+      while (theirs.faults.listeners < 2)
         await new Promise((resolve) => setImmediate(resolve));
       await store.append("p", { type: "e", payload: "hello" });
       await store.complete("p", { kind: "completed", value: 7 });

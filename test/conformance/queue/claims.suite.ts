@@ -14,24 +14,24 @@ import {
   refOf,
   stored,
 } from "../lease/leased-sessions.ts";
-import type { InScene, Work } from "../lease/leased-sessions.ts";
+import type { InFixture, Work } from "../lease/leased-sessions.ts";
 import { pastChecks } from "../past-checks.ts";
 
 export function queueClaimsSuite(backend: Backend): void {
-  const scene = inSession(backend);
+  const fixture = inSession(backend);
   describe("claiming work", () => {
-    fenceTests(scene);
-    frontTests(scene);
-    boundaryTests(scene);
-    joinTests(scene);
+    fenceTests(fixture);
+    frontTests(fixture);
+    boundaryTests(fixture);
+    joinTests(fixture);
   });
 }
 
 const taken = (work: Work): string => named(work?.batches);
-function fenceTests(scene: InScene): void {
+function fenceTests(fixture: InFixture): void {
   test(
     "[A30] is refused with a fence that is dead",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { queue, leases, clock, database } = at;
       await enqueued(at, "a");
       const released = await acquired(at, ada);
@@ -68,7 +68,7 @@ function fenceTests(scene: InScene): void {
 
   test(
     "of nothing asks for no lease and changes nothing",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { queue, database } = at;
       const lease = { ...(await acquired(at)), token: "guessed" };
       await enqueued(at, "a");
@@ -84,7 +84,7 @@ function fenceTests(scene: InScene): void {
 
   test(
     "whose payload cannot be read claims nothing and names the row; cancelling it lets the others pass",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { queue, database } = at;
       if (database.durability === "memory") return;
       const bad = await enqueued(at, "bad");
@@ -108,7 +108,7 @@ function fenceTests(scene: InScene): void {
 
   test(
     "of several items that cannot be read names each of them in a list",
-    scene(async ({ queue, database, place }) => {
+    fixture(async ({ queue, database, place }) => {
       if (database.durability === "memory") return;
       const items = ["a", "b", "c"].map((payload) => ({
         kind: "input",
@@ -133,7 +133,7 @@ function fenceTests(scene: InScene): void {
 
   test(
     "of a batch with an unknown policy names the row; lists pass it over and it can be cancelled",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { queue, database } = at;
       const bad = await enqueued(at, "bad");
       await database.write("damage", () =>
@@ -152,10 +152,10 @@ function fenceTests(scene: InScene): void {
   );
 }
 
-function frontTests(scene: InScene): void {
+function frontTests(fixture: InFixture): void {
   test(
     "[A33] by ids skips nothing that is in front of them",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { queue } = at;
       const a = await enqueued(at, "a");
       const b = await enqueued(at, "b");
@@ -169,7 +169,7 @@ function frontTests(scene: InScene): void {
 
   test(
     "[A33] by ids takes a group in its order, or a command",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { queue } = at;
       const a = await enqueued(at, "a", { slot: "join" });
       const b = await enqueued(at, "b", { slot: "join" });
@@ -182,7 +182,7 @@ function frontTests(scene: InScene): void {
 
   test(
     "[A34] takes no turn past a command, and no command past a turn",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { queue } = at;
       const lease = await acquired(at);
       await enqueued(at, "command", { class: "command" });
@@ -202,7 +202,7 @@ function frontTests(scene: InScene): void {
 
   test(
     "[A37] passes over what is not available yet, takes exclusive work alone, and minds its own session",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { queue, clock, database } = at;
       await createSession(database, "t");
       await queue.enqueue("t", {
@@ -229,7 +229,7 @@ function frontTests(scene: InScene): void {
 
   test(
     "[A37] takes over what was claimed under a lease that has run out, and nothing under a live one",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { queue, clock } = at;
       await enqueued(at, "a");
       const first = await acquired(at, ada, 10);
@@ -250,7 +250,7 @@ function frontTests(scene: InScene): void {
 
   test(
     "[AX1] reaches one batch that is ready behind forty that are claimed",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { queue } = at;
       const lease = await acquired(at);
       for (let index = 0; index < 40; index += 1)
@@ -263,10 +263,10 @@ function frontTests(scene: InScene): void {
   );
 }
 
-function boundaryTests(scene: InScene): void {
+function boundaryTests(fixture: InFixture): void {
   test(
     "[A35] inside a turn waits for what is first in line, unless that is claimed",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { queue } = at;
       const lease = await acquired(at);
       const inside = { boundary: "activeTurn" } as const;
@@ -279,12 +279,12 @@ function boundaryTests(scene: InScene): void {
   );
 }
 
-function joinTests(scene: InScene): void {
+function joinTests(fixture: InFixture): void {
   const join = { slot: "join" } as const;
 
   test(
     "[A37] takes at most so many of a group, and the rest next time",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { queue } = at;
       const lease = await acquired(at);
       for (const name of ["a", "b", "c"]) await enqueued(at, name, join);
@@ -295,7 +295,7 @@ function joinTests(scene: InScene): void {
 
   test(
     "[A38] groups neighbours with equal delivery and merge key; a difference starts the next claim",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { queue } = at;
       const lease = await acquired(at);
       const late = { ...join, delivery: "afterTurnCommit" } as const;

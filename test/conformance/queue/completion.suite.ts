@@ -19,19 +19,19 @@ import {
   refOf,
   stored,
 } from "../lease/leased-sessions.ts";
-import type { InScene, Work } from "../lease/leased-sessions.ts";
+import type { InFixture, Work } from "../lease/leased-sessions.ts";
 import { dumpOf } from "../session/fixture.ts";
 
 export function queueCompletionSuite(backend: Backend): void {
-  const scene = inSession(backend);
+  const fixture = inSession(backend);
   describe("giving claimed work back", () => {
-    abandonTests(scene);
+    abandonTests(fixture);
   });
   describe("completing claimed work", () => {
-    completionTests(scene);
+    completionTests(fixture);
   });
   describe("committing a turn with claimed work", () => {
-    commitTests(scene);
+    commitTests(fixture);
   });
 }
 
@@ -43,10 +43,10 @@ async function remembered(database: Database): Promise<number> {
 }
 
 const taken = (work: Work): string => named(work?.batches);
-function abandonTests(scene: InScene): void {
+function abandonTests(fixture: InFixture): void {
   test(
     "[A36] gives a new claim under the same lease, and the old one is refused; the next lease has a higher fence",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { queue, leases } = at;
       await enqueued(at, "a");
       const lease = await acquired(at);
@@ -79,7 +79,7 @@ function abandonTests(scene: InScene): void {
 
   test(
     "[A36] a claim that was given back does not count after its batch was cancelled",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { queue } = at;
       const { id } = await enqueued(at, "a");
       const lease = await acquired(at);
@@ -93,10 +93,10 @@ function abandonTests(scene: InScene): void {
   );
 }
 
-function completionTests(scene: InScene): void {
+function completionTests(fixture: InFixture): void {
   test(
     "[A39] with a wrong claim or fence fails and keeps all batches; with the right ones it removes them",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { queue, database } = at;
       await enqueued(at, "a", { slot: "join" });
       await enqueued(at, "b", { slot: "join" });
@@ -131,7 +131,7 @@ function completionTests(scene: InScene): void {
 
   test(
     "may be repeated, with new claims beside it; a claim that does not count is named by its place",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { queue, database } = at;
       await enqueued(at, "a");
       await enqueued(at, "b");
@@ -158,7 +158,7 @@ function completionTests(scene: InScene): void {
 
   test(
     "is remembered with the claims of one call, not longer: under the next lease nothing of it is left",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { queue, leases, database } = at;
       const lease = await acquired(at);
       const claims: QueueClaimRef[] = [];
@@ -186,7 +186,7 @@ function completionTests(scene: InScene): void {
 
   test(
     "[AX5] with other ids than those it took, fewer or more, fails and removes nothing",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { queue, database } = at;
       for (const name of ["a", "b", "c"])
         await enqueued(at, name, { slot: "join" });
@@ -216,7 +216,7 @@ function completionTests(scene: InScene): void {
 
   test(
     "[A41] a second claim yields nothing, and the first completes after its lease was renewed",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { queue, leases, clock } = at;
       await enqueued(at, "a");
       const lease = await acquired(at, ada, 100);
@@ -233,7 +233,7 @@ function completionTests(scene: InScene): void {
 
   test(
     "[AX4] is refused once the lease has run out, though nobody has taken the work",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { queue, leases, clock, database } = at;
       await enqueued(at, "a");
       const lease = await acquired(at, ada, 100);
@@ -258,10 +258,10 @@ function completionTests(scene: InScene): void {
   );
 }
 
-function commitTests(scene: InScene): void {
+function commitTests(fixture: InFixture): void {
   test(
     "[A16] an abandoned claim, or one of an earlier lease, refuses the whole turn; the right one succeeds, and again it is replayed",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { queue, leases, database } = at;
       const store = sessions(database);
       await enqueued(at, "a");

@@ -8,7 +8,7 @@ import { queue } from "../../../src/stores/queue/queue.ts";
 import { sessions } from "../../../src/stores/session/sessions.ts";
 import type { TurnOutcome } from "../../../src/stores/session/turn/commit.ts";
 import { createSession } from "../lease/leased-sessions.ts";
-import type { Fates } from "../lease/leased-sessions.ts";
+import type { Faults } from "../lease/leased-sessions.ts";
 
 /** What somebody does next. Owners have numbers; each keeps what it got, also when it has lost it. */
 export type Step =
@@ -43,7 +43,7 @@ interface Batch {
   claim: { readonly token: string; readonly fence: number } | undefined;
 }
 
-/** The lease as the world knows it: who has it, and until when at least. */
+/** The lease as the model knows it: who has it, and until when at least. */
 interface Held {
   readonly token: string;
   readonly who: number;
@@ -59,9 +59,9 @@ interface Held {
  * promises: no batch is consumed twice, none gets lost, one owner at a time,
  * fences only grow, and the revision grows by one with each commit.
  */
-export class World {
+export class QueueModel {
   readonly #session: string;
-  readonly #fates: Fates;
+  readonly #faults: Faults;
   readonly #clock = manualClock(1_000);
   readonly #leases;
   readonly #queue;
@@ -75,15 +75,15 @@ export class World {
   #turns = 0;
   #held: Held | undefined;
 
-  static async create(fates: Fates, session: string): Promise<World> {
-    await createSession(fates.database, session);
-    return new World(fates, session);
+  static async create(faults: Faults, session: string): Promise<QueueModel> {
+    await createSession(faults.database, session);
+    return new QueueModel(faults, session);
   }
 
-  private constructor(fates: Fates, session: string) {
-    this.#fates = fates;
+  private constructor(faults: Faults, session: string) {
+    this.#faults = faults;
     this.#session = session;
-    const { database } = fates;
+    const { database } = faults;
     this.#leases = leases(database, { clock: this.#clock });
     this.#queue = queue(database, { clock: this.#clock });
     this.#sessions = sessions(database, { clock: this.#clock });
@@ -228,7 +228,7 @@ export class World {
   /** It forgets everything, and comes back as another process. */
   #crash(who: number): void {
     const owner = this.#owner(who);
-    this.#fates.die(owner.process);
+    this.#faults.die(owner.process);
     this.#owners[who] = {
       process: this.#newProcess(),
       lives: owner.lives + 1,

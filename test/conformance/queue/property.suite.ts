@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 import { roundsOn, seed } from "../../depth.ts";
 import { withDatabase } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import { Fates } from "../lease/leased-sessions.ts";
-import { World } from "./model.ts";
+import { Faults } from "../lease/leased-sessions.ts";
+import { QueueModel } from "./model.ts";
 import type { Step } from "./model.ts";
 import { expectSound } from "../sound.ts";
 
@@ -176,16 +176,16 @@ const stories: readonly (readonly Step[])[] = [
 export function queuePropertySuite(backend: Backend): void {
   test("whatever owners do, crashes and clocks included, no queued work is consumed twice or lost, fences only grow, and revisions by one with each commit", () =>
     withDatabase(backend, async (database) => {
-      const fates = new Fates(database);
+      const faults = new Faults(database);
       let sessions = 0;
       await fc.assert(
         fc.asyncProperty(
           fc.array(step, { minLength: 10, maxLength: 50 }),
           async (steps) => {
             sessions += 1;
-            const world = await World.create(fates, `${sessions}`);
-            for (const next of steps) await world.take(next);
-            await world.drain();
+            const model = await QueueModel.create(faults, `${sessions}`);
+            for (const next of steps) await model.take(next);
+            await model.drain();
           },
         ),
         {

@@ -15,23 +15,23 @@ import {
   otherHandles,
   stored,
 } from "../lease/leased-sessions.ts";
-import type { InScene } from "../lease/leased-sessions.ts";
+import type { InFixture } from "../lease/leased-sessions.ts";
 
 export function queueSuite(backend: Backend): void {
-  const scene = inSession(backend);
+  const fixture = inSession(backend);
   describe("enqueuing", () => {
-    refusalTests(scene);
-    enqueueTests(scene);
+    refusalTests(fixture);
+    enqueueTests(fixture);
   });
   describe("remembering what left the queue", () => {
-    memoryTests(scene);
+    memoryTests(fixture);
   });
   describe("listing and cancelling", () => {
-    listTests(scene);
+    listTests(fixture);
   });
   test(
     "[A42] of two processes, or two handles in memory, that claim one batch at once, one gets it and completes it",
-    scene(async (mine) => {
+    fixture(async (mine) => {
       const theirs = await otherHandles(mine);
       expect(theirs.queue).not.toBe(mine.queue);
       // Both hold it: they are one incarnation.
@@ -55,10 +55,10 @@ export function queueSuite(backend: Backend): void {
   );
 }
 
-function refusalTests(scene: InScene): void {
+function refusalTests(fixture: InFixture): void {
   test(
     "[AX3] an empty or mixed batch is refused, and the queue stays claimable",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { queue, database } = at;
       const before = await stored(database);
       const refused = async (draft: object): Promise<void> => {
@@ -88,7 +88,7 @@ function refusalTests(scene: InScene): void {
     ],
     ["an item without a kind", "NAME_INVALID", { kind: "" }],
   ])("%s is refused and leaves nothing", (_, code, item) =>
-    scene(async ({ queue, database }) => {
+    fixture(async ({ queue, database }) => {
       const before = await stored(database);
       const items = [
         { kind: "input", payload: "first" },
@@ -103,7 +103,7 @@ function refusalTests(scene: InScene): void {
 
   test(
     "a bad source, merge key, instant or session is refused",
-    scene(async ({ queue, database }) => {
+    fixture(async ({ queue, database }) => {
       const before = await stored(database);
       const items = [{ kind: "input", payload: 1 }];
       for (const [code, draft] of [
@@ -128,10 +128,10 @@ function refusalTests(scene: InScene): void {
   );
 }
 
-function enqueueTests(scene: InScene): void {
+function enqueueTests(fixture: InFixture): void {
   test(
     "[A31] again from the same source returns the first batch unchanged, whatever it carries",
-    scene(async ({ queue, database }) => {
+    fixture(async ({ queue, database }) => {
       await createSession(database, "t");
       const draft = (payload: string) => ({
         items: [{ kind: "input", payload }],
@@ -165,7 +165,7 @@ function enqueueTests(scene: InScene): void {
 
   test(
     "[A31] keeps the order, in every session its own",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { queue, database } = at;
       await createSession(database, "t");
       for (const name of ["a", "b", "c"]) {
@@ -184,7 +184,7 @@ function enqueueTests(scene: InScene): void {
 
   test(
     "keeps all items of a batch in order, with kinds and values",
-    scene(async ({ queue }) => {
+    fixture(async ({ queue }) => {
       const items = [
         { kind: "text", payload: "hello" },
         {
@@ -204,7 +204,7 @@ function enqueueTests(scene: InScene): void {
 
   test(
     "[AX2] without a source gives two batches, though the clock stands still and two processes, or two handles in memory, enqueue at once",
-    scene(async (mine) => {
+    fixture(async (mine) => {
       const theirs = await otherHandles(mine);
       expect(theirs.queue).not.toBe(mine.queue);
       const outcomes = await Promise.all(
@@ -223,12 +223,12 @@ function enqueueTests(scene: InScene): void {
   );
 }
 
-function memoryTests(scene: InScene): void {
+function memoryTests(fixture: InFixture): void {
   const wake = { process: "p", sequence: 2 };
 
   test(
     "[A40] a wake enqueued twice is stored once, claimed once, and consumed after its completion",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { queue } = at;
       const draft = { items: [{ kind: "wake", payload: "up" }], source: wake };
       expect(await queue.enqueue("s", draft)).toMatchObject({ kind: "queued" });
@@ -258,7 +258,7 @@ function memoryTests(scene: InScene): void {
 
   test(
     "[AX6] a source key is not delivered again after completion, nor after cancellation",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { queue, clock } = at;
       const items = [{ kind: "input", payload: "a" }];
       const lease = await acquired(at, ada, 100 * 24 * 3_600_000);
@@ -289,7 +289,7 @@ function memoryTests(scene: InScene): void {
 
   test(
     "forgets old source keys in slices, and nothing else",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { queue, clock, database } = at;
       for (let index = 0; index < 7; index += 1) {
         const { id } = await enqueued(at, "a", { source: `old ${index}` });
@@ -311,10 +311,10 @@ function memoryTests(scene: InScene): void {
   );
 }
 
-function listTests(scene: InScene): void {
+function listTests(fixture: InFixture): void {
   test(
     "[A32] cancelling returns what nobody has claimed; a claimed batch stays until it is given back",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { queue } = at;
       const a = await enqueued(at, "a");
       const b = await enqueued(at, "b");
@@ -337,7 +337,7 @@ function listTests(scene: InScene): void {
 
   test(
     "[A32] a claim counts no longer when its lease has run out or was given back",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { queue, leases, clock } = at;
       await enqueued(at, "a");
       const lease = await acquired(at, ada, 10);
@@ -355,7 +355,7 @@ function listTests(scene: InScene): void {
 
   test(
     "lists in pages that fit together",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { queue } = at;
       for (const name of ["a", "b", "c", "d", "e"]) await enqueued(at, name);
       const lease = await acquired(at);

@@ -15,20 +15,24 @@ import {
   named,
   stored,
 } from "../lease/leased-sessions.ts";
-import type { InScene, Scene } from "../lease/leased-sessions.ts";
+import type { InFixture, Fixture } from "../lease/leased-sessions.ts";
 
 /** Leases and queues when the clock moves on during a call, or says what cannot be. */
 export function queueTimesSuite(backend: Backend): void {
-  const scene = inSession(backend);
+  const fixture = inSession(backend);
   describe("a lease that runs out during a call", () => {
-    lateTests(scene);
+    lateTests(fixture);
   });
   describe("a clock that is wrong", () => {
-    wrongClockTests(scene);
+    wrongClockTests(fixture);
   });
 }
 
-type Call = (at: Scene, lease: Lease, claim: QueueClaimRef) => Promise<unknown>;
+type Call = (
+  at: Fixture,
+  lease: Lease,
+  claim: QueueClaimRef,
+) => Promise<unknown>;
 
 const calls: Readonly<Record<string, Call>> = {
   renewing: (at, lease) => at.leases.renew(lease),
@@ -44,11 +48,11 @@ const calls: Readonly<Record<string, Call>> = {
     }),
 };
 
-function lateTests(scene: InScene): void {
+function lateTests(fixture: InFixture): void {
   test.each(Object.entries(calls))(
     "[AX4] refuses %s, and the work goes to the next",
     (_, call) =>
-      scene(async (at) => {
+      fixture(async (at) => {
         const { clock, database } = at;
         await enqueued(at, "a");
         const lease = await acquired(at, ada, 100);
@@ -73,7 +77,7 @@ function lateTests(scene: InScene): void {
 
   test(
     "[AX4] gives it to who asked before, for as long as they asked",
-    scene(async (at) => {
+    fixture(async (at) => {
       await acquired(at, ada, 100);
       at.clock.advance(99);
       const asked = at.leases.acquire("s", bob, { lease: 100 });
@@ -86,11 +90,11 @@ function lateTests(scene: InScene): void {
   );
 }
 
-function wrongClockTests(scene: InScene): void {
+function wrongClockTests(fixture: InFixture): void {
   test.each([2 ** 53, 2 ** 63, -(2 ** 60), Number.NaN, 0.5])(
     "[AX20] that says %d is refused by leases and queues, and changes nothing",
     (now) =>
-      scene(async (at) => {
+      fixture(async (at) => {
         const { database } = at;
         const { id } = await enqueued(at, "a");
         const lease = await acquired(at);
@@ -121,7 +125,7 @@ function wrongClockTests(scene: InScene): void {
 
   test(
     "[AX20] is not needed for a time that cannot be: as an instant or a duration it is refused, and the longest lease ends at the last date",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { database } = at;
       const lease = await acquired(at);
       const before = await stored(database);

@@ -5,7 +5,7 @@ import { queueOwned } from "../../../src/stores/queue/batch-row.ts";
 import { removeOwned } from "../../../src/stores/removal.ts";
 import { livingSession } from "../../../src/stores/session-row.ts";
 import { parseSessionId } from "../../../src/model/ids/session-id.ts";
-import { isOpen } from "../wait-scene.ts";
+import { isOpen } from "../wait-fixture.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import {
@@ -18,21 +18,21 @@ import {
   stored,
   until,
 } from "../lease/leased-sessions.ts";
-import type { InScene, Scene } from "../lease/leased-sessions.ts";
+import type { InFixture, Fixture } from "../lease/leased-sessions.ts";
 
 const died = "Own_01ARZ3NDEKTSV4RRFFQ69G5FAW" as OwnerId;
 /** A day, so that no wait can end by its timeout unless the test moves the clock. */
 const timeout = "1 day";
 
 export function queueWaitsSuite(backend: Backend): void {
-  const scene = inSession(backend);
+  const fixture = inSession(backend);
   describe("waiting for work", () => {
-    waitTests(scene);
-    claimedTests(scene);
+    waitTests(fixture);
+    claimedTests(fixture);
     if (backend.survives)
       test(
         "ends when another process enqueues something",
-        scene(async (at) => {
+        fixture(async (at) => {
           const theirs = await anotherProcess(at);
           const { promise } = await waiting(at);
           await enqueued(theirs, "a");
@@ -41,13 +41,13 @@ export function queueWaitsSuite(backend: Backend): void {
       );
   });
   describe("the queue of a deleted session", () => {
-    forgetTests(scene);
+    forgetTests(fixture);
   });
 }
 
 /** Waits until the waiter sleeps on the clock: its timeout, at least. */
 async function waiting(
-  { queue, clock }: Scene,
+  { queue, clock }: Fixture,
   boundary: "idle" | "activeTurn" = "idle",
 ): Promise<{ readonly promise: Promise<void> }> {
   const promise = queue.waitForWork("s", { boundary, timeout });
@@ -56,19 +56,19 @@ async function waiting(
   return { promise };
 }
 
-function waitTests(scene: InScene): void {
+function waitTests(fixture: InFixture): void {
   test(
     "ends at once when there is some",
-    scene(async (at) => {
+    fixture(async (at) => {
       await enqueued(at, "a");
       await at.queue.waitForWork("s", { timeout: 0 });
-      expect(at.fates.listeners).toBe(0);
+      expect(at.faults.listeners).toBe(0);
     }),
   );
 
   test(
     "ends when something is enqueued, and not for another session",
-    scene(async (at) => {
+    fixture(async (at) => {
       await createSession(at.database, "t");
       const { promise } = await waiting(at);
       await at.queue.enqueue("t", { items: [{ kind: "input", payload: 1 }] });
@@ -81,7 +81,7 @@ function waitTests(scene: InScene): void {
 
   test(
     "sleeps exactly until the earliest instant, and hears of an earlier one",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { clock } = at;
       await enqueued(at, "late", { availableAt: 5_000 });
       const first = await waiting(at);
@@ -96,7 +96,7 @@ function waitTests(scene: InScene): void {
 
   test(
     "inside a turn ends when what is first in line may be taken there",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { queue } = at;
       const first = await enqueued(at, "a", { delivery: "afterTurnCommit" });
       await enqueued(at, "b");
@@ -109,7 +109,7 @@ function waitTests(scene: InScene): void {
 
   test(
     "ends in vain after its timeout, and is refused for an unknown session",
-    scene(async ({ queue, clock }) => {
+    fixture(async ({ queue, clock }) => {
       const late = rejection(queue.waitForWork("s", { timeout: 10 }));
       await until(() => clock.sleepers === 1);
       clock.advance(10);
@@ -123,9 +123,9 @@ function waitTests(scene: InScene): void {
   );
 }
 
-function claimedTests(scene: InScene): void {
+function claimedTests(fixture: InFixture): void {
   const claimed = async (
-    at: Scene,
+    at: Fixture,
     process: OwnerId | null,
   ): Promise<{ readonly giveBack: () => Promise<unknown> }> => {
     await enqueued(at, "a");
@@ -140,7 +140,7 @@ function claimedTests(scene: InScene): void {
 
   test(
     "ends when claimed work is given back",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { giveBack } = await claimed(at, null);
       const { promise } = await waiting(at);
       await giveBack();
@@ -150,7 +150,7 @@ function claimedTests(scene: InScene): void {
 
   test(
     "ends when the lease is given back under which it was claimed",
-    scene(async (at) => {
+    fixture(async (at) => {
       await claimed(at, at.database.owner);
       const { promise } = await waiting(at);
       await at.leases.release(await acquired(at));
@@ -160,7 +160,7 @@ function claimedTests(scene: InScene): void {
 
   test(
     "ends when that lease runs out",
-    scene(async (at) => {
+    fixture(async (at) => {
       await claimed(at, null);
       const { promise } = await waiting(at);
       at.clock.advance(29_999);
@@ -172,19 +172,19 @@ function claimedTests(scene: InScene): void {
 
   test(
     "ends when the process dies that claimed it",
-    scene(async (at) => {
+    fixture(async (at) => {
       await claimed(at, died);
       const { promise } = await waiting(at);
-      at.fates.die(died);
+      at.faults.die(died);
       expect(await promise).toBeUndefined();
     }),
   );
 }
 
-function forgetTests(scene: InScene): void {
+function forgetTests(fixture: InFixture): void {
   test(
     "is removed in slices with all it remembers, and leaves the fence and other sessions alone",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { queue, database } = at;
       await createSession(database, "t");
       const items = [

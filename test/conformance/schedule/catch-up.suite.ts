@@ -11,14 +11,14 @@ import {
 import type { InTriggers } from "../trigger/fixture.ts";
 
 export function scheduleCatchUpSuite(backend: Backend): void {
-  const scene = inTriggers(backend);
+  const fixture = inTriggers(backend);
   describe("after a time without anybody", () => {
-    catchUpTests(scene);
-    turnTests(scene);
+    catchUpTests(fixture);
+    turnTests(fixture);
   });
 }
 
-function catchUpTests(scene: InTriggers): void {
+function catchUpTests(fixture: InTriggers): void {
   test.each([
     ["latest", [6], { from: 1, before: 6 }],
     ["skip", [], { from: 1, before: 7 }],
@@ -26,7 +26,7 @@ function catchUpTests(scene: InTriggers): void {
   ] as const)(
     "`%s` fires hours %j and tells which it passed over",
     (catchUp, hours, { from, before }) =>
-      scene(async ({ mine, clock }) => {
+      fixture(async ({ mine, clock }) => {
         await mine.schedules.put("test", "a", {
           cron: "0 * * * *",
           catchUp,
@@ -54,7 +54,7 @@ function catchUpTests(scene: InTriggers): void {
 
   test(
     "`all` goes through a long backlog in order, beside others",
-    scene(async ({ mine, theirs, clock }) => {
+    fixture(async ({ mine, theirs, clock }) => {
       await mine.schedules.put("test", "a", {
         every: "1 min",
         catchUp: "all",
@@ -82,10 +82,10 @@ function catchUpTests(scene: InTriggers): void {
   );
 }
 
-function turnTests(scene: InTriggers): void {
+function turnTests(fixture: InTriggers): void {
   test(
     "`all` fires the newest, also when much time passes while it catches up",
-    scene(async ({ mine, clock }) => {
+    fixture(async ({ mine, clock }) => {
       await mine.schedules.put("test", "a", {
         cron: "* * * * *",
         catchUp: "all",
@@ -114,7 +114,7 @@ function turnTests(scene: InTriggers): void {
 
   test(
     "`all` of a cron expression is planned once, and lets others have their turn meanwhile",
-    scene(async ({ mine, clock }) => {
+    fixture(async ({ mine, clock }) => {
       let pauses = 0;
       let pausesBefore = 0;
       const database = new Proxy(mine.database, {

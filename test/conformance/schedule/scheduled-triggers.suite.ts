@@ -15,7 +15,7 @@ import {
   storedTriggers,
   termsOf,
 } from "../trigger/fixture.ts";
-import type { InTriggers, Side, TriggerScene } from "../trigger/fixture.ts";
+import type { InTriggers, Side, TriggerFixture } from "../trigger/fixture.ts";
 
 const hourly: SubscriptionDraft = {
   key: "hourly",
@@ -24,19 +24,19 @@ const hourly: SubscriptionDraft = {
 };
 
 export function scheduledTriggersSuite(backend: Backend): void {
-  const scene = inTriggers(backend);
+  const fixture = inTriggers(backend);
   describe("a subscription to a schedule", () => {
-    firingTests(scene);
-    changeTests(scene);
+    firingTests(fixture);
+    changeTests(fixture);
   });
   describe("the subscriptions of a session that is deleted", () => {
-    removalTests(scene);
+    removalTests(fixture);
   });
 }
 
 /** Runs schedulers on these sides while the clock goes on by these hours, and tells what was fired. */
 async function during(
-  { clock }: TriggerScene,
+  { clock }: TriggerFixture,
   sides: readonly Side[],
   hours: number,
 ): Promise<readonly FiredInstant[]> {
@@ -65,10 +65,10 @@ async function instantsOf({ triggers }: Side): Promise<readonly number[]> {
     .toReversed();
 }
 
-function firingTests(scene: InTriggers): void {
+function firingTests(fixture: InTriggers): void {
   test(
     "starts one process for each instant, though two schedulers run",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { mine, theirs } = at;
       await mine.sessions.create("s1");
       await mine.triggers.subscribe({ ...hourly, registrant: "s1" });
@@ -95,7 +95,7 @@ function firingTests(scene: InTriggers): void {
 
   test(
     "tells the process which instants were passed over before it",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { mine, clock } = at;
       await mine.triggers.subscribe(hourly);
       clock.advance(4.5 * hour);
@@ -112,7 +112,7 @@ function firingTests(scene: InTriggers): void {
 
   test(
     "that makes no sense is named when it is fired, and the schedule goes on",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { mine } = at;
       await mine.triggers.subscribe(hourly);
       await mine.database.write("damage", () =>
@@ -129,10 +129,10 @@ function firingTests(scene: InTriggers): void {
   );
 }
 
-function changeTests(scene: InTriggers): void {
+function changeTests(fixture: InTriggers): void {
   test(
     "fires nothing while it is disabled, nor what has passed meanwhile",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { mine, clock } = at;
       const { triggers } = mine;
       await triggers.subscribe(hourly);
@@ -148,7 +148,7 @@ function changeTests(scene: InTriggers): void {
 
   test(
     "made disabled fires nothing until it is enabled",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { mine } = at;
       await mine.triggers.subscribe({ ...hourly, isEnabled: false });
       await during(at, [mine], 1);
@@ -160,7 +160,7 @@ function changeTests(scene: InTriggers): void {
 
   test(
     "goes on when only other parts are revised, and begins anew with another schedule",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { mine } = at;
       const { triggers, schedules } = mine;
       await triggers.subscribe({ ...hourly, source: { every: "2h" } });
@@ -195,11 +195,11 @@ function changeTests(scene: InTriggers): void {
   );
 }
 
-function removalTests(scene: InTriggers): void {
+function removalTests(fixture: InTriggers): void {
   test.each([500, 1])(
     "end with it, with their schedules, deliveries and instants, %i rows at a time; others' stay",
     (rowsPerSlice) =>
-      scene(async (at) => {
+      fixture(async (at) => {
         const { mine } = at;
         const { triggers, sessions } = mine;
         await sessions.create("keeps");
@@ -243,7 +243,7 @@ function removalTests(scene: InTriggers): void {
 
   test(
     "lose their schedules first, so that nothing is recorded while the rest is removed",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { mine } = at;
       await mine.sessions.create("s1");
       await mine.triggers.subscribe({ ...hourly, registrant: "s1" });
@@ -264,7 +264,7 @@ function removalTests(scene: InTriggers): void {
 
   test(
     "fire no more from the moment of its deletion",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { mine } = at;
       await mine.sessions.create("s1");
       await mine.triggers.subscribe({ ...hourly, registrant: "s1" });

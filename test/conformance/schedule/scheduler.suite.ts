@@ -18,21 +18,21 @@ import {
 import type { InTriggers } from "../trigger/fixture.ts";
 
 export function schedulerSuite(backend: Backend): void {
-  const scene = inTriggers(backend);
+  const fixture = inTriggers(backend);
   describe("a scheduler", () => {
-    firingTests(scene);
-    orderTests(scene);
-    endTests(scene);
+    firingTests(fixture);
+    orderTests(fixture);
+    endTests(fixture);
   });
   describe("a schedule that fails", () => {
-    failureTests(scene);
+    failureTests(fixture);
   });
 }
 
-function firingTests(scene: InTriggers): void {
+function firingTests(fixture: InTriggers): void {
   test(
     "fires each instant once, at that instant, and sleeps in between",
-    scene(async ({ mine, clock }) => {
+    fixture(async ({ mine, clock }) => {
       await mine.schedules.put("test", "a", { cron: "0 * * * *" });
       await mine.schedules.put("test", "b", { every: "90 min" });
       await mine.schedules.put("unknown", "c", { every: "1 min" });
@@ -58,7 +58,7 @@ function firingTests(scene: InTriggers): void {
 
   test(
     "with a second one beside it fires each instant once",
-    scene(async ({ mine, theirs, clock }) => {
+    fixture(async ({ mine, theirs, clock }) => {
       await mine.schedules.put("test", "a", { cron: "0 * * * *" });
       await whileRunning([mine, theirs], async () => {
         for (let hours = 0; hours < 5; hours += 1) {
@@ -75,7 +75,7 @@ function firingTests(scene: InTriggers): void {
 
   test(
     "hears of a schedule that another process makes, changes or resumes",
-    scene(async ({ mine, theirs, clock }) => {
+    fixture(async ({ mine, theirs, clock }) => {
       const asleep = () => until(() => clock.sleepers === 1);
       await whileRunning([mine], async () => {
         expect(clock.sleepers).toBe(0);
@@ -94,7 +94,7 @@ function firingTests(scene: InTriggers): void {
 
   test(
     "does not fire an instant again after the clock was set back, nor lose one",
-    scene(async ({ mine, clock }) => {
+    fixture(async ({ mine, clock }) => {
       await mine.schedules.put("test", "a", { cron: "0 * * * *" });
       await whileRunning([mine], async () => {
         for (const hours of [1, 2, 0.5, 1.5, 2.5, 3, 1, 3.5, 4]) {
@@ -110,7 +110,7 @@ function firingTests(scene: InTriggers): void {
 
   test(
     "does not fire an instant again after the clock was set back between the look and the plan",
-    scene(async ({ mine, clock }) => {
+    fixture(async ({ mine, clock }) => {
       let back = 0;
       const unsteady = side(mine.database, clock, () => {
         const by = back;
@@ -139,7 +139,7 @@ function firingTests(scene: InTriggers): void {
 
   test(
     "does not fire an instant again when the schedule is changed after the clock was set back",
-    scene(async ({ mine, clock }) => {
+    fixture(async ({ mine, clock }) => {
       await mine.schedules.put("test", "a", { cron: "0 * * * *" });
       await whileRunning([mine], async () => {
         clock.set(monday + 2 * hour);
@@ -153,10 +153,10 @@ function firingTests(scene: InTriggers): void {
   );
 }
 
-function orderTests(scene: InTriggers): void {
+function orderTests(fixture: InTriggers): void {
   test(
     "deals with those first that wait longest, whatever their kind",
-    scene(async ({ mine, clock }) => {
+    fixture(async ({ mine, clock }) => {
       const { schedules, database } = mine;
       for (const [kind, name, from] of [
         ["x", "third", 3],
@@ -185,10 +185,10 @@ function orderTests(scene: InTriggers): void {
   );
 }
 
-function endTests(scene: InTriggers): void {
+function endTests(fixture: InTriggers): void {
   test(
     "stops when it is closed or its signal says so, and leaves nobody asleep",
-    scene(async ({ mine, clock }) => {
+    fixture(async ({ mine, clock }) => {
       await mine.schedules.put("test", "a", { every: "1h" });
       const end = new AbortController();
       const first = mine.schedules.run(
@@ -216,7 +216,7 @@ function endTests(scene: InTriggers): void {
 
   test(
     "finishes what it is firing when it is closed",
-    scene(async ({ mine, clock }) => {
+    fixture(async ({ mine, clock }) => {
       await mine.schedules.put("test", "a", { every: "1h" });
       clock.advance(hour);
       const running = mine.schedules.run({ test: noteInstant });
@@ -232,10 +232,10 @@ function endTests(scene: InTriggers): void {
   );
 }
 
-function failureTests(scene: InTriggers): void {
+function failureTests(fixture: InTriggers): void {
   test(
     "is told of, changes nothing, is tried again at the same instant, and does not stop the others",
-    scene(async ({ mine, clock }) => {
+    fixture(async ({ mine, clock }) => {
       const { schedules } = mine;
       await schedules.put("test", "bad", { cron: "0 * * * *" });
       await schedules.put("test", "good", { cron: "0 * * * *" });
@@ -300,7 +300,7 @@ function failureTests(scene: InTriggers): void {
 
   test(
     "because its row makes no sense is told of and passed over",
-    scene(async ({ mine, clock }) => {
+    fixture(async ({ mine, clock }) => {
       const { schedules, database } = mine;
       for (const name of ["a", "b", "c"])
         await schedules.put("test", name, { cron: "0 * * * *" });
@@ -338,7 +338,7 @@ function failureTests(scene: InTriggers): void {
 
   test(
     "because what fires it is no generator function is told of",
-    scene(async ({ mine, clock }) => {
+    fixture(async ({ mine, clock }) => {
       const { schedules } = mine;
       await schedules.put("test", "a", { cron: "0 * * * *" });
       const told: unknown[] = [];
@@ -357,7 +357,7 @@ function failureTests(scene: InTriggers): void {
 
   test(
     "because it changes itself is told of, and nothing of that instant is written",
-    scene(async ({ mine, clock }) => {
+    fixture(async ({ mine, clock }) => {
       const { schedules } = mine;
       await schedules.put("test", "a", { cron: "0 * * * *" });
       const told: unknown[] = [];

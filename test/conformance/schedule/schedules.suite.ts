@@ -14,18 +14,18 @@ import {
 import type { InTriggers } from "../trigger/fixture.ts";
 
 export function schedulesSuite(backend: Backend): void {
-  const scene = inTriggers(backend);
+  const fixture = inTriggers(backend);
   describe("putting a schedule", () => {
-    refusalTests(scene);
-    putTests(scene);
-    lateTests(scene);
+    refusalTests(fixture);
+    putTests(fixture);
+    lateTests(fixture);
   });
 }
 
-function refusalTests(scene: InTriggers): void {
+function refusalTests(fixture: InTriggers): void {
   test(
     "with terms or a name that make no sense is refused and leaves nothing",
-    scene(async ({ mine }) => {
+    fixture(async ({ mine }) => {
       for (const [code, kind, name, draft] of [
         ["CRON_INVALID", "test", "a", { cron: "61 * * * *" }],
         [
@@ -68,7 +68,7 @@ function refusalTests(scene: InTriggers): void {
 
   test(
     "of a subscription is refused, and so is all that would change or fire it",
-    scene(async ({ mine, clock }) => {
+    fixture(async ({ mine, clock }) => {
       const { schedules, triggers } = mine;
       await triggers.subscribe({
         key: "a",
@@ -99,10 +99,10 @@ function refusalTests(scene: InTriggers): void {
   );
 }
 
-function lateTests(scene: InTriggers): void {
+function lateTests(fixture: InTriggers): void {
   test(
     "counts from when its turn has come, however long it waited for that",
-    scene(async ({ mine, clock }) => {
+    fixture(async ({ mine, clock }) => {
       const at = (hours: number) => monday + hours * hour;
       const { schedules } = lateSide(mine, clock, 2.5 * hour);
       const cron = { cron: "0 * * * *" };
@@ -128,7 +128,7 @@ function lateTests(scene: InTriggers): void {
 
   test(
     "of a subscription does so too, when it is made, disabled, enabled and revised",
-    scene(async ({ mine, clock }) => {
+    fixture(async ({ mine, clock }) => {
       const at = (hours: number) => monday + hours * hour;
       const { triggers, schedules } = lateSide(mine, clock, 2.5 * hour);
       const target = { kind: "report" };
@@ -153,10 +153,10 @@ function lateTests(scene: InTriggers): void {
   );
 }
 
-function putTests(scene: InTriggers): void {
+function putTests(fixture: InTriggers): void {
   test(
     "twice is putting it once; other terms begin anew after now",
-    scene(async ({ mine: { schedules }, clock }) => {
+    fixture(async ({ mine: { schedules }, clock }) => {
       const cron = { cron: "0 9 * * *" };
       expect(await schedules.put("test", "a", cron)).toEqual({
         isChanged: true,
@@ -196,7 +196,7 @@ function putTests(scene: InTriggers): void {
 
   test(
     "an interval without a beginning goes on from the one it has",
-    scene(async ({ mine: { schedules }, clock }) => {
+    fixture(async ({ mine: { schedules }, clock }) => {
       await schedules.put("test", "a", { every: "1h" });
       clock.advance(1_000);
       expect(await schedules.put("test", "a", { every: "1h" })).toMatchObject({
@@ -219,7 +219,7 @@ function putTests(scene: InTriggers): void {
 
   test(
     "again, or pausing it, names the instants that were due and had not fired",
-    scene(async ({ mine: { schedules }, clock }) => {
+    fixture(async ({ mine: { schedules }, clock }) => {
       const skipped = async (name: string): Promise<unknown> =>
         (await schedules.get("test", name))?.skipped;
       for (const name of ["put", "paused", "early"])
@@ -243,7 +243,7 @@ function putTests(scene: InTriggers): void {
 
   test(
     "lists those of one kind by name, in pages; what cannot be read is named",
-    scene(async ({ mine }) => {
+    fixture(async ({ mine }) => {
       const { schedules, database } = mine;
       for (const name of ["c", "a", "b"])
         await schedules.put("test", name, { every: "1h" });
@@ -270,7 +270,7 @@ function putTests(scene: InTriggers): void {
 
   test(
     "tells beforehand when it would fire",
-    scene(async ({ mine: { schedules } }) => {
+    fixture(async ({ mine: { schedules } }) => {
       expect(schedules.upcoming({ cron: "0 9 * * 1" }, { limit: 2 })).toEqual([
         monday + 9 * hour,
         monday + 177 * hour,

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { isDeep, seed, seededRandom } from "../../depth.ts";
 import type { Backend } from "../backend.ts";
-import { countingClock } from "../wait-scene.ts";
+import { countingClock } from "../wait-fixture.ts";
 import {
   fired,
   hour,
@@ -14,10 +14,10 @@ import {
 const day = 24 * hour;
 
 export function scheduleWeekSuite(backend: Backend): void {
-  const scene = inTriggers(backend);
+  const fixture = inTriggers(backend);
   test(
     "two schedulers whose clocks jump forwards and back through a week fire each instant once",
-    scene(async ({ mine, theirs }) => {
+    fixture(async ({ mine, theirs }) => {
       const random = seededRandom(seed);
       let isUnsteady = true;
       const sides = [mine, theirs].map(({ database }, index) => {

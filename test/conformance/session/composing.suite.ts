@@ -5,12 +5,12 @@ import { attachments, queue, sessions } from "../../../src/sessions.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { addNote, createNoteTable, noteHalves } from "../notes.ts";
-import { answered, inScene, pathIds, said, spent } from "./fixture.ts";
-import type { HeldSession, InScene, SessionScene } from "./fixture.ts";
+import { answered, inFixture, pathIds, said, spent } from "./fixture.ts";
+import type { HeldSession, InFixture, SessionFixture } from "./fixture.ts";
 
 /** A turn with something of everything, prepared, and beside it a note of the app's own. */
 async function turnAndNote(
-  { database }: SessionScene,
+  { database }: SessionFixture,
   { handle, fence }: HeldSession,
   note: string,
 ): Promise<unknown> {
@@ -39,15 +39,15 @@ async function turnAndNote(
 }
 
 export function sessionComposingSuite(backend: Backend): void {
-  const scene: InScene = (body) => inScene(backend, body);
+  const fixture: InFixture = (body) => inFixture(backend, body);
   describe("a session locked in a transaction of the app's own", () => {
-    lockTests(scene);
+    lockTests(fixture);
   });
   describe("a turn committed in a transaction of the app's own", () => {
-    refusedTests(scene);
+    refusedTests(fixture);
     test(
       "becomes visible with what the app wrote beside it, and reads as any other",
-      scene(async (around) => {
+      fixture(async (around) => {
         const { database, store } = around;
         await database.write("table", createNoteTable);
         const held = await around.held("s");
@@ -82,7 +82,7 @@ export function sessionComposingSuite(backend: Backend): void {
 
     test(
       "is the same turn when the facade commits it again, under the same profile, limits and payload codec",
-      scene(async ({ database, held }) => {
+      fixture(async ({ database, held }) => {
         const upside = {
           name: "upside",
           hash: "sha256",
@@ -107,7 +107,7 @@ export function sessionComposingSuite(backend: Backend): void {
 
     test(
       "can be forked in the same transaction",
-      scene(async (around) => {
+      fixture(async (around) => {
         const { database, store } = around;
         const { handle, fence } = await around.held("s");
         const commit = store.commit.prepare(handle, {
@@ -135,10 +135,10 @@ export function sessionComposingSuite(backend: Backend): void {
   });
 }
 
-function lockTests(scene: InScene): void {
+function lockTests(fixture: InFixture): void {
   test(
     "lets bodies that lock it read and write one after the other, and before or after a turn",
-    scene(async ({ database, store, held }) => {
+    fixture(async ({ database, store, held }) => {
       const { handle, fence } = await held("s");
       await database.write("table", function* () {
         yield* run(sql`CREATE TABLE app_count (n ${integer}, seen ${integer})`);
@@ -177,7 +177,7 @@ function lockTests(scene: InScene): void {
 
   test(
     "is refused when there is none, or not of that generation",
-    scene(async ({ store }) => {
+    fixture(async ({ store }) => {
       expect(await rejection(store.lock("s"))).toMatchObject({
         code: "SESSION_NOT_FOUND",
       });
@@ -191,10 +191,10 @@ function lockTests(scene: InScene): void {
   );
 }
 
-function refusedTests(scene: InScene): void {
+function refusedTests(fixture: InFixture): void {
   test(
     "tells maintenance when it is durable, and records a lease that had run out",
-    scene(async ({ database, clock, held }) => {
+    fixture(async ({ database, clock, held }) => {
       let told = 0;
       const store = sessions(database, {
         maintenance: { afterCommit: async () => void (told += 1) },
@@ -222,7 +222,7 @@ function refusedTests(scene: InScene): void {
 
   test(
     "leaves nothing of either when it is refused, or when the app's part is",
-    scene(async (around) => {
+    fixture(async (around) => {
       const { database, clock, store, held, dump } = around;
       await database.write("table", createNoteTable);
       const session = await held("s");
@@ -257,7 +257,7 @@ function refusedTests(scene: InScene): void {
 
   test(
     "is refused before the transaction when it makes no sense",
-    scene(async ({ store, held }) => {
+    fixture(async ({ store, held }) => {
       const { handle, fence } = await held("s");
       expect(() =>
         store.commit.prepare(handle, {

@@ -5,23 +5,23 @@ import { attachments } from "../../../src/stores/attachment/attachments.ts";
 import { sessions } from "../../../src/stores/session/sessions.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import { inScene, said, spent } from "./fixture.ts";
-import type { InScene } from "./fixture.ts";
+import { inFixture, said, spent } from "./fixture.ts";
+import type { InFixture } from "./fixture.ts";
 
 export function sessionContentSuite(backend: Backend): void {
-  const scene: InScene = (body) => inScene(backend, body);
+  const fixture: InFixture = (body) => inFixture(backend, body);
   describe("what a turn commits", () => {
-    resultTests(scene);
-    checkpointTests(scene);
-    usageTests(scene);
-    encryptionTests(scene);
+    resultTests(fixture);
+    checkpointTests(fixture);
+    usageTests(fixture);
+    encryptionTests(fixture);
   });
 }
 
-function resultTests(scene: InScene): void {
+function resultTests(fixture: InFixture): void {
   test(
     "[A6] the first commit is revision 1, and frames come back with their reason and the bytes of their state",
-    scene(async ({ store, held }) => {
+    fixture(async ({ store, held }) => {
       const { handle, commit } = await held("s");
       const state = Uint8Array.from([0, 1, 254, 255]);
       const result = await commit({
@@ -59,7 +59,7 @@ function resultTests(scene: InScene): void {
 
   test(
     "[A6] frames that are left out go, and a state that is not given is kept",
-    scene(async ({ store, held }) => {
+    fixture(async ({ store, held }) => {
       const { handle, commit } = await held("s");
       await commit({
         turn: "t1",
@@ -84,7 +84,7 @@ function resultTests(scene: InScene): void {
 
   test(
     "ids of nodes derive from session, generation, turn and place",
-    scene(async ({ held }) => {
+    fixture(async ({ held }) => {
       const { commit } = await held("s");
       expect(await commit({ turn: "t1", nodes: [said("hi")] })).toEqual({
         kind: "committed",
@@ -98,7 +98,7 @@ function resultTests(scene: InScene): void {
 
   test(
     "attachments that the turn names are stamped; with one that is gone it is refused, and changes nothing",
-    scene(async ({ database, clock, held, dump }) => {
+    fixture(async ({ database, clock, held, dump }) => {
       const { handle, commit } = await held("s");
       const files = attachments(database);
       const { id } = await files.put(handle, Uint8Array.from([1, 2]), {
@@ -145,10 +145,10 @@ function resultTests(scene: InScene): void {
   );
 }
 
-function encryptionTests(scene: InScene): void {
+function encryptionTests(fixture: InFixture): void {
   test(
     "with a codec that never writes the same twice nothing is readable, and a turn can still be repeated",
-    scene(async ({ database, held, dump }) => {
+    fixture(async ({ database, held, dump }) => {
       const { handle, fence } = await held("s");
       let salt = 0;
       const store = sessions(database, {
@@ -195,10 +195,10 @@ function encryptionTests(scene: InScene): void {
   );
 }
 
-function checkpointTests(scene: InScene): void {
+function checkpointTests(fixture: InFixture): void {
   test(
     "[A8] parts of the checkpoint are read as they were last written, and the ledger shows the usage",
-    scene(async ({ store, held, dump }) => {
+    fixture(async ({ store, held, dump }) => {
       const { handle, commit } = await held("s");
       await commit({
         turn: "t1",
@@ -247,10 +247,10 @@ function checkpointTests(scene: InScene): void {
   );
 }
 
-function usageTests(scene: InScene): void {
+function usageTests(fixture: InFixture): void {
   test(
     "usage is summed per source and model in the order of first use",
-    scene(async ({ store, held }) => {
+    fixture(async ({ store, held }) => {
       const { handle, commit } = await held("s");
       await commit({
         turn: "t1",
@@ -270,7 +270,7 @@ function usageTests(scene: InScene): void {
 
   test(
     "usage is summed over any number of entries, of this session alone, and of those there were at first",
-    scene(async ({ database, store, held }) => {
+    fixture(async ({ database, store, held }) => {
       const { handle, commit } = await held("s");
       const other = await held("other");
       await other.commit({ turn: "t1", usage: [spent("chat", "m", 7)] });
@@ -313,7 +313,7 @@ function usageTests(scene: InScene): void {
 
   test(
     "[AX19] what was only read from a cache is kept",
-    scene(async ({ store, held }) => {
+    fixture(async ({ store, held }) => {
       const { handle, commit } = await held("s");
       const cached = { ...spent("chat", "m", 0), cacheReadTokens: 900 };
       await commit({ turn: "t1", usage: [cached] });
@@ -323,7 +323,7 @@ function usageTests(scene: InScene): void {
 
   test(
     "a sum beyond 2^53 − 1 is an error that names it, the largest exact one is not",
-    scene(async ({ store, held }) => {
+    fixture(async ({ store, held }) => {
       const { handle, commit } = await held("s");
       const largest = Number.MAX_SAFE_INTEGER;
       await commit({

@@ -4,22 +4,22 @@ import { sql } from "../../../src/sql/statement.ts";
 import { exportSession } from "../../../src/sqlite.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import { hide, inScene, pathIds, said, twoBranches } from "./fixture.ts";
-import type { InScene } from "./fixture.ts";
+import { hide, inFixture, pathIds, said, twoBranches } from "./fixture.ts";
+import type { InFixture } from "./fixture.ts";
 
 /** What a damaged row does to its session: it is named, and never read as absent. */
 export function sessionDamageSuite(backend: Backend): void {
-  const scene: InScene = (body) => inScene(backend, body);
+  const fixture: InFixture = (body) => inFixture(backend, body);
   describe("a session whose leaf is lost", () => {
-    lostLeafTests(scene);
+    lostLeafTests(fixture);
   });
   describe("a session with a value that cannot be read", () => {
-    headTests(scene);
-    messageTests(scene);
+    headTests(fixture);
+    messageTests(fixture);
   });
 }
 
-function lostLeafTests(scene: InScene): void {
+function lostLeafTests(fixture: InFixture): void {
   const loseLeaf = sql`DELETE FROM holdfast_session_node WHERE id = 'd'`;
   const lost = {
     code: "CORRUPT_ROW",
@@ -31,7 +31,7 @@ function lostLeafTests(scene: InScene): void {
 
   test(
     "[AX13] is reported by every read that needs it, and nothing takes it for the beginning",
-    scene(async ({ database, store, held, dump }) => {
+    fixture(async ({ database, store, held, dump }) => {
       const session = await held("s");
       const { commit } = session;
       await twoBranches(session);
@@ -54,7 +54,7 @@ function lostLeafTests(scene: InScene): void {
 
   test(
     "is read by other ways, and goes on where it is told to",
-    scene(async (all) => {
+    fixture(async (all) => {
       const session = await all.held("s");
       await twoBranches(session);
       await all.database.write("damage", () => run(loseLeaf));
@@ -73,7 +73,7 @@ function lostLeafTests(scene: InScene): void {
 
   test(
     "is not moved along a way that leads nowhere",
-    scene(async ({ database, store, held, dump }) => {
+    fixture(async ({ database, store, held, dump }) => {
       const { fence, ...session } = await held("s");
       await twoBranches({ fence, ...session });
       await database.write("damage", () =>
@@ -94,7 +94,7 @@ function lostLeafTests(scene: InScene): void {
 const number = expect.any(Number) as unknown;
 const frameKey = expect.stringMatching(/^\d+\/f$/) as unknown;
 
-function headTests(scene: InScene): void {
+function headTests(fixture: InFixture): void {
   const session = { table: "holdfast_session", key: number };
   const frame = { table: "holdfast_session_frame", key: frameKey };
   const damages = {
@@ -119,7 +119,7 @@ function headTests(scene: InScene): void {
   for (const [what, [damage, details]] of Object.entries(damages))
     test(
       `is named with table and key: ${what}`,
-      scene(async ({ database, store, held }) => {
+      fixture(async ({ database, store, held }) => {
         const { commit } = await held("s");
         await commit({
           turn: "t1",
@@ -138,10 +138,10 @@ function headTests(scene: InScene): void {
     );
 }
 
-function messageTests(scene: InScene): void {
+function messageTests(fixture: InFixture): void {
   test(
     "is no obstacle to hiding others and to forking",
-    scene(async (all) => {
+    fixture(async (all) => {
       const { commit } = await all.held("s");
       const ids = ["a", "b", "c"];
       await commit({ turn: "t1", nodes: ids.map((id) => said(id, { id })) });

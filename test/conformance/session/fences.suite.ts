@@ -4,23 +4,23 @@ import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import {
   holding,
-  inScene,
+  inFixture,
   pathIds,
   said,
   spent,
   twoBranches,
 } from "./fixture.ts";
-import type { HeldSession, InScene, SessionScene } from "./fixture.ts";
+import type { HeldSession, InFixture, SessionFixture } from "./fixture.ts";
 
 /** Which proofs of a lease a turn commit takes: for a new turn the live one only, for one that is there any or none. */
 export function sessionFencesSuite(backend: Backend): void {
-  const scene: InScene = (body) => inScene(backend, body);
+  const fixture: InFixture = (body) => inFixture(backend, body);
   describe("the fence of a turn", () => {
-    refusalTests(scene);
-    repeatTests(scene);
+    refusalTests(fixture);
+    repeatTests(fixture);
   });
   describe("the fence of a tombstone", () => {
-    tombstoneTests(scene);
+    tombstoneTests(fixture);
   });
 }
 
@@ -28,7 +28,7 @@ const bob = { owner: "bob", incarnation: "1", process: null };
 
 /** Gives a lease back and lets somebody else have it. */
 async function overtake(
-  { store, leases }: SessionScene,
+  { store, leases }: SessionFixture,
   { handle, fence }: HeldSession,
 ): Promise<LeaseFence> {
   await leases.release(fence);
@@ -40,31 +40,31 @@ async function overtake(
 const refusedFences = {
   "without a fence": () => Promise.resolve(undefined),
   "with a token that is not its own": (
-    _: SessionScene,
+    _: SessionFixture,
     { fence }: HeldSession,
   ) => Promise.resolve({ ...fence, token: "another" }),
-  "with a released one": async (all: SessionScene, own: HeldSession) => {
+  "with a released one": async (all: SessionFixture, own: HeldSession) => {
     await all.leases.release(own.fence);
     return own.fence;
   },
   "with one that was overtaken": async (
-    all: SessionScene,
+    all: SessionFixture,
     own: HeldSession,
   ) => {
     await overtake(all, own);
     return own.fence;
   },
-  "with one that has run out": (all: SessionScene, own: HeldSession) => {
+  "with one that has run out": (all: SessionFixture, own: HeldSession) => {
     all.clock.advance(86_400_000);
     return Promise.resolve(own.fence);
   },
 };
 
-function refusalTests(scene: InScene): void {
+function refusalTests(fixture: InFixture): void {
   for (const [how, fenceOf] of Object.entries(refusedFences))
     test(
       `[A12] ${how} refuses the turn, also at the right revision`,
-      scene(async (all) => {
+      fixture(async (all) => {
         const own = await all.held("s");
         await own.commit({ turn: "t0", nodes: [said("before")] });
         const fence = await fenceOf(all, own);
@@ -89,7 +89,7 @@ function refusalTests(scene: InScene): void {
 
   test(
     "[A12] of the holder that came after lets its turn pass and gives the lease back when asked",
-    scene(async (all) => {
+    fixture(async (all) => {
       const own = await all.held("s");
       const fence = await overtake(all, own);
       expect(
@@ -117,10 +117,10 @@ function refusalTests(scene: InScene): void {
   );
 }
 
-function repeatTests(scene: InScene): void {
+function repeatTests(fixture: InFixture): void {
   test(
     "[A13] does not matter to a turn that is repeated: the first, a released, an overtaken and the new one, or none",
-    scene(async (all) => {
+    fixture(async (all) => {
       const own = await all.held("s");
       const turn = {
         turn: "t1",
@@ -159,11 +159,11 @@ function repeatTests(scene: InScene): void {
   );
 }
 
-function tombstoneTests(scene: InScene): void {
+function tombstoneTests(fixture: InFixture): void {
   for (const [how, fenceOf] of Object.entries(refusedFences))
     test(
       `[R7] ${how} refuses it, also at the right revision`,
-      scene(async (all) => {
+      fixture(async (all) => {
         const own = await all.held("s");
         await twoBranches(own);
         const fence = (await fenceOf(all, own)) as LeaseFence;
@@ -181,7 +181,7 @@ function tombstoneTests(scene: InScene): void {
 
   test(
     "[R7] hiding the leaf makes a revision, so that a turn prepared before is not committed under another parent",
-    scene(async (all) => {
+    fixture(async (all) => {
       const { fence, commit, ...own } = await all.held("s");
       await twoBranches({ fence, commit, ...own });
       const { revision } = await all.store.head("s");
@@ -209,7 +209,7 @@ function tombstoneTests(scene: InScene): void {
 
   test(
     "[R7] hides only on top of the revision that is expected, and every hidden node makes one",
-    scene(async (all) => {
+    fixture(async (all) => {
       const { fence, ...own } = await all.held("s");
       await twoBranches({ fence, ...own });
       const before = await all.dump();
@@ -232,7 +232,7 @@ function tombstoneTests(scene: InScene): void {
 
   test(
     "[R7] does not matter where all is hidden already: repeating it changes nothing, also without the lease",
-    scene(async (all) => {
+    fixture(async (all) => {
       const { fence, ...own } = await all.held("s");
       await twoBranches({ fence, ...own });
       const given = { fence, expectedRevision: 2 };

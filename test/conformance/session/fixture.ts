@@ -16,12 +16,12 @@ import { withPlace } from "../backend.ts";
 import type { Backend, Place } from "../backend.ts";
 
 /** Wraps the body of a test with all that it needs. */
-export type InScene = (
-  body: (scene: SessionScene) => Promise<void>,
+export type InFixture = (
+  body: (fixture: SessionFixture) => Promise<void>,
 ) => () => Promise<void>;
 
 /** Sessions as the tests of them need them: a clock that stands, and a holder for every lease. */
-export interface SessionScene {
+export interface SessionFixture {
   readonly place: Place;
   readonly clock: ManualClock;
   readonly database: Database;
@@ -43,23 +43,23 @@ export type Dump = Readonly<Record<string, readonly object[]>>;
 
 export const alice = { owner: "alice", incarnation: "1", process: null };
 
-export function inScene(
+export function inFixture(
   backend: Backend,
-  body: (scene: SessionScene) => Promise<void>,
+  body: (fixture: SessionFixture) => Promise<void>,
 ): () => Promise<void> {
   return () =>
     withPlace(backend, async (place) => {
       const clock = manualClock(1_000);
       const database = await place.open({ clock });
-      await body(sceneOf(place, clock, database));
+      await body(fixtureOf(place, clock, database));
     });
 }
 
-export function sceneOf(
+export function fixtureOf(
   place: Place,
   clock: ManualClock,
   database: Database,
-): SessionScene {
+): SessionFixture {
   const store = sessions(database);
   const own = leases(database);
   return {
@@ -94,7 +94,7 @@ export async function holding(
 
 /** Hides nodes, as the one that holds every lease. */
 export async function hide(
-  { store, leases: own }: Pick<SessionScene, "store" | "leases">,
+  { store, leases: own }: Pick<SessionFixture, "store" | "leases">,
   id: string,
   ...nodes: readonly string[]
 ): ReturnType<Sessions["tombstone"]> {
@@ -199,7 +199,7 @@ export async function twoBranches({ commit }: HeldSession): Promise<void> {
 }
 
 export async function pathIds(
-  { store }: SessionScene,
+  { store }: SessionFixture,
   session: string,
   leaf?: string,
 ): Promise<string> {
@@ -211,7 +211,7 @@ export async function pathIds(
 }
 
 export async function graphIds(
-  { store }: SessionScene,
+  { store }: SessionFixture,
   session: string,
 ): Promise<string> {
   const { items: nodes } = await store.graph(session);
@@ -219,14 +219,14 @@ export async function graphIds(
 }
 
 export async function fullSession(
-  scene: SessionScene,
+  fixture: SessionFixture,
   id: string,
 ): Promise<void> {
-  const { handle, commit } = await scene.held(id);
-  await queue(scene.database).enqueue(handle, {
+  const { handle, commit } = await fixture.held(id);
+  await queue(fixture.database).enqueue(handle, {
     items: [{ kind: "input", payload: "later" }],
   });
-  const file = await attachments(scene.database).put(
+  const file = await attachments(fixture.database).put(
     handle,
     new TextEncoder().encode(`file of ${id}`),
     { mediaType: "text/plain" },
@@ -254,5 +254,5 @@ export async function fullSession(
     attachments: [file.id],
   });
   await commit({ turn: "t2", nodes: [said("more", { id: "hidden" })] });
-  await hide(scene, id, "hidden");
+  await hide(fixture, id, "hidden");
 }

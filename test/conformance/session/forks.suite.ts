@@ -5,25 +5,25 @@ import {
   hide,
   graphIds,
   holding,
-  inScene,
+  inFixture,
   pathIds,
   said,
   twoBranches,
 } from "./fixture.ts";
-import type { InScene } from "./fixture.ts";
+import type { InFixture } from "./fixture.ts";
 
 export function sessionForksSuite(backend: Backend): void {
-  const scene: InScene = (body) => inScene(backend, body);
+  const fixture: InFixture = (body) => inFixture(backend, body);
   describe("a fork", () => {
-    forkTests(scene);
-    forkOwnTests(scene);
+    forkTests(fixture);
+    forkOwnTests(fixture);
   });
 }
 
-function forkTests(scene: InScene): void {
+function forkTests(fixture: InFixture): void {
   test(
     "begins with the history up to its node and shares nothing after it",
-    scene(async (all) => {
+    fixture(async (all) => {
       const source = await all.held("s");
       await twoBranches(source);
       const fork = await all.store.fork("s", "f", { node: "a" });
@@ -48,7 +48,7 @@ function forkTests(scene: InScene): void {
 
   test(
     "[A18] still shows what its source removes later, and vacuum keeps it",
-    scene(async (all) => {
+    fixture(async (all) => {
       await twoBranches(await all.held("s"));
       await all.store.fork("s", "f", { node: "b" });
       await hide(all, "s", "root", "a", "b", "c", "d");
@@ -67,7 +67,7 @@ function forkTests(scene: InScene): void {
 
   test(
     "can be repeated after its source has moved on, with and without the node",
-    scene(async (all) => {
+    fixture(async (all) => {
       const session = await all.held("s");
       await twoBranches(session);
       await all.store.fork("s", "f");
@@ -89,7 +89,7 @@ function forkTests(scene: InScene): void {
 
   test(
     "does not keep what its source had removed before from being vacuumed",
-    scene(async (all) => {
+    fixture(async (all) => {
       const session = await all.held("s");
       await twoBranches(session);
       await session.commit({ turn: "t3", nodes: [said("e", { id: "e" })] });
@@ -111,7 +111,7 @@ function forkTests(scene: InScene): void {
 
   test(
     "finds nodes by id along the line of forks, only those on its own way, and refuses their ids",
-    scene(async (all) => {
+    fixture(async (all) => {
       await twoBranches(await all.held("s"));
       const f = await all.store.fork("s", "f", { node: "b" });
       const own = await holding(all.store, all.leases, f);
@@ -143,7 +143,7 @@ function forkTests(scene: InScene): void {
 
   test(
     "[A18] does not show what its source had removed before",
-    scene(async (all) => {
+    fixture(async (all) => {
       await twoBranches(await all.held("s"));
       await hide(all, "s", "root");
       await all.store.fork("s", "f");
@@ -158,7 +158,7 @@ function forkTests(scene: InScene): void {
 
   test(
     "survives the deletion of its source and of the forks in between, and takes the shared nodes with it",
-    scene(async (all) => {
+    fixture(async (all) => {
       await twoBranches(await all.held("s"));
       const f = await all.store.fork("s", "f", { node: "b" });
       await (
@@ -187,10 +187,10 @@ function forkTests(scene: InScene): void {
   );
 }
 
-function forkOwnTests(scene: InScene): void {
+function forkOwnTests(fixture: InFixture): void {
   test(
     "[A18] made after its source was vacuumed begins where the source does",
-    scene(async (all) => {
+    fixture(async (all) => {
       await twoBranches(await all.held("s"));
       await hide(all, "s", "root");
       await all.store.vacuum("s");
@@ -204,7 +204,7 @@ function forkOwnTests(scene: InScene): void {
 
   test(
     "of a fork lets the first source go, also when all in between went before",
-    scene(async (all) => {
+    fixture(async (all) => {
       await twoBranches(await all.held("s"));
       await all.store.fork("s", "f", { node: "b" });
       await all.store.fork("f", "g", { node: "a" });
@@ -219,7 +219,7 @@ function forkOwnTests(scene: InScene): void {
 
   test(
     "may be repeated, and is refused where something else has its id",
-    scene(async (all) => {
+    fixture(async (all) => {
       await twoBranches(await all.held("s"));
       await all.store.fork("s", "f", { node: "a" });
       const before = await all.dump();
@@ -246,7 +246,7 @@ function forkOwnTests(scene: InScene): void {
 
   test(
     "may be repeated when its source is gone, and not as one of the source made anew",
-    scene(async (all) => {
+    fixture(async (all) => {
       const source = await all.held("s");
       const { handle } = source;
       await twoBranches(source);
@@ -268,7 +268,7 @@ function forkOwnTests(scene: InScene): void {
 
   test(
     "at the leaf takes checkpoint, frames and config along, elsewhere only when told",
-    scene(async (all) => {
+    fixture(async (all) => {
       const source = await all.held("s");
       await twoBranches(source);
       await source.commit({
@@ -303,7 +303,7 @@ function forkOwnTests(scene: InScene): void {
 
   test(
     "refuses an id that a shared node has, and lists its own messages",
-    scene(async (all) => {
+    fixture(async (all) => {
       await twoBranches(await all.held("s"));
       const f = await all.store.fork("s", "f", {
         node: "a",

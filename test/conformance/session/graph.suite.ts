@@ -8,34 +8,34 @@ import type { Backend } from "../backend.ts";
 import {
   hide,
   graphIds,
-  inScene,
+  inFixture,
   pathIds,
   said,
   twoBranches,
 } from "./fixture.ts";
-import type { InScene } from "./fixture.ts";
+import type { InFixture } from "./fixture.ts";
 
 export function sessionGraphSuite(backend: Backend): void {
-  const scene: InScene = (body) => inScene(backend, body);
+  const fixture: InFixture = (body) => inFixture(backend, body);
   describe("nodes that cannot be appended", () => {
-    refusalTests(scene);
+    refusalTests(fixture);
   });
   describe("a graph over damaged rows", () => {
-    damageTests(scene);
-    damagedRowTests(scene);
+    damageTests(fixture);
+    damagedRowTests(fixture);
   });
   describe("reading a graph", () => {
-    readTests(scene);
+    readTests(fixture);
   });
   describe("nodes that were removed", () => {
-    tombstoneTests(scene);
+    tombstoneTests(fixture);
   });
 }
 
-function refusalTests(scene: InScene): void {
+function refusalTests(fixture: InFixture): void {
   test(
     "[AX13] an unknown parent, an id used twice and a cycle are refused with their own errors, and change nothing",
-    scene(async (all) => {
+    fixture(async (all) => {
       const session = await all.held("s");
       await twoBranches(session);
       const before = await all.dump();
@@ -79,7 +79,7 @@ function refusalTests(scene: InScene): void {
 
   test(
     "a leaf that does not exist is refused",
-    scene(async (all) => {
+    fixture(async (all) => {
       const session = await all.held("s");
       await twoBranches(session);
       const before = await all.dump();
@@ -96,7 +96,7 @@ function refusalTests(scene: InScene): void {
   );
 }
 
-function damageTests(scene: InScene): void {
+function damageTests(fixture: InFixture): void {
   const damages = {
     "a cycle": sql`UPDATE holdfast_session_node SET parent = (SELECT key FROM holdfast_session_node WHERE id = 'd') WHERE id = 'root'`,
     "a parent that is missing": sql`DELETE FROM holdfast_session_node WHERE id = 'root'`,
@@ -106,7 +106,7 @@ function damageTests(scene: InScene): void {
   for (const [what, damage] of Object.entries(damages))
     test(
       `[AX13] a path over ${what} ends and reports the row`,
-      scene(async (all) => {
+      fixture(async (all) => {
         await twoBranches(await all.held("s"));
         await all.database.write("damage", () => run(damage));
         const error = await rejection(all.store.path("s"));
@@ -119,10 +119,10 @@ function damageTests(scene: InScene): void {
     );
 }
 
-function damagedRowTests(scene: InScene): void {
+function damagedRowTests(fixture: InFixture): void {
   test(
     "a node that cannot be read is named, and the others are shown",
-    scene(async (all) => {
+    fixture(async (all) => {
       await twoBranches(await all.held("s"));
       for (const payload of [null, "{"]) {
         await all.database.write("damage", () =>
@@ -143,7 +143,7 @@ function damagedRowTests(scene: InScene): void {
 
   test(
     "a session whose row cannot be read is named, and the others are listed",
-    scene(async (all) => {
+    fixture(async (all) => {
       await twoBranches(await all.held("s"));
       await all.store.create("other");
       await all.database.write("damage", () =>
@@ -158,10 +158,10 @@ function damagedRowTests(scene: InScene): void {
   );
 }
 
-function readTests(scene: InScene): void {
+function readTests(fixture: InFixture): void {
   test(
     "a page holds as many nodes as their bytes allow, and the rest comes with the next",
-    scene(async (all) => {
+    fixture(async (all) => {
       const { commit } = await all.held("s");
       const text = "x".repeat(400_000);
       const ids = ["a", "b", "c", "d", "e"];
@@ -184,7 +184,7 @@ function readTests(scene: InScene): void {
 
   test(
     "[A9] all branches come in the order of insertion, in pages",
-    scene(async (all) => {
+    fixture(async (all) => {
       await twoBranches(await all.held("s"));
       expect(await graphIds(all, "s")).toBe("root a b c d");
       const first = await all.store.graph("s", { limit: 2 });
@@ -222,7 +222,7 @@ function readTests(scene: InScene): void {
 
   test(
     "[A10] the active path leads to the leaf, and to any other node that is named",
-    scene(async (all) => {
+    fixture(async (all) => {
       await twoBranches(await all.held("s"));
       expect(await all.store.path("s")).toMatchObject({
         leaf: "d",
@@ -249,7 +249,7 @@ function readTests(scene: InScene): void {
 
   test(
     "[A10] of a long path the newest nodes are read first",
-    scene(async (all) => {
+    fixture(async (all) => {
       await twoBranches(await all.held("s"));
       const newest = await all.store.path("s", { limit: 2 });
       expect(newest).toMatchObject({
@@ -265,7 +265,7 @@ function readTests(scene: InScene): void {
 
   test(
     "moving the leaf goes on from there, and leaves the other branch as it is",
-    scene(async (all) => {
+    fixture(async (all) => {
       const session = await all.held("s");
       await twoBranches(session);
       expect(
@@ -289,7 +289,7 @@ function readTests(scene: InScene): void {
 
   test(
     "load shows head, path and checkpoint of one moment, and node loads one",
-    scene(async (all) => {
+    fixture(async (all) => {
       const session = await all.held("s");
       await twoBranches(session);
       await session.commit({
@@ -317,10 +317,10 @@ function readTests(scene: InScene): void {
   );
 }
 
-function tombstoneTests(scene: InScene): void {
+function tombstoneTests(fixture: InFixture): void {
   test(
     "[A18] vanish at once, and vacuum reports only the rows it removed",
-    scene(async (all) => {
+    fixture(async (all) => {
       const session = await all.held("s");
       await twoBranches(session);
       expect(await hide(all, "s", "b", "nowhere", "b")).toMatchObject({
@@ -348,7 +348,7 @@ function tombstoneTests(scene: InScene): void {
 
   test(
     "[A18] an ancestor that was removed ends a path and is no corruption, before and after vacuum",
-    scene(async (all) => {
+    fixture(async (all) => {
       const session = await all.held("s");
       await twoBranches(session);
       await hide(all, "s", "root");
@@ -377,7 +377,7 @@ function tombstoneTests(scene: InScene): void {
 
   test(
     "a leaf that is removed leaves the conversation at the nearest node above it that is shown",
-    scene(async (all) => {
+    fixture(async (all) => {
       const session = await all.held("s");
       await twoBranches(session);
       await session.commit({ turn: "t3", nodes: [said("e", { id: "e" })] });
@@ -402,7 +402,7 @@ function tombstoneTests(scene: InScene): void {
 
   test(
     "what a list shows of messages follows",
-    scene(async (all) => {
+    fixture(async (all) => {
       await twoBranches(await all.held("s"));
       const shown = async (): Promise<object[]> =>
         (await all.store.list()).items.map((session) => ({

@@ -15,19 +15,19 @@ import { sessions } from "../../../src/stores/session/sessions.ts";
 import { driverName } from "../../sqlite/place.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import { fullSession, holding, inScene, said } from "./fixture.ts";
-import type { SessionScene } from "./fixture.ts";
+import { fullSession, holding, inFixture, said } from "./fixture.ts";
+import type { SessionFixture } from "./fixture.ts";
 
 const sqlite = { driver: driverName } as const;
 
 /** A session that comes from a file while others work. */
 export function sessionImportSuite(backend: Backend): void {
-  const scene =
-    (body: (scene: SessionScene, path: string) => Promise<void>) =>
+  const fixture =
+    (body: (fixture: SessionFixture, path: string) => Promise<void>) =>
     async () => {
       const folder = mkdtempSync(join(tmpdir(), "holdfast-import-"));
       try {
-        await inScene(backend, async (all) => {
+        await inFixture(backend, async (all) => {
           await fullSession(all, "s");
           const to = join(folder, "s.db");
           await exportSession(all.database, "s", to, { sqlite });
@@ -39,13 +39,13 @@ export function sessionImportSuite(backend: Backend): void {
       }
     };
   describe("a session that is imported", () => {
-    meanwhileTests(scene);
-    contentTests(scene);
+    meanwhileTests(fixture);
+    contentTests(fixture);
   });
 }
 
-type InScene = (
-  body: (scene: SessionScene, path: string) => Promise<void>,
+type InFixture = (
+  body: (fixture: SessionFixture, path: string) => Promise<void>,
 ) => () => Promise<void>;
 
 /** A database that does something before each write of one operation. */
@@ -71,10 +71,10 @@ function before(
   });
 }
 
-function meanwhileTests(scene: InScene): void {
+function meanwhileTests(fixture: InFixture): void {
   test(
     "comes after every generation there is at its end, and so do its fences",
-    scene(async (all, path) => {
+    fixture(async (all, path) => {
       const { store, leases } = all;
       const database = before(all.database, "endSessionCopy", async () => {
         const { fence } = await holding(store, leases, await store.create("s"));
@@ -93,7 +93,7 @@ function meanwhileTests(scene: InScene): void {
 
   test(
     "is refused at its end when somebody has created one meanwhile, and leaves nothing",
-    scene(async (all, path) => {
+    fixture(async (all, path) => {
       const database = before(all.database, "endSessionCopy", () =>
         all.store.create("s"),
       );
@@ -113,7 +113,7 @@ function meanwhileTests(scene: InScene): void {
 
   test(
     "again is found as what it became, also when somebody imports it at the same time; another one is not",
-    scene(async (all, path) => {
+    fixture(async (all, path) => {
       const first = await importSession(all.database, path, { sqlite });
       expect(first).toEqual({ id: "s", generation: 2, existed: false });
       const own = await holding(all.store, all.leases, first);
@@ -144,7 +144,7 @@ function meanwhileTests(scene: InScene): void {
 
   test(
     "has its attachments before anybody sees it",
-    scene(async (all, path) => {
+    fixture(async (all, path) => {
       let looked = 0;
       const database = before(all.database, "endSessionCopy", async () => {
         looked += 1;
@@ -163,7 +163,7 @@ function meanwhileTests(scene: InScene): void {
 
   test(
     "is let alone by reclaim while it goes on, and removed by it an hour after its last step",
-    scene(async (all, path) => {
+    fixture(async (all, path) => {
       const { store, clock } = all;
       const going = before(all.database, "sessionTurnsIn", async () => {
         clock.advance(3_599_999);
@@ -193,7 +193,7 @@ function meanwhileTests(scene: InScene): void {
 
   test(
     "is refused when a sweep takes an attachment before the copy refers to it",
-    scene(async (all, path) => {
+    fixture(async (all, path) => {
       const files = attachments(all.database);
       const swept = {
         ...files,
@@ -217,7 +217,7 @@ function meanwhileTests(scene: InScene): void {
 
   test(
     "is not made the living one when parts of it are gone",
-    scene(async (all, path) => {
+    fixture(async (all, path) => {
       for (const loss of [
         sql`DELETE FROM holdfast_session_component WHERE session > 1`,
         sql`DELETE FROM holdfast_session_frame WHERE session > 1`,
@@ -238,10 +238,10 @@ function meanwhileTests(scene: InScene): void {
   );
 }
 
-function contentTests(scene: InScene): void {
+function contentTests(fixture: InFixture): void {
   test(
     "needs no key to what is encrypted in it",
-    scene(async (all, path) => {
+    fixture(async (all, path) => {
       const payload = {
         name: "sealed",
         encode: (text: string) => `sealed:${btoa(text)}`,
@@ -268,7 +268,7 @@ function contentTests(scene: InScene): void {
 
   test(
     "is refused with a blob that is not what its hash says, which then harms nobody",
-    scene(async (all, path) => {
+    fixture(async (all, path) => {
       const file = await openSqlite(path, sqlite);
       await file.write("spoil", function* () {
         yield* run(sql`UPDATE holdfast_blob SET content = ${Uint8Array.of(1)}`);

@@ -2,22 +2,22 @@ import { describe, expect, test } from "vitest";
 import type { TurnDraft } from "../../../src/stores/session/turn/draft.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import { inScene, said, spent } from "./fixture.ts";
-import type { InScene } from "./fixture.ts";
+import { inFixture, said, spent } from "./fixture.ts";
+import type { InFixture } from "./fixture.ts";
 
 /** What a turn may hold: refused with the part that it may not, and complete with what was left out. */
 export function sessionLimitsSuite(backend: Backend): void {
-  const scene: InScene = (body) => inScene(backend, body);
+  const fixture: InFixture = (body) => inFixture(backend, body);
   describe("what a turn may hold", () => {
-    partTests(scene);
-    sizeTests(scene);
-    defaultTests(scene);
+    partTests(fixture);
+    sizeTests(fixture);
+    defaultTests(fixture);
   });
 }
 
 const bad = { a: { run: () => 1 } };
 
-function partTests(scene: InScene): void {
+function partTests(fixture: InFixture): void {
   const parts: Readonly<Record<string, readonly [object, object]>> = {
     "a node": [
       { nodes: [said("fine"), { kind: "note", payload: bad }] },
@@ -40,7 +40,7 @@ function partTests(scene: InScene): void {
   for (const [what, [content, where]] of Object.entries(parts))
     test(
       `a value that cannot be stored in ${what} is named with its part and its place there`,
-      scene(async ({ held, dump }) => {
+      fixture(async ({ held, dump }) => {
         const { commit } = await held("s");
         const before = await dump();
         const turn: TurnDraft = { turn: "t1", ...content };
@@ -59,10 +59,10 @@ function nested(levels: number): unknown {
   return value;
 }
 
-function sizeTests(scene: InScene): void {
+function sizeTests(fixture: InFixture): void {
   test(
     "a payload as deep as any value may be is committed and repeated, a deeper one is named",
-    scene(async ({ store, held }) => {
+    fixture(async ({ store, held }) => {
       const { handle, commit } = await held("s");
       const turn = {
         turn: "t1",
@@ -86,7 +86,7 @@ function sizeTests(scene: InScene): void {
 
   test(
     "a claim names at most as many batches as one takes",
-    scene(async ({ held }) => {
+    fixture(async ({ held }) => {
       const { commit } = await held("s");
       const batches = Array.from({ length: 257 }, (_, index) => `b${index}`);
       expect(
@@ -109,10 +109,10 @@ function sizeTests(scene: InScene): void {
   );
 }
 
-function defaultTests(scene: InScene): void {
+function defaultTests(fixture: InFixture): void {
   test(
     "counts of usage that are left out are 0, and a repetition may give them",
-    scene(async ({ store, held }) => {
+    fixture(async ({ store, held }) => {
       const { handle, commit } = await held("s");
       const usage = [
         { source: "chat", model: "m", inputTokens: 3, outputTokens: 4 },

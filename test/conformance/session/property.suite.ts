@@ -4,8 +4,8 @@ import { describe, expect, test } from "vitest";
 import type { NewNode } from "../../../src/model/session/turn.ts";
 import { isDeep, roundsOn, seed } from "../../depth.ts";
 import type { Backend } from "../backend.ts";
-import { hide, holding, inScene } from "./fixture.ts";
-import type { HeldSession, SessionScene } from "./fixture.ts";
+import { hide, holding, inFixture } from "./fixture.ts";
+import type { HeldSession, SessionFixture } from "./fixture.ts";
 import { expectSound } from "../sound.ts";
 
 /** One node of all sessions that show it. */
@@ -64,15 +64,15 @@ const steps = fc.array(
 
 type Step = typeof steps extends fc.Arbitrary<(infer S)[]> ? S : never;
 
-class World {
-  readonly #scene: SessionScene;
+class SessionModel {
+  readonly #fixture: SessionFixture;
   readonly #sessions = new Map<string, Expected>();
   #named = 0;
   #nodes = 0;
   #turns = 0;
 
-  constructor(scene: SessionScene) {
-    this.#scene = scene;
+  constructor(fixture: SessionFixture) {
+    this.#fixture = fixture;
   }
 
   async take(step: Step): Promise<void> {
@@ -88,7 +88,7 @@ class World {
 
   async #create(): Promise<void> {
     const id = `s${(this.#named += 1)}`;
-    this.#expect(id, await this.#scene.held(id), [], null);
+    this.#expect(id, await this.#fixture.held(id), [], null);
   }
 
   #expect(
@@ -108,7 +108,7 @@ class World {
   }
 
   async #change(id: string, session: Expected, step: Step): Promise<void> {
-    const { store, leases } = this.#scene;
+    const { store, leases } = this.#fixture;
     const entries = shown(session);
     const chosen = entries[step.first % Math.max(1, entries.length)];
     switch (step.what) {
@@ -122,7 +122,7 @@ class World {
       case "hide":
         if (chosen === undefined) return;
         session.revision += 1;
-        this.#compare(id, await hide(this.#scene, id, chosen.id), {
+        this.#compare(id, await hide(this.#fixture, id, chosen.id), {
           hidden: 1,
           revision: session.revision,
           leaf: (await store.head(id)).leaf,
@@ -160,7 +160,7 @@ class World {
     const nearest = above !== null && known.has(above) ? above : null;
     if (nearest === hidden.parent) return nearest;
     // The way leads over hidden nodes: where a vacuum took one, it ends there.
-    const { leaf } = await this.#scene.store.head(id);
+    const { leaf } = await this.#fixture.store.head(id);
     this.#compare(id, [null, nearest?.id ?? null].includes(leaf), true);
     return leaf === null ? null : nearest;
   }
@@ -226,8 +226,8 @@ class World {
   /** What every session shows and must show, whatever happened to others. */
   async differences(): Promise<readonly object[]> {
     for (const [id, session] of this.#sessions) {
-      const { head, path } = await this.#scene.store.load(id);
-      const graph = await this.#scene.store.graph(id);
+      const { head, path } = await this.#fixture.store.load(id);
+      const graph = await this.#fixture.store.graph(id);
       const found = {
         revision: head.revision,
         count: head.nodeCount,
@@ -250,9 +250,10 @@ class World {
 
   /** With the last session everything goes: what is left then. */
   async remains(): Promise<readonly object[]> {
-    for (const id of this.#sessions.keys()) await this.#scene.store.delete(id);
-    await this.#scene.store.reclaim();
-    const { nodes = [], marks = [] } = await this.#scene.dump();
+    for (const id of this.#sessions.keys())
+      await this.#fixture.store.delete(id);
+    await this.#fixture.store.reclaim();
+    const { nodes = [], marks = [] } = await this.#fixture.dump();
     return [...nodes, ...marks];
   }
 }
@@ -265,15 +266,15 @@ export function sessionPropertySuite(backend: Backend): void {
       () =>
         fc.assert(
           fc.asyncProperty(steps, (all) =>
-            inScene(backend, async (scene) => {
-              const world = new World(scene);
+            inFixture(backend, async (fixture) => {
+              const model = new SessionModel(fixture);
               for (const step of all) {
-                await world.take(step);
-                expect(await world.differences()).toEqual([]);
+                await model.take(step);
+                expect(await model.differences()).toEqual([]);
               }
-              await expectSound(scene.database);
-              expect(await world.remains()).toEqual([]);
-              await expectSound(scene.database);
+              await expectSound(fixture.database);
+              expect(await model.remains()).toEqual([]);
+              await expectSound(fixture.database);
             })(),
           ),
           {

@@ -7,15 +7,15 @@ import { queue } from "../../../src/stores/queue/queue.ts";
 import { ownTableNames } from "../../fixtures/schema.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import { fullSession, holding, inScene, said } from "./fixture.ts";
-import type { InScene } from "./fixture.ts";
+import { fullSession, holding, inFixture, said } from "./fixture.ts";
+import type { InFixture } from "./fixture.ts";
 
 export function sessionRemovalSuite(backend: Backend): void {
-  const scene: InScene = (body) => inScene(backend, body);
+  const fixture: InFixture = (body) => inFixture(backend, body);
   describe("deleting a session", () => {
-    deleteTests(scene);
-    waiterTests(scene);
-    eraseTests(scene);
+    deleteTests(fixture);
+    waiterTests(fixture);
+    eraseTests(fixture);
   });
 }
 
@@ -37,10 +37,10 @@ async function everything(database: Database): Promise<string> {
   return texts.join("\n");
 }
 
-function deleteTests(scene: InScene): void {
+function deleteTests(fixture: InFixture): void {
   test(
     "[A53] leaves a tombstone and may be repeated; creating again is the next generation with a fresh meta",
-    scene(async ({ store, clock }) => {
+    fixture(async ({ store, clock }) => {
       expect(await store.delete("s")).toMatchObject({
         existed: false,
         rows: 0,
@@ -73,7 +73,7 @@ function deleteTests(scene: InScene): void {
 
   test(
     "[A17] [AX17] a handle that was open across it can neither write nor read, and brings nothing back",
-    scene(async ({ store, leases, held, dump }) => {
+    fixture(async ({ store, leases, held, dump }) => {
       const { handle, fence, commit } = await held("s");
       await commit({ turn: "t1", nodes: [said("old")] });
       await store.delete(handle);
@@ -116,7 +116,7 @@ function deleteTests(scene: InScene): void {
 
   test(
     "removes everything it owned in slices, tells its progress, and leaves others alone",
-    scene(async (all) => {
+    fixture(async (all) => {
       await fullSession(all, "other");
       const before = await all.dump();
       await fullSession(all, "s");
@@ -149,7 +149,7 @@ function deleteTests(scene: InScene): void {
 
   test(
     "goes on when it is repeated after it was stopped, also by reclaim",
-    scene(async (all) => {
+    fixture(async (all) => {
       await fullSession(all, "s");
       const stop = new AbortController();
       const stopped = (): Promise<unknown> =>
@@ -178,10 +178,10 @@ function deleteTests(scene: InScene): void {
   );
 }
 
-function waiterTests(scene: InScene): void {
+function waiterTests(fixture: InFixture): void {
   test(
     "wakes whoever waits for its work or its lease",
-    scene(async ({ store, database, leases, held }) => {
+    fixture(async ({ store, database, leases, held }) => {
       const { handle } = await held("s");
       const bob = { owner: "bob", incarnation: "1", process: null };
       const waits = [
@@ -199,10 +199,10 @@ function waiterTests(scene: InScene): void {
   );
 }
 
-function eraseTests(scene: InScene): void {
+function eraseTests(fixture: InFixture): void {
   test(
     "leaves no receipt, whatever the ids of turns",
-    scene(async ({ store, held, dump }) => {
+    fixture(async ({ store, held, dump }) => {
       const { commit } = await held("s");
       for (const turn of ["t", "\u{10ffff}", "\u{10ffff}z"])
         await commit({ turn, nodes: [said("x")] });
@@ -215,7 +215,7 @@ function eraseTests(scene: InScene): void {
 
   test(
     "erasing leaves nothing but id, generation and times",
-    scene(async (all) => {
+    fixture(async (all) => {
       await fullSession(all, "s");
       expect(await all.store.erase("s")).toMatchObject({
         existed: true,
@@ -265,7 +265,7 @@ function eraseTests(scene: InScene): void {
   test.each(["delete", "erase"] as const)(
     "%s leaves nothing of what commits had replaced before, in any table",
     (removal) =>
-      scene(async (all) => {
+      fixture(async (all) => {
         const { handle, commit } = await all.held("s");
         for (const round of [1, 2, 3]) {
           all.clock.advance(10);
@@ -315,7 +315,7 @@ function eraseTests(scene: InScene): void {
 
   test(
     "a blob that one session replaces and another one refers to stays",
-    scene(async (all) => {
+    fixture(async (all) => {
       const one = await all.held("one");
       const two = await all.held("two");
       const components = { c: { version: 1, value: "common" } };
@@ -343,7 +343,7 @@ function eraseTests(scene: InScene): void {
 
   test(
     "[AX15] a blob that another session's frame or checkpoint refers to stays",
-    scene(async (all) => {
+    fixture(async (all) => {
       await fullSession(all, "s");
       const [first] = (await all.store.graph("s")).items;
       await all.store.fork("s", "f", {
@@ -361,7 +361,7 @@ function eraseTests(scene: InScene): void {
 
   test(
     "attachments that a fork shares stay when its source is erased",
-    scene(async (all) => {
+    fixture(async (all) => {
       await fullSession(all, "s");
       const [first] = (await all.store.graph("s")).items;
       const fork = await all.store.fork("s", "f", { node: first?.id ?? "" });
@@ -375,7 +375,7 @@ function eraseTests(scene: InScene): void {
 
   test(
     "sizes tells what a session takes",
-    scene(async (all) => {
+    fixture(async (all) => {
       await fullSession(all, "s");
       expect(await all.store.sizes("s")).toMatchObject({
         nodes: { count: 3, bytes: 17 + 21 + 15 },

@@ -15,31 +15,31 @@ import {
   dumpOf,
   fullSession,
   holding,
-  inScene,
+  inFixture,
   said,
-  sceneOf,
+  fixtureOf,
 } from "./fixture.ts";
-import type { InScene } from "./fixture.ts";
+import type { InFixture } from "./fixture.ts";
 
 export function sessionsSuite(backend: Backend): void {
-  const scene: InScene = (body) => inScene(backend, body);
+  const fixture: InFixture = (body) => inFixture(backend, body);
   describe("sessions of a database", () => {
-    schemaTests(scene, backend.survives);
-    createTests(scene);
+    schemaTests(fixture, backend.survives);
+    createTests(fixture);
   });
   describe("listing sessions", () => {
-    listTests(scene);
+    listTests(fixture);
   });
   if (backend.survives)
     describe("a session after reopening", () => {
-      reopenTests(scene);
+      reopenTests(fixture);
     });
 }
 
-function schemaTests(scene: InScene, survives: boolean): void {
+function schemaTests(fixture: InFixture, survives: boolean): void {
   test(
     "[A4] receipts of turns have a table, and no table holds a turn in flight",
-    scene(async ({ database }) => {
+    fixture(async ({ database }) => {
       const found = await database.read("tables", () =>
         rows<{ name: string }>(
           database.dialect === "sqlite"
@@ -63,7 +63,7 @@ function schemaTests(scene: InScene, survives: boolean): void {
 
   test(
     "[A4] a receipt comes with its turn and goes with its session; a turn that is refused has none",
-    scene(async ({ store, held, dump }) => {
+    fixture(async ({ store, held, dump }) => {
       const { handle, commit } = await held("s");
       const turnsOf = async (): Promise<unknown[]> =>
         ((await dump())["turns"] ?? []).map((row) =>
@@ -83,7 +83,7 @@ function schemaTests(scene: InScene, survives: boolean): void {
 
   test(
     "[A5] the facade reports what its database promises: everything, less when told, nothing in memory",
-    scene(async ({ database, store }) => {
+    fixture(async ({ database, store }) => {
       const expected = survives ? "full" : "memory";
       expect(database.durability).toBe(expected);
       expect(store.durability).toBe(expected);
@@ -99,10 +99,10 @@ function schemaTests(scene: InScene, survives: boolean): void {
   );
 }
 
-function createTests(scene: InScene): void {
+function createTests(fixture: InFixture): void {
   test(
     "ids, names and metas that cannot be are refused",
-    scene(async ({ store, dump }) => {
+    fixture(async ({ store, dump }) => {
       const before = await dump();
       for (const id of ["", "  ", "x".repeat(257), "a\0b", "\ud800"])
         expect(await rejection(store.create(id))).toMatchObject({
@@ -122,7 +122,7 @@ function createTests(scene: InScene): void {
 
   test(
     "[A53] creating seeds the meta once; creating again preserves what was saved; opening what is missing finds nothing",
-    scene(async ({ store, clock }) => {
+    fixture(async ({ store, clock }) => {
       expect(await store.open("s")).toBeUndefined();
       expect(await store.create("s", { model: "one", cwd: "/work" })).toEqual({
         id: "s",
@@ -156,7 +156,7 @@ function createTests(scene: InScene): void {
 
   test(
     "sixteen who create one session at once get the same one",
-    scene(async ({ store }) => {
+    fixture(async ({ store }) => {
       const created = await Promise.all(
         Array.from({ length: 16 }, () => store.create("s")),
       );
@@ -169,7 +169,7 @@ function createTests(scene: InScene): void {
 
   test(
     "[A17] the meta comes back with all its fields",
-    scene(async ({ store }) => {
+    fixture(async ({ store }) => {
       const { id, generation } = await store.create("parent");
       await store.create("child", {
         name: "Child — 名前",
@@ -192,7 +192,7 @@ function createTests(scene: InScene): void {
 
   test(
     "[AX18] a meta or a ledger that cannot be written is an error, and nothing of the call is",
-    scene(async ({ database, store, held, dump }) => {
+    fixture(async ({ database, store, held, dump }) => {
       const { handle, commit } = await held("s");
       await database.write("damage", () =>
         run(sql`
@@ -235,7 +235,7 @@ function createTests(scene: InScene): void {
 
   test(
     "[AX18] saving the meta of a session that is not there, or no longer, fails",
-    scene(async ({ store, dump }) => {
+    fixture(async ({ store, dump }) => {
       const meta = {
         name: "n",
         model: null,
@@ -258,10 +258,10 @@ function createTests(scene: InScene): void {
   );
 }
 
-function listTests(scene: InScene): void {
+function listTests(fixture: InFixture): void {
   test(
     "tells first message, counts and last activity, the latest active first, in pages",
-    scene(async ({ store, clock, held }) => {
+    fixture(async ({ store, clock, held }) => {
       const first = await held("a");
       clock.advance(10);
       await held("b");
@@ -305,7 +305,7 @@ function listTests(scene: InScene): void {
 
   test(
     "can be limited to the children of a session, and a cursor belongs to its list",
-    scene(async ({ store }) => {
+    fixture(async ({ store }) => {
       await store.create("p");
       for (const id of ["c1", "c2", "c3"])
         await store.create(id, { relation: { kind: "child", of: "p" } });
@@ -329,16 +329,16 @@ function listTests(scene: InScene): void {
   );
 }
 
-function reopenTests(scene: InScene): void {
+function reopenTests(fixture: InFixture): void {
   test(
     "[A19] meta, state, queue and attachments are there",
-    scene(async (all) => {
+    fixture(async (all) => {
       await fullSession(all, "s");
       const before = await all.dump();
       await all.database.close();
       const database = await all.place.open({ clock: all.clock });
       expect(await dumpOf(database)).toEqual(before);
-      const { store, leases } = sceneOf(all.place, all.clock, database);
+      const { store, leases } = fixtureOf(all.place, all.clock, database);
       expect(await store.load("s")).toMatchObject({
         head: { revision: 3, config: { secret: true } },
         components: { own: { version: 1, value: "of s" } },

@@ -12,32 +12,32 @@ import { sessions } from "../../../src/stores/session/sessions.ts";
 import { driverName } from "../../sqlite/place.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import { hide, answered, holding, inScene, said } from "./fixture.ts";
-import type { HeldSession, SessionScene } from "./fixture.ts";
+import { hide, answered, holding, inFixture, said } from "./fixture.ts";
+import type { HeldSession, SessionFixture } from "./fixture.ts";
 
 const sqlite = { driver: driverName } as const;
 
 /** Export and import of one session as a file, from and to every database. */
 export function sessionTransferSuite(backend: Backend): void {
-  const scene =
-    (body: (scene: SessionScene, folder: string) => Promise<void>) =>
+  const fixture =
+    (body: (fixture: SessionFixture, folder: string) => Promise<void>) =>
     async () => {
       const folder = mkdtempSync(join(tmpdir(), "holdfast-export-"));
       try {
-        await inScene(backend, (all) => body(all, folder))();
+        await inFixture(backend, (all) => body(all, folder))();
       } finally {
         rmSync(folder, { recursive: true, force: true });
       }
     };
 
   describe("a session that is exported", () => {
-    refusalTests(scene);
-    exportTests(scene);
+    refusalTests(fixture);
+    exportTests(fixture);
   });
 }
 
-type InScene = (
-  body: (scene: SessionScene, folder: string) => Promise<void>,
+type InFixture = (
+  body: (fixture: SessionFixture, folder: string) => Promise<void>,
 ) => () => Promise<void>;
 
 const usage = {
@@ -67,7 +67,7 @@ const turn = {
 };
 
 async function talked(
-  { database, held }: SessionScene,
+  { database, held }: SessionFixture,
   id: string,
 ): Promise<HeldSession & { readonly file: string }> {
   const session = await held(id);
@@ -84,10 +84,10 @@ async function talked(
   return { ...session, file: file.id };
 }
 
-function refusalTests(scene: InScene): void {
+function refusalTests(fixture: InFixture): void {
   test(
     "needs a session, and a name that is free; nothing is left otherwise",
-    scene(async (all, folder) => {
+    fixture(async (all, folder) => {
       await talked(all, "s");
       const to = join(folder, "s.db");
       expect(
@@ -103,7 +103,7 @@ function refusalTests(scene: InScene): void {
 
   test(
     "is not imported over a living one, nor from a file that holds none or several",
-    scene(async (all, folder) => {
+    fixture(async (all, folder) => {
       await talked(all, "s");
       const { path } = await exportSession(
         all.database,
@@ -142,10 +142,10 @@ function refusalTests(scene: InScene): void {
   );
 }
 
-function exportTests(scene: InScene): void {
+function exportTests(fixture: InFixture): void {
   test(
     "[A52] is one file, under a name made of its id unless told",
-    scene(async (all, folder) => {
+    fixture(async (all, folder) => {
       await talked(all, "team/chat");
       const { path } = await exportSession(
         all.database,
@@ -160,7 +160,7 @@ function exportTests(scene: InScene): void {
 
   test(
     "comes back with all it had, and its turns can still be repeated",
-    scene(async (all, folder) => {
+    fixture(async (all, folder) => {
       const { handle, file } = await talked(all, "s");
       await all.store.saveMeta(handle, {
         name: "Mine",
@@ -215,7 +215,7 @@ function exportTests(scene: InScene): void {
 
   test(
     "of a fork holds the shared history, without what was removed, and may get another id",
-    scene(async (all, folder) => {
+    fixture(async (all, folder) => {
       await talked(all, "s");
       const fork = await all.store.fork("s", "f", { node: "b" });
       const own = await holding(all.store, all.leases, fork);
@@ -240,7 +240,7 @@ function exportTests(scene: InScene): void {
 
   test(
     "in pages, while it goes on being used, is as it was at one moment",
-    scene(async (all, folder) => {
+    fixture(async (all, folder) => {
       const { commit } = await all.held("s");
       for (let index = 0; index < 3; index += 1)
         await commit({
@@ -286,7 +286,7 @@ function exportTests(scene: InScene): void {
 
   test(
     "is given up when nodes are removed meanwhile, and leaves nothing",
-    scene(async (all, folder) => {
+    fixture(async (all, folder) => {
       const { commit } = await all.held("s");
       // So many pages that the removal is done before the last one is read.
       for (const name of ["a", "b", "c", "d"])

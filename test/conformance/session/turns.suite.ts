@@ -4,25 +4,25 @@ import { sessions } from "../../../src/stores/session/sessions.ts";
 import { attachments } from "../../../src/stores/attachment/attachments.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import { answered, inScene, said, spent } from "./fixture.ts";
-import type { InScene } from "./fixture.ts";
+import { answered, inFixture, said, spent } from "./fixture.ts";
+import type { InFixture } from "./fixture.ts";
 
 export function sessionTurnsSuite(backend: Backend): void {
-  const scene: InScene = (body) => inScene(backend, body);
+  const fixture: InFixture = (body) => inFixture(backend, body);
   describe("a turn that is refused changes nothing", () => {
-    claimTests(scene);
-    revisionTests(scene);
-    contentTests(scene);
+    claimTests(fixture);
+    revisionTests(fixture);
+    contentTests(fixture);
   });
   describe("a turn committed again", () => {
-    replayTests(scene);
+    replayTests(fixture);
   });
 }
 
-function claimTests(scene: InScene): void {
+function claimTests(fixture: InFixture): void {
   test(
     "[A16] a queue claim that does not count refuses the whole turn; corrected it succeeds, and again it is replayed",
-    scene(async ({ database, clock, held, dump }) => {
+    fixture(async ({ database, clock, held, dump }) => {
       const { handle, fence, commit } = await held("s");
       const work = queue(database);
       await work.enqueue(handle, {
@@ -60,10 +60,10 @@ function claimTests(scene: InScene): void {
   );
 }
 
-function revisionTests(scene: InScene): void {
+function revisionTests(fixture: InFixture): void {
   test(
     "a revision that was overtaken is named with the actual one",
-    scene(async ({ held, dump }) => {
+    fixture(async ({ held, dump }) => {
       const { commit } = await held("s");
       await commit({ turn: "t1", expectedRevision: 0, nodes: [said("one")] });
       const before = await dump();
@@ -82,7 +82,7 @@ function revisionTests(scene: InScene): void {
 
   test(
     "[A11] of two handles that commit on revision 0 at once exactly one wins, the other is told the revision",
-    scene(async ({ place, clock, database, store, held }) => {
+    fixture(async ({ place, clock, database, store, held }) => {
       const { handle, fence } = await held("s");
       const other =
         database.durability === "memory"
@@ -109,10 +109,10 @@ function revisionTests(scene: InScene): void {
   );
 }
 
-function contentTests(scene: InScene): void {
+function contentTests(fixture: InFixture): void {
   test(
     "[A7] a handle commits only to its own session and generation, and sessions do not see each other",
-    scene(async ({ store, held, dump }) => {
+    fixture(async ({ store, held, dump }) => {
       const a = await held("a");
       const b = await held("b");
       const before = await dump();
@@ -158,7 +158,7 @@ function contentTests(scene: InScene): void {
 
   test(
     "a value that cannot be stored refuses the turn and says where it is",
-    scene(async ({ held, dump }) => {
+    fixture(async ({ held, dump }) => {
       const { commit } = await held("s");
       const before = await dump();
       const turn = { turn: "t1", nodes: [said("fine")] };
@@ -198,7 +198,7 @@ function contentTests(scene: InScene): void {
 
   test(
     "[AX20] times beyond 2^53 are refused, never wrapped",
-    scene(async ({ database, held, dump }) => {
+    fixture(async ({ database, held, dump }) => {
       const { handle, fence } = await held("s");
       const before = await dump();
       for (const now of [2 ** 53, 2 ** 63, -(2 ** 60)]) {
@@ -218,9 +218,9 @@ function contentTests(scene: InScene): void {
   );
 }
 
-function replayTests(plain: InScene): void {
+function replayTests(plain: InFixture): void {
   // Every session has the attachment that its turn refers to.
-  const scene: InScene = (body) =>
+  const fixture: InFixture = (body) =>
     plain((all) =>
       body({
         ...all,
@@ -248,7 +248,7 @@ function replayTests(plain: InScene): void {
 
   test(
     "[A13] answers what it answered, without a lease and after the session has moved on",
-    scene(async ({ store, held, dump }) => {
+    fixture(async ({ store, held, dump }) => {
       const { handle, commit } = await held("s");
       const first = await commit({ ...turn, expectedRevision: 0 });
       await commit({ turn: "t2", nodes: [said("more")], release: true });
@@ -265,7 +265,7 @@ function replayTests(plain: InScene): void {
 
   test(
     "[A13] still gives the lease back when asked",
-    scene(async ({ store, leases, held }) => {
+    fixture(async ({ store, leases, held }) => {
       const { handle, fence, commit } = await held("s");
       await commit(turn);
       expect(
@@ -282,7 +282,7 @@ function replayTests(plain: InScene): void {
 
   test(
     "[A14] with other content is refused, and the first part that differs is named",
-    scene(async ({ held, dump }) => {
+    fixture(async ({ held, dump }) => {
       const { commit } = await held("s");
       await commit(turn);
       const before = await dump();
@@ -309,7 +309,7 @@ function replayTests(plain: InScene): void {
 
   test(
     "[A15] is the same whatever the revision, the fence, the time and the ids of its nodes",
-    scene(async ({ store, clock, held }) => {
+    fixture(async ({ store, clock, held }) => {
       const { handle, commit } = await held("s");
       const first = await commit({ ...turn, expectedRevision: 0 });
       clock.advance(500);

@@ -21,11 +21,11 @@ import {
 import type { Side } from "./fixture.ts";
 
 export function triggerAtomicitySuite(backend: Backend): void {
-  const scene = inTriggers(backend);
+  const fixture = inTriggers(backend);
   describe("an occurrence that fails halfway", () => {
     test(
       "[AX9] at any statement leaves neither itself nor a delivery nor a process; repeated, it starts each once",
-      scene(async ({ mine }) => {
+      fixture(async ({ mine }) => {
         await subscribed(mine);
         const draft = { key: "o", source: webhook, payload: { n: 1 } };
         const record = mine.triggers.record.prepare(draft);
@@ -40,7 +40,7 @@ export function triggerAtomicitySuite(backend: Backend): void {
 
     test(
       "[AX9] because a process cannot be read leaves nothing; only what a subscription asks for is refused",
-      scene(async ({ mine }) => {
+      fixture(async ({ mine }) => {
         const { database, triggers: store, processes } = mine;
         await subscribed(mine);
         const again = { key: "o", source: webhook, payload: { n: 1 } };
@@ -67,7 +67,7 @@ export function triggerAtomicitySuite(backend: Backend): void {
 
     test(
       "[AX9] of a schedule leaves the schedule at that instant too",
-      scene(async ({ mine }) => {
+      fixture(async ({ mine }) => {
         await subscribed(mine, { cron: "0 * * * *" });
         const context = triggerContext(mine.database, undefined);
         const due = await mine.database.read("due", () =>

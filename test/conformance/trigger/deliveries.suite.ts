@@ -16,17 +16,17 @@ const draft: SubscriptionDraft = {
 };
 
 export function deliveriesSuite(backend: Backend): void {
-  const scene = inTriggers(backend);
+  const fixture = inTriggers(backend);
   describe("what an occurrence starts", () => {
-    deliveryTests(scene);
-    sweepTests(scene);
+    deliveryTests(fixture);
+    sweepTests(fixture);
   });
 }
 
-function deliveryTests(scene: InTriggers): void {
+function deliveryTests(fixture: InTriggers): void {
   test(
     "[A86] passes over a subscription that makes no sense, names it, and delivers to the others",
-    scene(async ({ mine: { triggers, database } }) => {
+    fixture(async ({ mine: { triggers, database } }) => {
       for (const key of ["a", "b", "c"])
         await triggers.subscribe({ ...draft, key });
       await database.write("damage", () =>
@@ -50,7 +50,7 @@ function deliveryTests(scene: InTriggers): void {
 
   test(
     "gives the process its arguments, its origin, its cause and its handle",
-    scene(async ({ mine }) => {
+    fixture(async ({ mine }) => {
       const { triggers, sessions, processes } = mine;
       await sessions.create("s1");
       await triggers.subscribe({
@@ -101,7 +101,7 @@ function deliveryTests(scene: InTriggers): void {
 
   test(
     "refuses a payload that breaks the schema of a subscription, says where, and remembers that",
-    scene(async ({ mine: { triggers } }) => {
+    fixture(async ({ mine: { triggers } }) => {
       await triggers.subscribe({
         ...draft,
         payloadSchema: {
@@ -130,7 +130,7 @@ function deliveryTests(scene: InTriggers): void {
 
   test(
     "judges and delivers a payload as it was when the call was made",
-    scene(async ({ mine: { triggers, processes } }) => {
+    fixture(async ({ mine: { triggers, processes } }) => {
       const payloadSchema = { properties: { n: { maximum: 1 } } } as const;
       const named = { body: { from: "payload" } } as const;
       await triggers.subscribe({ ...draft, payloadSchema, arguments: named });
@@ -152,7 +152,7 @@ function deliveryTests(scene: InTriggers): void {
 
   test(
     "refuses a subscription whose wake target is gone, and delivers to the others",
-    scene(async ({ mine: { triggers, sessions } }) => {
+    fixture(async ({ mine: { triggers, sessions } }) => {
       await sessions.create("s1");
       const target = { kind: "build", wakeTarget: "s1" };
       await triggers.subscribe({ ...draft, target });
@@ -171,7 +171,7 @@ function deliveryTests(scene: InTriggers): void {
 
   test(
     "does not deliver to a session that was deleted, not even before it is cleared away",
-    scene(async ({ mine: { triggers, sessions, database } }) => {
+    fixture(async ({ mine: { triggers, sessions, database } }) => {
       await sessions.create("s1");
       await triggers.subscribe({ ...draft, registrant: "s1" });
       await database.write("delete", () =>
@@ -186,10 +186,10 @@ function deliveryTests(scene: InTriggers): void {
   );
 }
 
-function sweepTests(scene: InTriggers): void {
+function sweepTests(fixture: InTriggers): void {
   test(
     "[AX9] what nobody has begun is found by the sweep, until somebody has, and once",
-    scene(async ({ mine, theirs }) => {
+    fixture(async ({ mine, theirs }) => {
       const { triggers, processes } = mine;
       await processes.register({ id: "before", kind: "other" });
       await processes.register({ id: "trigger;after", kind: "other" });
@@ -229,7 +229,7 @@ function sweepTests(scene: InTriggers): void {
 
   test(
     "cancelling an occurrence asks processes in the order of their registration, as all who lock several",
-    scene(async ({ mine: { triggers } }) => {
+    fixture(async ({ mine: { triggers } }) => {
       for (const key of ["a", "b", "c", "d", "e"])
         await triggers.subscribe({ ...draft, key });
       const { deliveries } = await triggers.record({
@@ -244,7 +244,7 @@ function sweepTests(scene: InTriggers): void {
 
   test(
     "cancelling an occurrence asks what it started and still runs, once for each reason",
-    scene(async ({ mine }) => {
+    fixture(async ({ mine }) => {
       const { triggers, processes } = mine;
       await triggers.subscribe(draft);
       await triggers.subscribe({ ...draft, key: "b" });

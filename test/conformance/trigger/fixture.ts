@@ -18,12 +18,12 @@ import type {
   Scheduler,
 } from "../../../src/stores/schedule/schedule-row.ts";
 import type { Backend, Place } from "../backend.ts";
-import { countingClock } from "../wait-scene.ts";
-import type { CountingClock } from "../wait-scene.ts";
+import { countingClock } from "../wait-fixture.ts";
+import type { CountingClock } from "../wait-fixture.ts";
 
 /** Triggers and schedules as their tests need them. */
 
-export interface TriggerScene {
+export interface TriggerFixture {
   readonly place: Place;
   readonly clock: CountingClock;
   readonly mine: Side;
@@ -43,7 +43,7 @@ export interface Side {
 }
 
 export type InTriggers = (
-  body: (scene: TriggerScene) => Promise<void>,
+  body: (fixture: TriggerFixture) => Promise<void>,
 ) => () => Promise<void>;
 
 /** Monday, 5 January 2026, 00:00 UTC. */

@@ -3,7 +3,7 @@ import { schedules } from "../../../src/stores/schedule/schedules.ts";
 import { triggers } from "../../../src/stores/trigger/triggers.ts";
 import { rejection, withPlace } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import { Fates, until } from "../lease/leased-sessions.ts";
+import { Faults, until } from "../lease/leased-sessions.ts";
 import {
   fired,
   hour,
@@ -14,16 +14,16 @@ import {
   storedTriggers,
   webhook,
 } from "./fixture.ts";
-import { countingClock } from "../wait-scene.ts";
+import { countingClock } from "../wait-fixture.ts";
 
 export function triggerLostAnswersSuite(backend: Backend): void {
-  const scene = inTriggers(backend);
+  const fixture = inTriggers(backend);
   describe("a write of triggers whose answer is lost", () => {
     test(
       "can be repeated, and then has happened once",
-      scene(async ({ mine, clock }) => {
-        const fates = new Fates(mine.database);
-        const store = triggers(fates.database, { clock });
+      fixture(async ({ mine, clock }) => {
+        const faults = new Faults(mine.database);
+        const store = triggers(faults.database, { clock });
         const target = { kind: "build" };
         const draft = { key: "a", source: webhook, target };
         for (const [call, again] of [
@@ -42,7 +42,7 @@ export function triggerLostAnswersSuite(backend: Backend): void {
             { kind: "replayed", deliveries: [{ refusal: null }] },
           ],
         ] as const) {
-          fates.losesAnswer = true;
+          faults.losesAnswer = true;
           expect(await rejection(call())).toMatchObject({
             code: "OUTCOME_UNKNOWN",
             retryable: true,
@@ -57,9 +57,9 @@ export function triggerLostAnswersSuite(backend: Backend): void {
 
     test(
       "leaves the scheduler at the next instant, and the instant fired once",
-      scene(async ({ mine, clock }) => {
-        const fates = new Fates(mine.database);
-        const store = schedules(fates.database, { clock });
+      fixture(async ({ mine, clock }) => {
+        const faults = new Faults(mine.database);
+        const store = schedules(faults.database, { clock });
         await store.put("test", "a", { cron: "0 * * * *" });
         const told: unknown[] = [];
         const running = store.run(
@@ -67,7 +67,7 @@ export function triggerLostAnswersSuite(backend: Backend): void {
           { onError: (error) => told.push((error as { code?: string }).code) },
         );
         await mine.quiet();
-        fates.losesAnswer = true;
+        faults.losesAnswer = true;
         for (const hours of [1, 2]) {
           clock.set(monday + hours * hour);
           await mine.quiet();
@@ -81,7 +81,7 @@ export function triggerLostAnswersSuite(backend: Backend): void {
 
   test(
     "a schedule that fails in the middle of a backlog goes on there, later",
-    scene(async ({ mine, clock }) => {
+    fixture(async ({ mine, clock }) => {
       const { schedules: store } = mine;
       await store.put("test", "a", { cron: "0 * * * *", catchUp: "all" });
       clock.advance(3 * hour);
@@ -117,16 +117,16 @@ export function triggerLostAnswersSuite(backend: Backend): void {
     withPlace(backend, async (place) => {
       const clock = countingClock(monday);
       const database = await place.open({ clock });
-      const fates = new Fates(database);
+      const faults = new Faults(database);
       await schedules(database).put("test", "a", { every: "1h" });
       const told: unknown[] = [];
-      const running = schedules(fates.database).run(
+      const running = schedules(faults.database).run(
         { test: noteInstant },
         { onError: (error) => told.push((error as Error).message) },
       );
       await until(() => clock.sleepers === 1);
       // Neither the instant nor its failure can be written down.
-      fates.failure = new Error("No database.");
+      faults.failure = new Error("No database.");
       clock.advance(hour);
       await until(() => told.length === 2 && clock.sleepers === 1);
       expect(told).toEqual(["No database.", "No database."]);

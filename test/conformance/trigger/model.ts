@@ -4,7 +4,7 @@ import type { SubscriptionTerms } from "../../../src/stores/trigger/content.ts";
 import { TriggerModel } from "./deliveries-model.ts";
 import type { Owner, Variant } from "./deliveries-model.ts";
 import { hour, monday } from "./fixture.ts";
-import type { TriggerScene } from "./fixture.ts";
+import type { TriggerFixture } from "./fixture.ts";
 
 /** Steps that are answered. */
 type Asked =
@@ -40,12 +40,12 @@ export type Step =
   | { readonly do: "begin" | "end"; readonly session: "s1" | "s2" };
 
 /** The database and the model, which take the same steps. */
-export class World {
-  readonly #scene: TriggerScene;
+export class TriggerTrial {
+  readonly #fixture: TriggerFixture;
   readonly #model = new TriggerModel(1_000);
 
-  constructor(scene: TriggerScene) {
-    this.#scene = scene;
+  constructor(fixture: TriggerFixture) {
+    this.#fixture = fixture;
   }
 
   async take(next: Step): Promise<void> {
@@ -53,7 +53,7 @@ export class World {
     switch (next.do) {
       case "clock":
         model.now = Math.max(1_000, model.now + next.by);
-        this.#scene.clock.set(instantOf(model.now));
+        this.#fixture.clock.set(instantOf(model.now));
         return;
       case "fire":
         model.fire();
@@ -85,7 +85,7 @@ export class World {
   }
 
   async #asked(next: Asked): Promise<string> {
-    const { triggers } = this.#scene.mine;
+    const { triggers } = this.#fixture.mine;
     if (next.do === "record") {
       const source = { type: "test", key: next.source };
       const { id, payload } = next;
@@ -114,7 +114,7 @@ export class World {
   }
 
   async #switch(what: string, session: "s1" | "s2"): Promise<void> {
-    const { sessions } = this.#scene.mine;
+    const { sessions } = this.#fixture.mine;
     if (what === "end") {
       await sessions.delete(session);
       this.#model.end(session);
@@ -125,7 +125,7 @@ export class World {
   }
 
   async #fire(): Promise<void> {
-    const { mine, theirs } = this.#scene;
+    const { mine, theirs } = this.#fixture;
     const running = [mine, theirs].map(({ triggers }) => triggers.run());
     await mine.quiet();
     await theirs.quiet();
@@ -133,7 +133,7 @@ export class World {
   }
 
   async compare(): Promise<void> {
-    const { triggers, schedules } = this.#scene.mine;
+    const { triggers, schedules } = this.#fixture.mine;
     const { items: subscribed, damaged } = await triggers.list();
     const next = new Map<string, number | null>();
     for (const { name, nextAt } of (await schedules.list("trigger")).items)

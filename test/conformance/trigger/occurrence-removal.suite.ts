@@ -25,17 +25,17 @@ const takenId =
   "trigger:0de82643efd43c21cd50b2c15b227354e5b8a261cfa96157712520b65ee83f9c";
 
 export function occurrenceRemovalSuite(backend: Backend): void {
-  const scene = inTriggers(backend);
+  const fixture = inTriggers(backend);
   describe("an occurrence that is old", () => {
-    againTests(scene);
-    removalTests(scene);
+    againTests(fixture);
+    removalTests(fixture);
   });
 }
 
-function againTests(scene: InTriggers): void {
+function againTests(fixture: InTriggers): void {
   test(
     "starts nothing twice when it was removed as old and is recorded again",
-    scene(async ({ mine, clock }) => {
+    fixture(async ({ mine, clock }) => {
       const { triggers } = mine;
       await triggers.subscribe(draft);
       const occurrence = { key: "o", source: webhook, payload: 1 };
@@ -63,7 +63,7 @@ function againTests(scene: InTriggers): void {
 
   test(
     "is found again after its removal, pruned or not, though its time was not given and a subscription was revised; another's process is not",
-    scene(async ({ mine, clock }) => {
+    fixture(async ({ mine, clock }) => {
       const { triggers, processes } = mine;
       await triggers.subscribe(draft);
       await triggers.subscribe({ ...draft, key: "b" });
@@ -101,7 +101,7 @@ function againTests(scene: InTriggers): void {
 
   test(
     "is another one after its removal when it is recorded with another payload or source",
-    scene(async ({ mine, clock }) => {
+    fixture(async ({ mine, clock }) => {
       const { triggers, processes } = mine;
       await triggers.subscribe(draft);
       const mail = { type: "mail", key: "m" };
@@ -133,10 +133,10 @@ function againTests(scene: InTriggers): void {
   );
 }
 
-function removalTests(scene: InTriggers): void {
+function removalTests(fixture: InTriggers): void {
   test(
     "is removed when what it started has ended, in slices",
-    scene(async ({ mine, clock }) => {
+    fixture(async ({ mine, clock }) => {
       const { triggers, database } = mine;
       await triggers.subscribe(draft);
       for (let index = 0; index < 7; index += 1)
@@ -163,7 +163,7 @@ function removalTests(scene: InTriggers): void {
 
   test(
     "is removed in slices of so many rows, its deliveries counted; one that has more goes alone",
-    scene(async ({ mine, clock }) => {
+    fixture(async ({ mine, clock }) => {
       const { triggers, database } = mine;
       for (const key of ["a", "b", "c"])
         await triggers.subscribe({ ...draft, key });

@@ -22,20 +22,20 @@ const draft: SubscriptionDraft = {
 };
 
 export function occurrencesSuite(backend: Backend): void {
-  const scene = inTriggers(backend);
+  const fixture = inTriggers(backend);
   describe("recording an occurrence", () => {
-    recordTests(scene);
+    recordTests(fixture);
   });
   describe("listing occurrences", () => {
-    missingTests(scene);
-    pageTests(scene);
+    missingTests(fixture);
+    pageTests(fixture);
   });
 }
 
-function recordTests(scene: InTriggers): void {
+function recordTests(fixture: InTriggers): void {
   test(
     "starts processes as the target says, with how often they may be begun",
-    scene(async ({ mine: { triggers, processes } }) => {
+    fixture(async ({ mine: { triggers, processes } }) => {
       const target = { kind: "build", attemptsMax: 2 };
       await triggers.subscribe({ ...draft, target });
       const { deliveries } = await triggers.record({
@@ -76,7 +76,7 @@ function recordTests(scene: InTriggers): void {
     ["a time that is none", "OPTION_INVALID", { occurredAt: 0.5 }],
     ["a time beyond all dates", "OPTION_INVALID", { occurredAt: 2 ** 53 }],
   ])("with %s is refused (%s) and leaves nothing", (_, code, part) =>
-    scene(async ({ mine }) => {
+    fixture(async ({ mine }) => {
       await mine.triggers.subscribe(draft);
       const before = await storedTriggers(mine);
       const occurrence = { key: "o", source: webhook, ...part };
@@ -94,7 +94,7 @@ function recordTests(scene: InTriggers): void {
 
   test(
     "[A84] twice gives the same deliveries, replayed, and one process each, whose id follows from both",
-    scene(async ({ mine, theirs, clock }) => {
+    fixture(async ({ mine, theirs, clock }) => {
       const { triggers, sessions } = mine;
       await sessions.create("s1");
       await triggers.subscribe({ ...draft, key: "b" });
@@ -158,7 +158,7 @@ function recordTests(scene: InTriggers): void {
 
   test(
     "as a part of another transaction happens with it or not at all",
-    scene(async ({ mine }) => {
+    fixture(async ({ mine }) => {
       const { triggers, database } = mine;
       const subscribe = triggers.subscribe.prepare(draft);
       const payload = { n: 1 };
@@ -199,7 +199,7 @@ function recordTests(scene: InTriggers): void {
 
   test(
     "[A84] again with something else under its key is refused, and the difference named",
-    scene(async ({ mine }) => {
+    fixture(async ({ mine }) => {
       await mine.triggers.subscribe(draft);
       const occurrence = { key: "o1", source: webhook, payload: { secret: 1 } };
       await mine.triggers.record(occurrence);
@@ -230,7 +230,7 @@ function recordTests(scene: InTriggers): void {
 
   test(
     "at once from two processes starts one process",
-    scene(async ({ mine, theirs }) => {
+    fixture(async ({ mine, theirs }) => {
       await mine.sessions.create("s1");
       await mine.triggers.subscribe({ ...draft, registrant: "s1" });
       for (let round = 0; round < 5; round += 1) {
@@ -256,7 +256,7 @@ function recordTests(scene: InTriggers): void {
 
   test(
     "lists occurrences of a source or a subscription, the latest first, in pages",
-    scene(async ({ mine: { triggers, database } }) => {
+    fixture(async ({ mine: { triggers, database } }) => {
       await triggers.subscribe(draft);
       for (const key of ["1", "2", "3"])
         await triggers.record({ key, source: webhook });
@@ -305,10 +305,10 @@ function recordTests(scene: InTriggers): void {
   );
 }
 
-function missingTests(scene: InTriggers): void {
+function missingTests(fixture: InTriggers): void {
   test(
     "goes on past what was delivered of an occurrence whose row is lost, and names the delivery",
-    scene(async ({ mine: { triggers, database } }) => {
+    fixture(async ({ mine: { triggers, database } }) => {
       await triggers.subscribe(draft);
       await triggers.subscribe({ ...draft, key: "b" });
       for (const key of ["1", "2", "3", "4"])
@@ -338,7 +338,7 @@ function missingTests(scene: InTriggers): void {
 
   test(
     "names what an occurrence whose row is lost has registered among what is unstarted",
-    scene(async ({ mine: { triggers, database } }) => {
+    fixture(async ({ mine: { triggers, database } }) => {
       await triggers.subscribe(draft);
       const processes: (string | null | undefined)[] = [];
       for (const key of ["1", "2"]) {
@@ -357,7 +357,7 @@ function missingTests(scene: InTriggers): void {
   );
 }
 
-function pageTests(scene: InTriggers): void {
+function pageTests(fixture: InTriggers): void {
   /** The keys on each page, when pages of 1,000 are asked for. */
   const pages = async ({ triggers }: Side): Promise<readonly string[][]> => {
     const found: string[][] = [];
@@ -376,7 +376,7 @@ function pageTests(scene: InTriggers): void {
 
   test(
     "a page of large payloads ends early, and the next goes on",
-    scene(async ({ mine }) => {
+    fixture(async ({ mine }) => {
       const payload = "x".repeat(300_000);
       for (const key of keys.toReversed())
         await mine.triggers.record({ key, source: webhook, payload });
@@ -388,7 +388,7 @@ function pageTests(scene: InTriggers): void {
 
   test(
     "a page of many deliveries ends early, and the next goes on",
-    scene(async ({ mine }) => {
+    fixture(async ({ mine }) => {
       const { triggers, database } = mine;
       for (const key of keys.toReversed())
         await triggers.record({ key, source: webhook });

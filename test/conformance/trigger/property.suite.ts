@@ -4,7 +4,7 @@ import { roundsOn, seed } from "../../depth.ts";
 import type { Backend } from "../backend.ts";
 import type { Owner, Variant } from "./deliveries-model.ts";
 import { inTriggers } from "./fixture.ts";
-import { World } from "./model.ts";
+import { TriggerTrial } from "./model.ts";
 import type { Step } from "./model.ts";
 import { expectSound } from "../sound.ts";
 
@@ -70,19 +70,19 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 
 export function triggerPropertySuite(backend: Backend): void {
-  const scene = inTriggers(backend);
+  const fixture = inTriggers(backend);
   test("whatever is subscribed, changed, recorded and fired, clocks set back included, each occurrence starts what a model without a database says", async () => {
     let rounds = 0;
     await fc.assert(
       fc.asyncProperty(
         fc.array(step, { minLength: 8, maxLength: 30 }),
         (steps) =>
-          scene(async (at) => {
-            const world = new World(at);
+          fixture(async (at) => {
+            const trial = new TriggerTrial(at);
             for (const session of ["s1", "s2"] as const)
-              await world.take({ do: "begin", session });
-            for (const each of steps) await world.take(each);
-            await world.compare();
+              await trial.take({ do: "begin", session });
+            for (const each of steps) await trial.take(each);
+            await trial.compare();
             await expectSound(at.mine.database);
             rounds += 1;
           })(),

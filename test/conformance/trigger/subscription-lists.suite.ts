@@ -12,16 +12,16 @@ const draft: SubscriptionDraft = {
 };
 
 export function subscriptionListsSuite(backend: Backend): void {
-  const scene = inTriggers(backend);
+  const fixture = inTriggers(backend);
   describe("listing subscriptions", () => {
-    listTests(scene);
+    listTests(fixture);
   });
 }
 
-function listTests(scene: InTriggers): void {
+function listTests(fixture: InTriggers): void {
   test(
     "[A83] gives a stable source key, and lists by session, source and state in order",
-    scene(async ({ mine, theirs }) => {
+    fixture(async ({ mine, theirs }) => {
       const { triggers, sessions } = mine;
       await sessions.create("s1");
       await sessions.create("s2");
@@ -60,7 +60,7 @@ function listTests(scene: InTriggers): void {
 
   test(
     "[A83] lists those whose target has a definition, as they say now",
-    scene(async ({ mine, theirs }) => {
+    fixture(async ({ mine, theirs }) => {
       const { triggers, sessions } = mine;
       await sessions.create("s1");
       const of = (definition: string | null) => ({

@@ -21,15 +21,15 @@ const draft: SubscriptionDraft = {
 };
 
 export function subscriptionsSuite(backend: Backend): void {
-  const scene = inTriggers(backend);
+  const fixture = inTriggers(backend);
   describe("subscribing", () => {
-    refusalTests(scene);
-    subscribeTests(scene);
-    switchTests(scene);
+    refusalTests(fixture);
+    subscribeTests(fixture);
+    switchTests(fixture);
   });
 }
 
-function refusalTests(scene: InTriggers): void {
+function refusalTests(fixture: InTriggers): void {
   const target = { kind: "build" };
   test.each<[string, string, object]>([
     ["nothing", "SUBSCRIPTION_INVALID", { source: undefined }],
@@ -122,7 +122,7 @@ function refusalTests(scene: InTriggers): void {
       { grant: { name: "b" } },
     ],
   ])("with %s is refused (%s) and leaves nothing", (_, code, part) =>
-    scene(async ({ mine }) => {
+    fixture(async ({ mine }) => {
       const before = await storedTriggers(mine);
       expect(
         await rejection(mine.triggers.subscribe({ ...draft, ...part })),
@@ -133,7 +133,7 @@ function refusalTests(scene: InTriggers): void {
 
   test(
     "[A87] with a label that is not the target's is refused, and so is a key that is taken",
-    scene(async ({ mine }) => {
+    fixture(async ({ mine }) => {
       const { triggers } = mine;
       expect(
         await rejection(
@@ -169,10 +169,10 @@ function refusalTests(scene: InTriggers): void {
   );
 }
 
-function subscribeTests(scene: InTriggers): void {
+function subscribeTests(fixture: InTriggers): void {
   test(
     "[A83] disabling another session's subscription does nothing; one's own is kept as disabled",
-    scene(async ({ mine: { triggers, sessions } }) => {
+    fixture(async ({ mine: { triggers, sessions } }) => {
       await sessions.create("s1");
       await sessions.create("s2");
       await triggers.subscribe({ ...draft, registrant: "s1" });
@@ -198,7 +198,7 @@ function subscribeTests(scene: InTriggers): void {
 
   test(
     "twice with the same is subscribing once, whatever happened since",
-    scene(async ({ mine, theirs, clock }) => {
+    fixture(async ({ mine, theirs, clock }) => {
       const first = await mine.triggers.subscribe(draft);
       expect(first).toEqual({
         existed: false,
@@ -241,7 +241,7 @@ function subscribeTests(scene: InTriggers): void {
 
   test(
     "again with another state than it has is refused when the state was told, and changes nothing",
-    scene(async ({ mine }) => {
+    fixture(async ({ mine }) => {
       const { triggers } = mine;
       await triggers.subscribe(draft);
       const scheduled = { ...draft, key: "b", source: { cron: "0 * * * *" } };
@@ -267,7 +267,7 @@ function subscribeTests(scene: InTriggers): void {
 
   test(
     "at once from two processes makes one subscription",
-    scene(async ({ mine, theirs }) => {
+    fixture(async ({ mine, theirs }) => {
       for (let round = 0; round < 5; round += 1) {
         const both = await Promise.all(
           [mine, theirs].map(({ triggers }) =>
@@ -283,10 +283,10 @@ function subscribeTests(scene: InTriggers): void {
   );
 }
 
-function switchTests(scene: InTriggers): void {
+function switchTests(fixture: InTriggers): void {
   test(
     "at most 64 enabled subscriptions listen to a source, and the error names the limit",
-    scene(async ({ mine: { triggers } }) => {
+    fixture(async ({ mine: { triggers } }) => {
       const elsewhere = { type: "webhook", key: "elsewhere" };
       await Promise.all(
         Array.from({ length: 64 }, (_, index) =>
@@ -314,7 +314,7 @@ function switchTests(scene: InTriggers): void {
 
   test(
     "revising replaces what it says, once, and refuses whoever has not seen the last change",
-    scene(async ({ mine }) => {
+    fixture(async ({ mine }) => {
       const { triggers } = mine;
       const terms = { source: webhook, target: { kind: "test" } };
       expect(await rejection(triggers.revise("a", terms))).toMatchObject({
@@ -355,7 +355,7 @@ function switchTests(scene: InTriggers): void {
   ])(
     "revising takes no %s, which it cannot change, not even the one it has",
     (option, known) =>
-      scene(async ({ mine }) => {
+      fixture(async ({ mine }) => {
         await mine.triggers.subscribe(draft);
         const before = await storedTriggers(mine);
         const terms = { ...termsOf(draft), label: "l", ...known };
@@ -368,7 +368,7 @@ function switchTests(scene: InTriggers): void {
 
   test(
     "deleting leaves a tombstone, so that revisions go on when the key is used again",
-    scene(async ({ mine: { triggers } }) => {
+    fixture(async ({ mine: { triggers } }) => {
       await triggers.subscribe(draft);
       expect(await triggers.delete("a")).toBe(true);
       expect(await triggers.delete("a")).toBe(false);
@@ -388,7 +388,7 @@ function switchTests(scene: InTriggers): void {
 
   test(
     "a row that makes no sense is reported where it is read, and named in lists",
-    scene(async ({ mine: { triggers, database } }) => {
+    fixture(async ({ mine: { triggers, database } }) => {
       await triggers.subscribe(draft);
       await triggers.subscribe({ ...draft, key: "b" });
       for (const content of ["nonsense", '{"a":1}', "null"]) {

@@ -1,26 +1,26 @@
 import { describe, expect, test } from "vitest";
 import { awaitEvents } from "../../../../src/stores/effect/await/await-events.ts";
 import type { AwaitReply } from "../../../../src/stores/effect/await/settle.ts";
-import { inAwaitScene, storedAwaits } from "./fixture.ts";
-import type { AwaitScene, InScene } from "./fixture.ts";
+import { inAwaitFixture, storedAwaits } from "./fixture.ts";
+import type { AwaitFixture, InFixture } from "./fixture.ts";
 import { rejection } from "../../backend.ts";
 import type { Backend } from "../../backend.ts";
 
 export function awaitEventsSuite(backend: Backend): void {
-  const scene = inAwaitScene(backend);
+  const fixture = inAwaitFixture(backend);
   describe("an await-event", () => {
-    identityTests(scene);
-    firstWinsTests(scene);
-    endTests(scene);
-    revokeTests(scene);
-    lostAnswerTests(scene);
+    identityTests(fixture);
+    firstWinsTests(fixture);
+    endTests(fixture);
+    revokeTests(fixture);
+    lostAnswerTests(fixture);
   });
 }
 
-function identityTests(scene: InScene): void {
+function identityTests(fixture: InFixture): void {
   test(
     "[A82] has a stable id, token and due time, however often it is opened",
-    scene(async ({ database, clock, events, scope }) => {
+    fixture(async ({ database, clock, events, scope }) => {
       const first = await events.open(scope, "approval", {
         answerWithin: 500,
       });
@@ -45,7 +45,7 @@ function identityTests(scene: InScene): void {
 
   test(
     "shares nothing with those of another key, kind, scope or session, or of none",
-    scene(async ({ events, store, session, scope }) => {
+    fixture(async ({ events, store, session, scope }) => {
       const other = `${session} other`;
       await store.create(other);
       const opened = await Promise.all([
@@ -79,7 +79,7 @@ function identityTests(scene: InScene): void {
 
   test(
     "is opened in a transaction of one's own together with all else, or not at all",
-    scene(async ({ database, events, scope }) => {
+    fixture(async ({ database, events, scope }) => {
       const prepared = events.open.prepare(scope, "k", { answerWithin: 5 });
       const open = (fails: boolean): Promise<string> =>
         database.write("mine", function* () {
@@ -102,7 +102,7 @@ function identityTests(scene: InScene): void {
 
   test(
     "[A82] of a session that was created again is another one",
-    scene(async ({ events, store, session, scope }) => {
+    fixture(async ({ events, store, session, scope }) => {
       const { id, token } = await events.open(scope, "k");
       await store.delete(session);
       await store.create(session);
@@ -117,10 +117,10 @@ function identityTests(scene: InScene): void {
   );
 }
 
-function firstWinsTests(scene: InScene): void {
+function firstWinsTests(fixture: InFixture): void {
   test(
     "[A82] keeps an answer that comes before anybody waits",
-    scene(async ({ events, scope, clock }) => {
+    fixture(async ({ events, scope, clock }) => {
       const { token } = await events.open(scope, "k");
       expect(await events.resolve(token, { ok: [1, new Date(5)] })).toEqual({
         kind: "accepted",
@@ -134,7 +134,7 @@ function firstWinsTests(scene: InScene): void {
 
   test(
     "[A82] is answered once: the same again is repeated, any other is told what won and changes nothing",
-    scene(async ({ database, events, scope }) => {
+    fixture(async ({ database, events, scope }) => {
       const { token } = await events.open(scope, "k");
       await events.resolve(token, { b: 1, a: 2 });
       const before = await storedAwaits(database);
@@ -154,7 +154,7 @@ function firstWinsTests(scene: InScene): void {
 
   test(
     "[A82] can be answered with an error, which whoever waits gets as data",
-    scene(async ({ database, events, scope }) => {
+    fixture(async ({ database, events, scope }) => {
       const { token } = await events.open(scope, "k");
       const refused = (stack: string): Error =>
         Object.assign(new TypeError("refused"), { code: "NO", stack });
@@ -184,7 +184,7 @@ function firstWinsTests(scene: InScene): void {
 
   test(
     "[A82] that many answer at once is answered by exactly one of them",
-    scene(async ({ events, scope }) => {
+    fixture(async ({ events, scope }) => {
       const { token } = await events.open(scope, "k");
       const replies = await Promise.all(
         [0, 1, 2, 3, 4, 5, 6, 7].map((value) => events.resolve(token, value)),
@@ -201,10 +201,10 @@ function firstWinsTests(scene: InScene): void {
   );
 }
 
-function endTests(scene: InScene): void {
+function endTests(fixture: InFixture): void {
   test(
     "[A82] that is cancelled stays so, for who waits and for who answers",
-    scene(async ({ events, scope }) => {
+    fixture(async ({ events, scope }) => {
       const { token } = await events.open(scope, "k");
       expect(await events.cancel(scope, "k")).toEqual({ kind: "accepted" });
       expect(await events.cancel(scope, "k")).toEqual({ kind: "replayed" });
@@ -218,7 +218,7 @@ function endTests(scene: InScene): void {
 
   test(
     "[A82] times out at its instant and not before, whoever notices first, and for good",
-    scene(async ({ events, scope, clock }) => {
+    fixture(async ({ events, scope, clock }) => {
       const { token } = await events.open(scope, "k", { answerWithin: 100 });
       clock.set(1_099);
       expect(await events.get(scope, "k")).toMatchObject({ state: "open" });
@@ -240,7 +240,7 @@ function endTests(scene: InScene): void {
 
   test(
     "[A82] whose time was seen to be over by a look has timed out, also when the clock is set back then",
-    scene(async ({ events, scope, clock }) => {
+    fixture(async ({ events, scope, clock }) => {
       const { token } = await events.open(scope, "k", { answerWithin: 100 });
       clock.set(5_000);
       expect(await events.get(scope, "k")).toMatchObject({
@@ -258,7 +258,7 @@ function endTests(scene: InScene): void {
 
   test(
     "[A82] with no time at all is over on arrival, and one with too much of it ends with time itself",
-    scene(async ({ events, scope }) => {
+    fixture(async ({ events, scope }) => {
       await events.open(scope, "none", { answerWithin: 0 });
       expect(await events.wait(scope, "none")).toEqual({ kind: "timedOut" });
       const { dueAt } = await events.open(scope, "all", {
@@ -270,7 +270,7 @@ function endTests(scene: InScene): void {
 
   test(
     "that was never opened can be neither awaited nor ended, and reads as absent",
-    scene(async ({ database, events, scope }) => {
+    fixture(async ({ database, events, scope }) => {
       const before = await storedAwaits(database);
       for (const attempt of [
         () => events.wait(scope, "none"),
@@ -287,10 +287,10 @@ function endTests(scene: InScene): void {
   );
 }
 
-function revokeTests(scene: InScene): void {
+function revokeTests(fixture: InFixture): void {
   test(
     "[A82] that is revoked can be neither answered nor awaited nor opened again",
-    scene(async ({ database, events, scope }) => {
+    fixture(async ({ database, events, scope }) => {
       const { token } = await events.open(scope, "k");
       expect(await events.revoke(scope, "k")).toEqual({ kind: "accepted" });
       expect(await events.revoke(scope, "k")).toEqual({ kind: "replayed" });
@@ -320,7 +320,7 @@ function revokeTests(scene: InScene): void {
 
   test(
     "[A82] that was answered and then revoked keeps its outcome, and its token answers nothing more",
-    scene(async ({ events, scope }) => {
+    fixture(async ({ events, scope }) => {
       const { token } = await events.open(scope, "k");
       await events.resolve(token, 1);
       expect(await events.revoke(scope, "k")).toEqual({
@@ -337,7 +337,7 @@ function revokeTests(scene: InScene): void {
 
   test(
     "[A82] is revoked with all of its session or of its scope, in slices",
-    scene(async ({ events, session, scope, clock }) => {
+    fixture(async ({ events, session, scope, clock }) => {
       const keys = ["a", "b", "c"];
       const tokens: string[] = [];
       for (const key of keys)
@@ -365,18 +365,18 @@ function revokeTests(scene: InScene): void {
 }
 
 /** Every write whose answer was lost may be made again. */
-function lostAnswerTests(scene: InScene): void {
+function lostAnswerTests(fixture: InFixture): void {
   const lost = async (
-    { fates }: AwaitScene,
+    { faults }: AwaitFixture,
     call: () => Promise<unknown>,
   ): Promise<void> => {
-    fates.losesAnswer = true;
+    faults.losesAnswer = true;
     expect(await rejection(call())).toMatchObject({ code: "OUTCOME_UNKNOWN" });
   };
 
   test(
     "may be opened, answered, cancelled and revoked again after the answer was lost",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { events, scope } = at;
       await lost(at, () => events.open(scope, "k", { answerWithin: 50 }));
       const { token, existed } = await events.open(scope, "k");

@@ -11,14 +11,14 @@ import type { EffectScope } from "../../../../src/stores/effect/scope.ts";
 import { sessions } from "../../../../src/stores/session/sessions.ts";
 import type { Sessions } from "../../../../src/stores/session/sessions.ts";
 import type { Backend, Place } from "../../backend.ts";
-import { Fates } from "../../lease/leased-sessions.ts";
-import { countingClock } from "../../wait-scene.ts";
-import type { CountingClock } from "../../wait-scene.ts";
+import { Faults } from "../../lease/leased-sessions.ts";
+import { countingClock } from "../../wait-fixture.ts";
+import type { CountingClock } from "../../wait-fixture.ts";
 
 /** A session of its own in a database that the tests of a backend share, at the instant 1,000. */
-export interface AwaitScene {
+export interface AwaitFixture {
   readonly place: Place;
-  readonly fates: Fates;
+  readonly faults: Faults;
   readonly database: Database;
   readonly clock: CountingClock;
   readonly events: AwaitEvents;
@@ -30,8 +30,8 @@ export interface AwaitScene {
   readonly scope: EffectScope;
 }
 
-export type InScene = (
-  body: (scene: AwaitScene) => Promise<void>,
+export type InFixture = (
+  body: (fixture: AwaitFixture) => Promise<void>,
 ) => () => Promise<void>;
 
 interface Opened {
@@ -55,39 +55,39 @@ export async function disposeAwaits(backend: Backend): Promise<void> {
   await opened?.place.dispose();
 }
 
-/** Wraps the body of a test with a scene, in which there is nothing but a session. */
-export function inAwaitScene(backend: Backend): InScene {
+/** Wraps the body of a test with a fixture, in which there is nothing but a session. */
+export function inAwaitFixture(backend: Backend): InFixture {
   return (body) => async () => {
     const promised = shared.get(backend) ?? opening(backend);
     shared.set(backend, promised);
     const opened = await promised;
     opened.tests += 1;
     await emptied(opened.database);
-    await body(await sceneIn(opened.place, opened.database, opened.tests));
+    await body(await fixtureIn(opened.place, opened.database, opened.tests));
   };
 }
 
-async function sceneIn(
+async function fixtureIn(
   place: Place,
   database: Database,
   number: number,
-): Promise<AwaitScene> {
+): Promise<AwaitFixture> {
   const session = `s${number}`;
   await sessions(database).create(session);
-  return sceneOf(place, database, countingClock(1_000), session);
+  return fixtureOf(place, database, countingClock(1_000), session);
 }
 
-function sceneOf(
+function fixtureOf(
   place: Place,
   opened: Database,
   clock: CountingClock,
   session: string,
-): AwaitScene {
-  const fates = new Fates(opened);
-  const { database } = fates;
+): AwaitFixture {
+  const faults = new Faults(opened);
+  const { database } = faults;
   return {
     place,
-    fates,
+    faults,
     database,
     clock,
     events: awaitEvents(database, { clock }),
@@ -100,10 +100,10 @@ function sceneOf(
 }
 
 /** The same database as another process would have it. */
-export async function elsewhere(scene: AwaitScene): Promise<AwaitScene> {
-  const { place, clock, session } = scene;
+export async function elsewhere(fixture: AwaitFixture): Promise<AwaitFixture> {
+  const { place, clock, session } = fixture;
   const opened = await place.open({ isWithoutPoll: true });
-  return sceneOf(place, opened, clock, session);
+  return fixtureOf(place, opened, clock, session);
 }
 
 async function emptied(database: Database): Promise<void> {

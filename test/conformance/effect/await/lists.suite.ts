@@ -5,32 +5,32 @@ import { awaitsOwned } from "../../../../src/stores/effect/await/event-row.ts";
 import { groupsOwned } from "../../../../src/stores/effect/groups/group-row.ts";
 import { removeOwned } from "../../../../src/stores/removal.ts";
 import { awaitEvents } from "../../../../src/stores/effect/await/await-events.ts";
-import { inAwaitScene, storedAwaits } from "./fixture.ts";
-import type { AwaitScene, InScene } from "./fixture.ts";
+import { inAwaitFixture, storedAwaits } from "./fixture.ts";
+import type { AwaitFixture, InFixture } from "./fixture.ts";
 import { rejection } from "../../backend.ts";
 import type { Backend } from "../../backend.ts";
 import { pastChecks } from "../../past-checks.ts";
 
 export function awaitListsSuite(backend: Backend): void {
-  const scene = inAwaitScene(backend);
+  const fixture = inAwaitFixture(backend);
   describe("await-events of a session", () => {
-    listTests(scene);
-    damageTests(scene);
-    deletionTests(scene);
+    listTests(fixture);
+    damageTests(fixture);
+    deletionTests(fixture);
   });
 }
 
 async function meddle(
-  { database }: Pick<AwaitScene, "database">,
+  { database }: Pick<AwaitFixture, "database">,
   statement: Statement,
 ): Promise<void> {
   await database.write("meddle", () => pastChecks(database, statement));
 }
 
-function listTests(scene: InScene): void {
+function listTests(fixture: InFixture): void {
   test(
     "large answers make short pages, and none is passed over",
-    scene(async ({ events, scope, session }) => {
+    fixture(async ({ events, scope, session }) => {
       const keys = Array.from({ length: 25 }, (_, index) => `k${index}`);
       for (const key of keys) {
         const { token } = await events.open(scope, key);
@@ -49,7 +49,7 @@ function listTests(scene: InScene): void {
 
   test(
     "are listed as they were opened, in pages, by scope and state",
-    scene(async ({ events, scope, session, clock }) => {
+    fixture(async ({ events, scope, session, clock }) => {
       const other = { ...scope, kind: "process" };
       const { id, token } = await events.open(scope, "a", { answerWithin: 9 });
       await events.open(other, "b");
@@ -101,10 +101,10 @@ function listTests(scene: InScene): void {
   );
 }
 
-function damageTests(scene: InScene): void {
+function damageTests(fixture: InFixture): void {
   test(
     "that cannot be read are an error alone and named in lists, and revoking all passes them over",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { events, scope, session, database } = at;
       const tokens: string[] = [];
       for (const key of ["state", "half", "value", "error", "well"]) {
@@ -172,7 +172,7 @@ function damageTests(scene: InScene): void {
 
   test(
     "whose codec has lost its key are named in lists, and told alone",
-    scene(async ({ events, scope, session, database, clock }) => {
+    fixture(async ({ events, scope, session, database, clock }) => {
       const { token } = await events.open(scope, "k");
       await events.resolve(token, 1);
       const refusing = awaitEvents(database, {
@@ -197,11 +197,11 @@ function damageTests(scene: InScene): void {
   );
 }
 
-function deletionTests(scene: InScene): void {
+function deletionTests(fixture: InFixture): void {
   /** Three await-events and a group of two of them. */
   const filled = async (
-    { events, groups }: AwaitScene,
-    scope: AwaitScene["scope"],
+    { events, groups }: AwaitFixture,
+    scope: AwaitFixture["scope"],
   ): Promise<void> => {
     for (const key of ["a", "b", "c"]) {
       const { token } = await events.open(scope, key);
@@ -213,7 +213,7 @@ function deletionTests(scene: InScene): void {
 
   test(
     "[A4] [A53] die with it, in slices, and leave those of others and of none alone",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { store, session, scope, database } = at;
       const other = `${session} other`;
       await store.create(other);
@@ -236,7 +236,7 @@ function deletionTests(scene: InScene): void {
 
   test(
     "[A82] of a scope that is done with can be forgotten: who waits is told, and old tokens are not for the next ones of the same keys",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { events, groups, scope, clock, database } = at;
       const other = { ...scope, id: "t2" };
       await filled(at, other);
@@ -268,7 +268,7 @@ function deletionTests(scene: InScene): void {
 
   test(
     "are forgotten slice by slice, and fewer than asked for means that none is left",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { scope, database } = at;
       await filled(at, scope);
       const [first] = (await storedAwaits(database)) as [{ session: number }];

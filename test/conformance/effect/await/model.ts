@@ -72,7 +72,7 @@ function told(outcome: unknown): string {
  * when its time is over or refused when it is not, and a group answers in the
  * order in which its members ended, for ever, whatever the clock does.
  */
-export class AwaitWorld {
+export class AwaitModel {
   readonly #scope: EffectScope;
   readonly #clock = manualClock(1_000);
   readonly #events;

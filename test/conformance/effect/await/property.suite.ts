@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { sessions } from "../../../../src/stores/session/sessions.ts";
 import { roundsOn, seed } from "../../../depth.ts";
-import { AwaitWorld } from "./model.ts";
+import { AwaitModel } from "./model.ts";
 import type { Step } from "./model.ts";
 import { withDatabase } from "../../backend.ts";
 import type { Backend } from "../../backend.ts";
@@ -109,16 +109,16 @@ const stories: readonly (readonly Step[])[] = [
 export function awaitPropertySuite(backend: Backend): void {
   test("[A82] whatever is opened, answered, given up and raced, clocks that jump included, what was told once stays so", () =>
     withDatabase(backend, async (database) => {
-      let worlds = 0;
+      let models = 0;
       await fc.assert(
         fc.asyncProperty(
           fc.array(step, { minLength: 10, maxLength: 40 }),
           async (steps) => {
-            worlds += 1;
-            await sessions(database).create(`${worlds}`);
-            const world = new AwaitWorld(database, `${worlds}`);
-            for (const next of steps) await world.take(next);
-            await world.retell();
+            models += 1;
+            await sessions(database).create(`${models}`);
+            const model = new AwaitModel(database, `${models}`);
+            for (const next of steps) await model.take(next);
+            await model.retell();
           },
         ),
         {
@@ -132,7 +132,7 @@ export function awaitPropertySuite(backend: Backend): void {
         },
       );
       // The stories are among them, whatever the seed.
-      expect(worlds).toBeGreaterThanOrEqual(stories.length);
+      expect(models).toBeGreaterThanOrEqual(stories.length);
       await expectSound(database);
     }));
 }

@@ -2,26 +2,26 @@ import { describe, expect, test } from "vitest";
 import { rows, run } from "../../../../src/sql/operation.ts";
 import { sql } from "../../../../src/sql/statement.ts";
 import { awaitEvents } from "../../../../src/stores/effect/await/await-events.ts";
-import { inAwaitScene, storedAwaits } from "./fixture.ts";
-import type { InScene } from "./fixture.ts";
+import { inAwaitFixture, storedAwaits } from "./fixture.ts";
+import type { InFixture } from "./fixture.ts";
 import { rejection } from "../../backend.ts";
 import type { Backend } from "../../backend.ts";
 
 export function awaitTokensSuite(backend: Backend): void {
-  const scene = inAwaitScene(backend);
+  const fixture = inAwaitFixture(backend);
   describe("the token of an await-event", () => {
-    tamperTests(scene);
-    secretTests(scene);
+    tamperTests(fixture);
+    secretTests(fixture);
   });
   describe("what enters an await-event", () => {
-    borderTests(scene);
+    borderTests(fixture);
   });
 }
 
-function tamperTests(scene: InScene): void {
+function tamperTests(fixture: InFixture): void {
   test(
     "[A82] is refused when it was tampered with, made elsewhere or never given out, always in the same words",
-    scene(async ({ database, events, scope }) => {
+    fixture(async ({ database, events, scope }) => {
       const { id, token } = await events.open(scope, "k");
       const other = await events.open(scope, "other");
       const signature = token.slice(-64);
@@ -68,7 +68,7 @@ function tamperTests(scene: InScene): void {
 
   test(
     "[A82] is refused where no token was ever given out",
-    scene(async ({ events }) => {
+    fixture(async ({ events }) => {
       const token = `await_${"0".repeat(32)}.${"0".repeat(64)}`;
       expect(await rejection(events.resolve(token, 1))).toMatchObject({
         code: "AWAIT_TOKEN_INVALID",
@@ -78,7 +78,7 @@ function tamperTests(scene: InScene): void {
 
   test(
     "[A82] is refused once its session is gone",
-    scene(async ({ database, events, store, session, scope }) => {
+    fixture(async ({ database, events, store, session, scope }) => {
       const { token } = await events.open(scope, "k");
       await database.write("deleted", () =>
         run(
@@ -99,7 +99,7 @@ function tamperTests(scene: InScene): void {
 
   test(
     "is nowhere in the database, nor in what is read and listed",
-    scene(async ({ database, events, session, scope }) => {
+    fixture(async ({ database, events, session, scope }) => {
       const { token } = await events.open(scope, "k");
       await events.resolve(token, 1);
       const shown = JSON.stringify([
@@ -112,10 +112,10 @@ function tamperTests(scene: InScene): void {
   );
 }
 
-function secretTests(scene: InScene): void {
+function secretTests(fixture: InFixture): void {
   test(
     "is all that a transaction which opens one is told: not what signs it",
-    scene(async ({ database, events, scope }) => {
+    fixture(async ({ database, events, scope }) => {
       await database.write("unsigned", () =>
         run(sql`DELETE FROM holdfast_await_secret`),
       );
@@ -142,7 +142,7 @@ function secretTests(scene: InScene): void {
 
   test(
     "is signed with a secret of the database that is made once, also when many open at once",
-    scene(async ({ database, events, scope }) => {
+    fixture(async ({ database, events, scope }) => {
       const opened = await Promise.all(
         ["a", "b", "c", "d"].map((key) => events.open(scope, key)),
       );
@@ -161,7 +161,7 @@ function secretTests(scene: InScene): void {
 
   test(
     "is signed with a secret that a payload codec keeps, whatever the limits of values are",
-    scene(async ({ database, clock, scope }) => {
+    fixture(async ({ database, clock, scope }) => {
       const turned = (text: string): string =>
         text.split("").toReversed().join("");
       const payload = {
@@ -187,7 +187,7 @@ function secretTests(scene: InScene): void {
 
   test(
     "cannot be made or judged when that secret is damaged, which is told",
-    scene(async ({ database, events, scope }) => {
+    fixture(async ({ database, events, scope }) => {
       const { token } = await events.open(scope, "k");
       for (const damage of ["{", '"short"', "7"]) {
         await database.write("damage", () =>
@@ -206,10 +206,10 @@ function secretTests(scene: InScene): void {
   );
 }
 
-function borderTests(scene: InScene): void {
+function borderTests(fixture: InFixture): void {
   test(
     "is refused by name when scope or key are none",
-    scene(async ({ database, events, scope }) => {
+    fixture(async ({ database, events, scope }) => {
       const before = await storedAwaits(database);
       const wrong: readonly (readonly [unknown, unknown, string])[] = [
         [undefined, "k", "scope"],
@@ -251,7 +251,7 @@ function borderTests(scene: InScene): void {
 
   test(
     "is refused when its session is unknown, deleted or no session at all",
-    scene(async ({ events, groups, store, session, scope }) => {
+    fixture(async ({ events, groups, store, session, scope }) => {
       const unknown = { ...scope, session: "nobody" };
       expect(await rejection(events.open(unknown, "k"))).toMatchObject({
         code: "SESSION_NOT_FOUND",
@@ -286,7 +286,7 @@ function borderTests(scene: InScene): void {
 
   test(
     "is refused with the place of what cannot be stored, and leaves it open",
-    scene(async ({ database, events, scope }) => {
+    fixture(async ({ database, events, scope }) => {
       const { token } = await events.open(scope, "k");
       const before = await storedAwaits(database);
       expect(
@@ -315,7 +315,7 @@ function borderTests(scene: InScene): void {
 
   test(
     "may be nothing at all, and stays nothing",
-    scene(async ({ events, scope }) => {
+    fixture(async ({ events, scope }) => {
       const { token } = await events.open(scope, "k");
       expect(await events.resolve(token, undefined)).toEqual({
         kind: "accepted",
@@ -329,7 +329,7 @@ function borderTests(scene: InScene): void {
 
   test(
     "may be anything that was thrown, however strange",
-    scene(async ({ events, scope }) => {
+    fixture(async ({ events, scope }) => {
       const hostile = new Proxy(
         {},
         {

@@ -1,28 +1,28 @@
 import { describe, expect, test } from "vitest";
-import { elsewhere, inAwaitScene } from "./fixture.ts";
-import type { AwaitScene, InScene } from "./fixture.ts";
+import { elsewhere, inAwaitFixture } from "./fixture.ts";
+import type { AwaitFixture, InFixture } from "./fixture.ts";
 import { rejection } from "../../backend.ts";
 import type { Backend } from "../../backend.ts";
 import { until } from "../../lease/leased-sessions.ts";
-import { isOpen } from "../../wait-scene.ts";
+import { isOpen } from "../../wait-fixture.ts";
 
 /** A day, so that no wait can end by its timeout unless the test moves the clock. */
 const timeout = "1 day";
 
 export function awaitWaitsSuite(backend: Backend): void {
-  const scene = inAwaitScene(backend);
+  const fixture = inAwaitFixture(backend);
   describe("waiting for an await-event", () => {
-    waitTests(scene);
-    givenUpTests(scene);
-    if (backend.survives) elsewhereTests(scene);
+    waitTests(fixture);
+    givenUpTests(fixture);
+    if (backend.survives) elsewhereTests(fixture);
   });
 }
 
 /** Waits until the waiter sleeps on the clock: its timeout, at least. */
 async function waiting(
-  { events, scope, clock }: AwaitScene,
+  { events, scope, clock }: AwaitFixture,
   key = "k",
-): Promise<{ readonly promise: ReturnType<AwaitScene["events"]["wait"]> }> {
+): Promise<{ readonly promise: ReturnType<AwaitFixture["events"]["wait"]> }> {
   const promise = events.wait(scope, key, { timeout });
   promise.catch(() => undefined);
   await until(() => clock.sleepers === 1);
@@ -30,11 +30,11 @@ async function waiting(
   return { promise };
 }
 
-function waitTests(scene: InScene): void {
+function waitTests(fixture: InFixture): void {
   test(
     "[A82] ends when it is answered, and not when another one is",
-    scene(async (at) => {
-      const { events, scope, clock, fates } = at;
+    fixture(async (at) => {
+      const { events, scope, clock, faults } = at;
       const { token } = await events.open(scope, "k");
       const other = await events.open(scope, "other");
       const { promise } = await waiting(at);
@@ -42,13 +42,13 @@ function waitTests(scene: InScene): void {
       expect(await isOpen(promise)).toBe(true);
       await events.resolve(token, "hello");
       expect(await promise).toEqual({ kind: "resolved", value: "hello" });
-      expect([clock.sleepers, fates.listeners]).toEqual([0, 0]);
+      expect([clock.sleepers, faults.listeners]).toEqual([0, 0]);
     }),
   );
 
   test(
     "[A82] ends for all who wait, when it is cancelled too",
-    scene(async ({ events, scope, clock }) => {
+    fixture(async ({ events, scope, clock }) => {
       await events.open(scope, "k");
       const all = [1, 2, 3].map(() => events.wait(scope, "k", { timeout }));
       await until(() => clock.sleepers === 3);
@@ -63,14 +63,14 @@ function waitTests(scene: InScene): void {
 
   test(
     "[A82] sleeps exactly until its time is over, without asking before",
-    scene(async (at) => {
-      const { events, scope, clock, fates } = at;
+    fixture(async (at) => {
+      const { events, scope, clock, faults } = at;
       await events.open(scope, "k", { answerWithin: 500 });
       const { promise } = await waiting(at);
-      const { writes } = fates;
+      const { writes } = faults;
       clock.advance(499);
       expect(await isOpen(promise)).toBe(true);
-      expect(fates.writes).toBe(writes);
+      expect(faults.writes).toBe(writes);
       clock.advance(1);
       expect(await promise).toEqual({ kind: "timedOut" });
       expect(clock.sleepers).toBe(0);
@@ -79,7 +79,7 @@ function waitTests(scene: InScene): void {
 
   test(
     "[A82] fails when it is revoked, and when its session is deleted",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { events, scope, store, session } = at;
       await events.open(scope, "k");
       const first = await waiting(at);
@@ -98,7 +98,7 @@ function waitTests(scene: InScene): void {
 
   test(
     "never ends with the answer of the next generation of its session",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { events, scope, store, session, database } = at;
       await events.open(scope, "k");
       const { promise } = await waiting(at);
@@ -115,16 +115,16 @@ function waitTests(scene: InScene): void {
   );
 }
 
-function givenUpTests(scene: InScene): void {
+function givenUpTests(fixture: InFixture): void {
   test(
     "can be given up by a signal or after a time, and leaves it open",
-    scene(async (at) => {
-      const { events, scope, clock, fates } = at;
+    fixture(async (at) => {
+      const { events, scope, clock, faults } = at;
       const { token } = await events.open(scope, "k");
       const controller = new AbortController();
       const { signal } = controller;
       const aborted = rejection(events.wait(scope, "k", { signal }));
-      await until(() => fates.listeners === 1);
+      await until(() => faults.listeners === 1);
       controller.abort("enough");
       expect(await aborted).toMatchObject({ code: "ABORTED", cause: "enough" });
       const late = rejection(events.wait(scope, "k", { timeout: 10 }));
@@ -133,7 +133,7 @@ function givenUpTests(scene: InScene): void {
       const error = await late;
       expect(error).toMatchObject({ code: "DEADLINE_EXCEEDED" });
       expect(error.message).toContain('await-event "k" of turn "t1"');
-      expect([clock.sleepers, fates.listeners]).toEqual([0, 0]);
+      expect([clock.sleepers, faults.listeners]).toEqual([0, 0]);
       expect(await events.resolve(token, 1)).toEqual({ kind: "accepted" });
       // What is there already wins against a timeout that is over.
       expect(await events.wait(scope, "k", { timeout: 0 })).toMatchObject({
@@ -144,7 +144,7 @@ function givenUpTests(scene: InScene): void {
 
   test(
     "ends when the clock, set back meanwhile, comes to its instant again",
-    scene(async (at) => {
+    fixture(async (at) => {
       const { events, scope, clock } = at;
       await events.open(scope, "k", { answerWithin: 500 });
       const { promise } = await waiting(at);
@@ -157,10 +157,10 @@ function givenUpTests(scene: InScene): void {
   );
 }
 
-function elsewhereTests(scene: InScene): void {
+function elsewhereTests(fixture: InFixture): void {
   test(
     "[A82] ends when another process answers, and its token is good there",
-    scene(async (at) => {
+    fixture(async (at) => {
       const theirs = await elsewhere(at);
       const { token } = await at.events.open(at.scope, "k");
       const { promise } = await waiting(at);
@@ -181,7 +181,7 @@ function elsewhereTests(scene: InScene): void {
 
   test(
     "[A82] two processes that answer at once: exactly one wins, and both tell the same",
-    scene(async (at) => {
+    fixture(async (at) => {
       const theirs = await elsewhere(at);
       for (let round = 0; round < 10; round += 1) {
         const key = `k${round}`;

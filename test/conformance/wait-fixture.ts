@@ -6,19 +6,19 @@ import { withPlace } from "./backend.ts";
 import type { Backend, Place } from "./backend.ts";
 
 /** A database on a manual clock, both watched for what a wait leaves behind. */
-export interface Scene {
+export interface Fixture {
   readonly place: Place;
   readonly database: Database;
   readonly watched: Watched;
   readonly clock: CountingClock;
 }
 
-export type InScene = (
-  body: (scene: Scene) => Promise<void>,
+export type InFixture = (
+  body: (fixture: Fixture) => Promise<void>,
 ) => () => Promise<void>;
 
 /** Wraps test bodies. After each nobody listens or sleeps any more, nobody had to hear of everything, and no poll had to help. */
-export function waitScene(backend: Backend): InScene {
+export function waitFixture(backend: Backend): InFixture {
   return (body) => () =>
     withPlace(backend, async (place) => {
       const clock = countingClock(1_000);
