@@ -1,7 +1,7 @@
 import { setInterval as every } from "node:timers";
 
 // Taken at load: fake timers of tests replace the global.
-const immediately = setImmediate;
+const realImmediate = setImmediate;
 
 // Node fires a longer timeout after 1 ms, so longer waits go in steps.
 const timeoutMsMax = 2 ** 31 - 1;
@@ -44,7 +44,12 @@ export function doze(ms: number, signal: AbortSignal): Promise<void> {
  * that work in slices does not starve the rest of the process.
  */
 export function soon(run: () => void): void {
-  immediately(run);
+  setImmediate(run);
+}
+
+/** The same for what must go on while a test has replaced the timers: the rests of runs. */
+export function soonWhateverTimers(run: () => void): void {
+  realImmediate(run);
 }
 
 /**

@@ -1,4 +1,4 @@
-import { monotonicMs, soon } from "../host/timers.ts";
+import { monotonicMs, soonWhateverTimers } from "../host/timers.ts";
 
 /**
  * When the code of a run has come to rest. User code goes on only when
@@ -59,13 +59,13 @@ export class Drain {
     } else {
       // The event loop comes round, and a new stretch begins.
       this.#stretchEnds = 0;
-      soon(() => this.#after(this.#go));
+      soonWhateverTimers(() => this.#after(this.#go));
     }
   }
 
   #startStretch(now: number): void {
     this.#stretchEnds = now + stretchMs;
-    soon(() => {
+    soonWhateverTimers(() => {
       this.#stretchEnds = 0;
     });
   }
