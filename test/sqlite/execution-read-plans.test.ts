@@ -204,7 +204,7 @@ describe("the plans of reads", () => {
     expectNoScan(plans);
     const reasons = plans.find(({ text }) => text.includes("AS newest"));
     expect(reasons?.steps.join("\n")).toContain(
-      `INDEX ${order}event_interruption (execution=? AND kind=?)`,
+      `SEARCH q USING INDEX ${order}event_version (execution=?)`,
     );
   });
 

@@ -39,9 +39,6 @@ export interface EventRow {
 
 export const eventColumns: Statement = sql`version, at, responses, kind, call, seen, body, payload`;
 
-/** True for what may have interrupted an execution. Written as in the index of these. */
-export const isInterruption: Statement = sql`(kind = 'paused' OR kind = 'cancellationRequested' OR kind = 'parked')`;
-
 /** How large that of an event is which users fill. Of bare columns, since a database then need not read them. */
 export const eventBytes: Statement = sql`octet_length(body) + COALESCE(octet_length(payload), 0)`;
 

@@ -110,10 +110,6 @@ CREATE UNIQUE INDEX holdfast_execution_event_version ON holdfast_execution_event
 -- The n-th question to an inbox (a join set, or a signal) meets its n-th response.
 CREATE UNIQUE INDEX holdfast_execution_event_ordinal ON holdfast_execution_event (execution, inbox, ordinal)
   WHERE ordinal IS NOT NULL;
--- Why it does not simply go on, as one lookup. Not written with IN: for more than
--- two values SQLite makes a table of them at every insert, which triples its cost.
-CREATE INDEX holdfast_execution_event_interruption ON holdfast_execution_event (execution, kind, version)
-  WHERE kind = 'paused' OR kind = 'cancellationRequested' OR kind = 'parked';
 
 -- What reached an execution from elsewhere, numbered in one order. The result
 -- of a child is not copied: it is in the child's log. `read_by` is the run under

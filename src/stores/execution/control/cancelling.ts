@@ -28,7 +28,6 @@ import {
   eventBytes,
   eventColumns,
   eventOf,
-  isInterruption,
   type EventRow,
 } from "../event-row.ts";
 import { corruptLog, type ExecutionRecord } from "../state-row.ts";
@@ -79,7 +78,7 @@ export function* cancellationOf({
   if (lifecycle !== "cancelling") return null;
   const found = yield* row<EventRow>(sql`
     SELECT ${eventColumns} FROM holdfast_execution_event
-    WHERE execution = ${key} AND ${isInterruption} AND kind = 'cancellationRequested' ORDER BY version DESC LIMIT 1`);
+    WHERE execution = ${key} AND kind = 'cancellationRequested' ORDER BY version DESC LIMIT 1`);
   if (found === undefined) throw corruptLog(id, version);
   return cancellationView(found);
 }
@@ -123,8 +122,7 @@ function cancellingSlice(
       ORDER BY id LIMIT ${count}
     ) AS x LEFT JOIN holdfast_execution_event e ON e.execution = x.key AND e.version = (
       SELECT q.version FROM holdfast_execution_event q
-      WHERE q.execution = x.key AND ${isInterruption} AND q.kind = 'cancellationRequested'
-      ORDER BY q.version DESC LIMIT 1)
+      WHERE q.execution = x.key AND q.kind = 'cancellationRequested' ORDER BY q.version DESC LIMIT 1)
     ORDER BY x.id`;
   return slicedByBytes(
     bounds,

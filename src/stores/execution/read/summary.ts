@@ -26,7 +26,6 @@ import { pageBytesMax, rowsWithin } from "../../list.ts";
 import {
   eventColumns,
   eventOf,
-  isInterruption,
   sizedEventColumns,
   type EventRow,
   type SizedEventRow,
@@ -164,7 +163,12 @@ const interrupting: readonly (readonly [Lifecycle, ExecutionEvent["kind"]])[] =
     ["parked", "parked"],
   ];
 
-/** The last event by which each of them came to be as it is; none for those that were created paused. */
+/**
+ * The last event by which each of them came to be as it is; none for those
+ * that were created paused. It is near the end of the log: what comes after is
+ * what a worker still records, or how it cleans up. An index of these would
+ * cost every event 3 %.
+ */
 function* interruptingEvents<E>(
   interrupted: readonly SummaryRow[],
   columns: Statement,
@@ -174,11 +178,14 @@ function* interruptingEvents<E>(
     const own = interrupted.filter((row) => row.lifecycle === lifecycle);
     if (own.length === 0) continue;
     const keys = integersOf(own.map(({ key }) => key));
+    // The limit keeps Postgres from looking up the events of all before those of these.
     const found = yield* rows<E & OfExecution>(sql`
       SELECT e.execution AS execution, ${columns}
       FROM (
-        SELECT execution AS run, max(version) AS last FROM holdfast_execution_event
-        WHERE execution IN ${keys} AND ${isInterruption} AND kind = ${kind} GROUP BY execution
+        SELECT x.key AS run, (
+          SELECT q.version FROM holdfast_execution_event AS q
+          WHERE q.execution = x.key AND q.kind = ${kind} ORDER BY q.version DESC LIMIT 1) AS last
+        FROM holdfast_execution AS x WHERE x.key IN ${keys} LIMIT ${own.length}
       ) AS newest CROSS JOIN holdfast_execution_event AS e
       WHERE e.execution = newest.run AND e.version = newest.last`);
     events.push(...found);
