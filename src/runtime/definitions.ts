@@ -17,10 +17,6 @@ interface FunctionOptions {
   readonly concurrency?: number;
   /** The same for each concurrency key. */
   readonly concurrencyPerKey?: number;
-  /** How long runs that completed are kept; defaults to for ever. */
-  readonly keep?: Duration;
-  /** How long all other ended runs are kept; defaults to for ever. */
-  readonly keepFailed?: Duration;
 }
 
 export interface WorkflowOptions extends FunctionOptions {
@@ -68,8 +64,6 @@ export interface Definition {
   readonly schema: Schema | undefined;
   readonly concurrency: number | undefined;
   readonly concurrencyPerKey: number | undefined;
-  readonly keepMs: number | undefined;
-  readonly keepFailedMs: number | undefined;
   readonly retry: RetryPolicy;
   readonly timeoutMs: number | undefined;
   readonly cleanupMs: number;
@@ -160,13 +154,7 @@ export function signal(name: string, schema?: Schema): Signal<unknown> {
 }
 
 const defaultCleanup: Duration = "5 minutes";
-const sharedNames = [
-  "input",
-  "concurrency",
-  "concurrencyPerKey",
-  "keep",
-  "keepFailed",
-] as const;
+const sharedNames = ["input", "concurrency", "concurrencyPerKey"] as const;
 const optionNames = {
   workflow: [...sharedNames, "cleanupTimeout"],
   activity: [...sharedNames, "retry", "timeout"],
@@ -198,8 +186,6 @@ function defined(
     schema: givenSchema("input", options.input),
     concurrency: countOf("concurrency", options.concurrency),
     concurrencyPerKey: countOf("concurrencyPerKey", options.concurrencyPerKey),
-    keepMs: msOf("keep", options.keep),
-    keepFailedMs: msOf("keepFailed", options.keepFailed),
     retry: retryPolicyOf(options.retry),
     timeoutMs: msOf("timeout", options.timeout),
     cleanupMs: durationMs(
