@@ -20,17 +20,16 @@ export class LastLocks {
     }
     if (event.kind !== "locked") return;
     const isNamed = event.codeVersion !== null;
-    const isLast =
-      !this.#hasHolder || !this.#hasRetry || (isNamed && !this.#hasCodeVersion);
+    const isLast = !this.#hasRetry || (isNamed && !this.#hasCodeVersion);
     if (isLast) this.#versions.add(version);
     this.#hasHolder = true;
     this.#hasRetry = true;
     this.#hasCodeVersion ||= isNamed;
   }
 
-  /** True when nothing that comes before can be needed. */
+  /** True when nothing that comes before can be needed: a lock that names its code also has a holder and a policy. */
   get isComplete(): boolean {
-    return this.#hasHolder && this.#hasRetry && this.#hasCodeVersion;
+    return this.#hasCodeVersion;
   }
 
   get versions(): readonly number[] {

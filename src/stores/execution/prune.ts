@@ -1,10 +1,8 @@
 import { LastLocks } from "../../model/execution/pruned.ts";
 import {
   parseExecutionId,
-  splitToParts,
   type ExecutionId,
 } from "../../model/ids/execution-id.ts";
-import { continuationOf } from "../../model/ids/join-set-id.ts";
 import { durationMs, type Duration } from "../../model/time/durations.ts";
 import { integersOf } from "../../sql/dialect.ts";
 import {
@@ -65,7 +63,7 @@ export async function pruneHistory(
   const boundary = await database.read(lastStart(context), id);
   if (boundary === undefined) return nothing;
   const kept = await keptBefore(context, boundary);
-  const children = endedBefore(context, boundary);
+  const children = forgottenChildren(context, boundary);
   let child: IteratorResult<ExecutionId, void> | undefined;
   return sweep<PruneReport>(context, sweeping, async () => {
     if (child === undefined) {
@@ -241,21 +239,17 @@ function* removeEvents(
       ORDER BY version LIMIT ${rowsMax})`);
 }
 
-/** Children of runs before a new start that have ended, and whose answers have been removed. */
-async function* endedBefore(
+/** Children that have ended, and whose answers have been removed: those of the run that goes on are there. */
+async function* forgottenChildren(
   context: ExecutionContext,
-  { key, continuation }: Boundary,
+  { key }: Boundary,
 ): AsyncGenerator<ExecutionId, void> {
   for (let after: ChildPlace | undefined; ;) {
     const found: readonly ChildPlace[] = await context.database.read(
       endedChildren(context),
       { parent: key, after },
     );
-    for (const { id } of found) {
-      const joinSet = splitToParts(id)?.joinSet;
-      if (joinSet !== undefined && continuationOf(joinSet) < continuation)
-        yield id;
-    }
+    for (const { id } of found) yield id;
     if (found.length < childrenPerRead) return;
     after = found.at(-1);
     await context.database.pause();

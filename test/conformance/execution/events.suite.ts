@@ -14,6 +14,7 @@ import {
 import {
   T0,
   ann,
+  byAnn,
   kindsOf,
   onExecutions,
   refusal,
@@ -223,6 +224,16 @@ function seen(backend: Backend): void {
         let version = 1;
         for (const event of kinds)
           version = (await store.append("a", version, [event(1)])).nextVersion;
+        // Nor by a worker that knows where to write, and is given the shortest way.
+        await store.create({ id: "b", function: "f" });
+        const { key } = await store.lock("b", 1, byAnn);
+        const known = { key, fence: ann };
+        expect(
+          await refusal(setting, () =>
+            store.append("b", 2, [step("quiet", null, 1, 1)], known),
+          ),
+        ).toBe("EVENTS_INVALID");
+        await store.append("b", 2, [step("quiet")], known);
       }),
     );
 

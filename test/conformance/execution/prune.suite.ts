@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { GivenEvent } from "../../../src/model/execution/given-event.ts";
+import { run } from "../../../src/sql/operation.ts";
+import { sql } from "../../../src/sql/statement.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { expectSound } from "../sound.ts";
@@ -172,6 +174,46 @@ export function executionPruneSuite(backend: Backend): void {
     );
 
     test(
+      "[R14] does all in one call, however small its slices are",
+      onExecutions(backend, async (setting) => {
+        await continuedRun(setting);
+        expect(
+          await setting.store.pruneHistory("a", { rowsPerSlice: 1 }),
+        ).toEqual({ events: 5, responses: 3, trees: 1, skipped: 0 });
+      }),
+    );
+
+    test(
+      "[R14] lets no signal be lost that comes between two slices",
+      onExecutions(backend, async (setting) => {
+        const { store, clock } = setting;
+        await store.create({ id: "a", function: "f" });
+        await store.signal("a", "go", 1);
+        await store.receive("a", "go", 1);
+        await store.append("a", 2, [continued()]);
+        clock.advance(month);
+        const stop = new AbortController();
+        await rejection(
+          store.pruneHistory("a", {
+            rowsPerSlice: 1,
+            signal: stop.signal,
+            onProgress: () => stop.abort(),
+          }),
+        );
+        // The signal is gone, and the event is still there that took it.
+        expect(await responsesOf(setting, "a")).toEqual([]);
+        expect(await kindsOf(setting, "a")).toBe(
+          "created signalReceived continued",
+        );
+        await store.signal("a", "go", 2);
+        expect(await store.receive("a", "go", 3)).toMatchObject({
+          seq: 2,
+          value: 2,
+        });
+      }),
+    );
+
+    test(
       "[R14] leaves lists, single reads and waits that cope: what is gone is passed over or not found",
       onExecutions(backend, async (setting) => {
         const { store, clock } = setting;
@@ -251,6 +293,8 @@ export function executionPruneSuite(backend: Backend): void {
           history: [],
           responses: [],
         });
+        // Nothing is missing there, so it can be copied itself.
+        await store.fork("anew", 1, { id: "anew-again" });
         await store.finish("a", 9, {
           kind: "failed",
           error: { name: "Error", message: "no" },
@@ -260,6 +304,31 @@ export function executionPruneSuite(backend: Backend): void {
           input: "new",
           unreadSignals: [{ seq: 2 }],
           history: [{ version: 8 }],
+        });
+        await expectSound(database);
+      }),
+    );
+
+    test(
+      "[R14] lets it be copied however long its history was",
+      onExecutions(backend, async (setting) => {
+        const { store, database } = setting;
+        await continuedRun(setting);
+        await store.pruneHistory("a");
+        // As if a million events had gone.
+        const gone = 1_000_000;
+        await database.write("as if", function* () {
+          yield* run(sql`
+            UPDATE holdfast_execution_event SET version = version + ${gone} WHERE version >= 7
+              AND execution = (SELECT key FROM holdfast_execution WHERE id = 'a')`);
+          yield* run(sql`
+            UPDATE holdfast_execution SET version = version + ${gone}, history_from = history_from + ${gone},
+              pruned_before = pruned_before + ${gone} WHERE id = 'a'`);
+        });
+        await store.fork("a", gone + 8, { id: "b" });
+        expect(await store.load("b")).toMatchObject({
+          input: "new",
+          history: [{ version: gone + 8 }],
         });
         await expectSound(database);
       }),

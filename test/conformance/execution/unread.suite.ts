@@ -3,7 +3,12 @@ import type { GivenEvent } from "../../../src/model/execution/given-event.ts";
 import type { LockedExecution } from "../../../src/stores/execution/lock/locked.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import { childRequested, step, waiting } from "./execution-events.ts";
+import {
+  childRequested,
+  delayRequested,
+  step,
+  waiting,
+} from "./execution-events.ts";
 import { T0, byAnn, dump, onExecutions, refusal, standing } from "./fixture.ts";
 import type { Setting } from "./fixture.ts";
 import { result } from "./parent.ts";
@@ -84,6 +89,24 @@ export function executionUnreadSuite(backend: Backend): void {
         // All that it could read it has seen; what was read before is no news.
         await store.append("a", 4, [waiting(4, T0)]);
         expect((await standing(setting, "a")).pending.kind).toBe("blocked");
+      }),
+    );
+
+    test(
+      "[R2] answer a wait only before what came to the new run: the first of all is its time",
+      onExecutions(backend, async (setting) => {
+        const { store, clock } = setting;
+        await signalled(setting);
+        await store.append("a", 1, [continued(4, [])]);
+        clock.set(T0 + 10);
+        await store.append("a", 2, [delayRequested("Delay_a.o1:1_1", T0)]);
+        clock.set(T0 + 20);
+        await store.signal("a", "go", 5);
+        await store.append("a", 3, [waiting(0, T0)]);
+        expect((await standing(setting, "a")).pending).toMatchObject({
+          kind: "pending",
+          dueAt: T0 + 10,
+        });
       }),
     );
 
@@ -214,6 +237,12 @@ export function executionUnreadSuite(backend: Backend): void {
         expect(items.map(({ seq }) => seq)).toEqual(
           Array.from({ length: 49 }, (_, n) => 202 + n),
         );
+        const around = await store.responses("a", {
+          unread: true,
+          from: 99,
+          limit: 2,
+        });
+        expect(around.items.map(({ seq }) => seq)).toEqual([99, 101]);
       }),
     );
 
