@@ -1,4 +1,4 @@
-import { holder } from "../../test/fixtures/execution-world.ts";
+import { holder } from "../../test/fixtures/execution-parts.ts";
 import { handWritten } from "../hand-written.ts";
 import type { Target } from "./load.ts";
 

@@ -8,7 +8,7 @@ import {
   lockedEvent,
   makeExecution,
   newExecutionOf,
-} from "../../test/fixtures/execution-world.ts";
+} from "../../test/fixtures/execution-parts.ts";
 import { compared } from "../scratch.ts";
 import { onServer } from "./on-server.ts";
 import { size } from "../sizes.ts";

@@ -1,6 +1,6 @@
 import type { Executions } from "../../src/stores/execution/executions.ts";
 import type { GivenEvent } from "../../src/model/execution/given-event.ts";
-import { holder } from "../../test/fixtures/execution-world.ts";
+import { holder } from "../../test/fixtures/execution-parts.ts";
 
 /** An execution that a caller of the load appends to. */
 export interface Target {

@@ -5,7 +5,7 @@ import { executionCodec } from "../../src/model/execution/codec.ts";
 import { valueCodec } from "../../src/model/values/value-codec.ts";
 import { executions } from "../../src/stores/execution/executions.ts";
 import type { Executions } from "../../src/stores/execution/executions.ts";
-import { holder } from "../../test/fixtures/execution-world.ts";
+import { holder } from "../../test/fixtures/execution-parts.ts";
 import { inScratch, median, rounded } from "../scratch.ts";
 import { insertExecutions, numbers, seeded } from "./seed.ts";
 import type { SeededState } from "./seed.ts";

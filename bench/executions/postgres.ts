@@ -4,7 +4,7 @@ import type { Database } from "../../src/sql/database.ts";
 import { operation } from "../../src/sql/operation.ts";
 import { appendEvents } from "../../test/fixtures/execution-operations.ts";
 import { executions } from "../../src/stores/execution/executions.ts";
-import { holder, idOf } from "../../test/fixtures/execution-world.ts";
+import { holder, idOf } from "../../test/fixtures/execution-parts.ts";
 import { compared } from "../scratch.ts";
 import { appendSteps, lockedTargets, stepEvent, throughStore } from "./load.ts";
 import type { AppendStep } from "./load.ts";

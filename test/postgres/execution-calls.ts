@@ -24,7 +24,7 @@ import {
   newExecutionOf,
   otherHolder,
   step,
-} from "../fixtures/execution-world.ts";
+} from "../fixtures/execution-parts.ts";
 import { storedUnder } from "./execution-tables.ts";
 
 /** The same meaning without the set form. */
@@ -128,7 +128,7 @@ export type Asked =
     };
 
 /** A population in a database, and calls to it: together, or one after the other. */
-export class World {
+export class Population {
   readonly database: Database;
   readonly #told = new Set<string>();
   readonly prefix: string;
@@ -138,7 +138,7 @@ export class World {
     database: Database,
     prefix: string,
     isAlone: boolean,
-  ): Promise<World> {
+  ): Promise<Population> {
     await database.write("populate", function* () {
       for (const [id, given, events] of population)
         yield* makeExecution(
@@ -146,7 +146,7 @@ export class World {
           events(prefix + id),
         );
     });
-    return new World(database, prefix, isAlone);
+    return new Population(database, prefix, isAlone);
   }
 
   private constructor(database: Database, prefix: string, isAlone: boolean) {

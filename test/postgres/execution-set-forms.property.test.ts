@@ -12,8 +12,8 @@ import {
   makeExecution,
   newExecutionOf,
   step,
-} from "../fixtures/execution-world.ts";
-import { World, populationIds } from "./execution-calls.ts";
+} from "../fixtures/execution-parts.ts";
+import { Population, populationIds } from "./execution-calls.ts";
 import type { Asked, Events } from "./execution-calls.ts";
 import { withPlace } from "./place.ts";
 
@@ -175,8 +175,8 @@ describe("a set form of the execution log", () => {
             runs += 1;
             const prefix = `r${runs}-`;
             const [many, one] = await Promise.all([
-              World.make(databases[0], prefix, false),
-              World.make(databases[1], prefix, true),
+              Population.make(databases[0], prefix, false),
+              Population.make(databases[1], prefix, true),
             ]);
             for (const round of asked)
               expect(await many.ask(round)).toEqual(await one.ask(round));
@@ -203,9 +203,9 @@ describe("a set form of the execution log", () => {
   ])("commits %s together", (_, round, size) =>
     withPlace(async (place) => {
       const database = await place.open();
-      const world = await World.make(database, "w-", false);
+      const population = await Population.make(database, "w-", false);
       const before = database.stats();
-      await world.ask(round);
+      await population.ask(round);
       const after = database.stats();
       expect(after.commits - before.commits).toBe(1);
       expect(after.calls - before.calls).toBe(size);
@@ -216,8 +216,8 @@ describe("a set form of the execution log", () => {
   test("is not asked about what it never takes", () =>
     withPlace(async (place) => {
       const database = await place.open();
-      const world = await World.make(database, "w-", false);
-      await world.ask([
+      const population = await Population.make(database, "w-", false);
+      await population.ask([
         append("top1", "joinNext"),
         { ...create("n1"), isTagged: true },
         { ...create("n2", "createLocked"), isTagged: true },
@@ -229,7 +229,7 @@ describe("a set form of the execution log", () => {
   test("is split when the payloads of its events are large", () =>
     withPlace(async (place) => {
       const database = await place.open();
-      await World.make(database, "w-", false);
+      await Population.make(database, "w-", false);
       const before = database.stats().commits;
       await Promise.all(
         ["w-top1", "w-task", "w-joining.n:js_1"].map((id) =>
@@ -281,17 +281,17 @@ describe("a set form of the execution log", () => {
   test("is not held up by a slow transaction that has locked a row of another set", () =>
     withPlace(async (place) => {
       const database = await place.open();
-      const world = await World.make(database, "w-", false);
+      const population = await Population.make(database, "w-", false);
       const shell = place.shell();
       await shell`BEGIN`;
       await shell`
         SELECT key FROM holdfast_execution WHERE id IN ('w-top2', 'w-joining') FOR UPDATE`;
-      const locked = world.ask([
+      const locked = population.ask([
         append("top2", "step"),
         append("joining.n:js_1", "finished"),
       ]);
       await expect(
-        world.ask([
+        population.ask([
           append("top1", "step"),
           append("waiting.o:1_1", "finished"),
         ]),

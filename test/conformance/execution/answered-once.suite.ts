@@ -15,12 +15,12 @@ import {
   byAnn,
   onExecutions,
   stateOfExecution,
-  type Setting,
+  type ExecutionFixture,
 } from "./fixture.ts";
 
 /** Runs that each wait for a delay of their own, which is over at T0 + 500. */
 async function sleepers(
-  { store }: Pick<Setting, "store">,
+  { store }: Pick<ExecutionFixture, "store">,
   count: number,
 ): Promise<readonly string[]> {
   const ids = Array.from({ length: count }, (_, index) => `run-${index}`);
@@ -59,9 +59,9 @@ export function executionAnsweredOnceSuite(backend: Backend): void {
   describe("of several processes that expire timers at once", () => {
     test(
       "[R17] one answers a delay, and the others do next to nothing",
-      onExecutions(backend, async (setting) => {
-        const { place, clock, database } = setting;
-        const ids = await sleepers(setting, 90);
+      onExecutions(backend, async (fixture) => {
+        const { place, clock, database } = fixture;
+        const ids = await sleepers(fixture, 90);
         clock.advance(500);
         const databases: Database[] = [database];
         // In memory there is one process: it may ask three times at once.
@@ -80,7 +80,7 @@ export function executionAnsweredOnceSuite(backend: Backend): void {
         // Three reads, three writes, and what those who came second waited for.
         expect(calls() - before).toBeLessThanOrEqual(12);
         for (const id of ids) {
-          expect(await responsesOf(setting.store, id)).toEqual([
+          expect(await responsesOf(fixture.store, id)).toEqual([
             [1, `Delay_${id}.o:1_1`],
           ]);
           const { pending, responses } = await stateOfExecution(database, id);
@@ -94,9 +94,9 @@ export function executionAnsweredOnceSuite(backend: Backend): void {
 
     test(
       "[R17] a page of delays is one write, and more are as many as there are pages",
-      onExecutions(backend, async (setting) => {
-        const { store, clock, database } = setting;
-        await sleepers(setting, 150);
+      onExecutions(backend, async (fixture) => {
+        const { store, clock, database } = fixture;
+        await sleepers(fixture, 150);
         clock.advance(500);
         const { commits } = database.stats();
         expect(await store.expireTimers({ limit: 1_000 })).toMatchObject({
@@ -152,9 +152,9 @@ export function executionAnsweredOnceSuite(backend: Backend): void {
 
     test(
       "[R17] and paused, withdrawn or cancelled meanwhile, are left alone",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
-        const [first = "", second = ""] = await sleepers(setting, 3);
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
+        const [first = "", second = ""] = await sleepers(fixture, 3);
         await store.pauseDelay(`Delay_${first}.o:1_1`);
         await store.cancelDelay(`Delay_${second}.o:1_1`);
         clock.advance(500);

@@ -31,12 +31,12 @@ export function executionAppendSuite(backend: Backend): void {
     test.each(["created", "forked"] as const)(
       '[E13] "%s" cannot be appended: it has a call of its own',
       (kind) =>
-        onExecutions(backend, async (setting) => {
-          const { store } = setting;
+        onExecutions(backend, async (fixture) => {
+          const { store } = fixture;
           await store.create({ id: "a", function: "f" });
           const event = { kind } as unknown as GivenEvent;
           expect(
-            await refusal(setting, () => store.append("a", 1, [event])),
+            await refusal(fixture, () => store.append("a", 1, [event])),
           ).toBe("EVENTS_INVALID");
         })(),
     );
@@ -44,13 +44,13 @@ export function executionAppendSuite(backend: Backend): void {
     test.each([0, 1, 3, 1_000])(
       "[E14] version %i instead of 2 is a conflict that carries both, and nothing is written",
       (requested) =>
-        onExecutions(backend, async (setting) => {
-          const { store } = setting;
+        onExecutions(backend, async (fixture) => {
+          const { store } = fixture;
           await store.create({ id: "a", function: "f" });
           await store.append("a", 1, [joinSetCreated("n:x")]);
           for (const event of [step("quiet"), joinNext("n:x", T0)]) {
             expect(
-              await refusal(setting, () =>
+              await refusal(fixture, () =>
                 store.append("a", requested, [event]),
               ),
             ).toBe("VERSION_CONFLICT");
@@ -64,11 +64,11 @@ export function executionAppendSuite(backend: Backend): void {
 
     test(
       "[E15] an execution that does not exist is not found, whatever is appended",
-      onExecutions(backend, async (setting) => {
+      onExecutions(backend, async (fixture) => {
         for (const event of [step("quiet"), joinNext("n:x", T0)])
           expect(
-            await refusal(setting, () =>
-              setting.store.append("nobody", 1, [event]),
+            await refusal(fixture, () =>
+              fixture.store.append("nobody", 1, [event]),
             ),
           ).toBe("EXECUTION_NOT_FOUND");
       }),
@@ -80,8 +80,8 @@ export function executionAppendSuite(backend: Backend): void {
     ])(
       "[E16] after the end, which answers with its own version, %s is refused as finished",
       (_, event) =>
-        onExecutions(backend, async (setting) => {
-          const { store } = setting;
+        onExecutions(backend, async (fixture) => {
+          const { store } = fixture;
           await store.create({ id: "a", function: "f" });
           expect(await store.finish("a", 1, done)).toEqual({
             nextVersion: 1,
@@ -90,7 +90,7 @@ export function executionAppendSuite(backend: Backend): void {
           // Finished comes before the version: both the next and a wrong one say so.
           for (const version of [1, 2, 77])
             expect(
-              await refusal(setting, () =>
+              await refusal(fixture, () =>
                 store.append("a", version, [event()]),
               ),
             ).toBe("EXECUTION_FINISHED");
@@ -99,8 +99,8 @@ export function executionAppendSuite(backend: Backend): void {
 
     test(
       "[E16] a second end at the version of the first is refused as finished unless it is the same again",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.append("a", 1, [step("work")]);
         expect(await store.finish("a", 2, done)).toEqual({
@@ -111,7 +111,7 @@ export function executionAppendSuite(backend: Backend): void {
           nextVersion: 2,
           at: T0,
         });
-        expect(await kindsOf(setting, "a")).toBe(
+        expect(await kindsOf(fixture, "a")).toBe(
           "created stepFinished finished",
         );
         for (const [version, result] of [
@@ -121,15 +121,15 @@ export function executionAppendSuite(backend: Backend): void {
           [3, done],
         ] as const)
           expect(
-            await refusal(setting, () => store.finish("a", version, result)),
+            await refusal(fixture, () => store.finish("a", version, result)),
           ).toBe("EXECUTION_FINISHED");
       }),
     );
 
     test(
       "[E17] the version of a finished log is that of its end",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.append("a", 1, [step("one"), step("two")]);
         clock.advance(40);
@@ -137,7 +137,7 @@ export function executionAppendSuite(backend: Backend): void {
           nextVersion: 3,
           at: T0 + 40,
         });
-        expect(await standing(setting, "a")).toEqual({
+        expect(await standing(fixture, "a")).toEqual({
           version: 3,
           lifecycle: "active",
           pending: {
@@ -153,15 +153,15 @@ export function executionAppendSuite(backend: Backend): void {
 
     test(
       "[E18] an event that changes nothing else still counts, so the next lock has the right version",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         expect(
           await store.append("a", 1, [
             delayRequested("Delay_a.o:1_1", T0 + 100),
           ]),
         ).toEqual({ nextVersion: 2, at: T0 });
-        expect(await standing(setting, "a")).toEqual({
+        expect(await standing(fixture, "a")).toEqual({
           version: 1,
           lifecycle: "active",
           pending: {
@@ -189,8 +189,8 @@ export function executionAppendSuite(backend: Backend): void {
   describe("appending several events", () => {
     test(
       "they occupy the versions from the one given, and all count",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         expect(
           await store.append("a", 1, [
@@ -199,31 +199,31 @@ export function executionAppendSuite(backend: Backend): void {
             attemptFailed(T0 + 100),
           ]),
         ).toEqual({ nextVersion: 4, at: T0 });
-        expect(await kindsOf(setting, "a")).toBe(
+        expect(await kindsOf(fixture, "a")).toBe(
           "created joinSetCreated stepFinished attemptFailed",
         );
-        const { failures } = await stateOfExecution(setting.database, "a");
+        const { failures } = await stateOfExecution(fixture.database, "a");
         expect(failures).toBe(1);
       }),
     );
 
     test(
       "none at all, or an end that is not the last, is refused",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         const finished: GivenEvent = { kind: "finished", result: done };
         for (const events of [[], [finished, step("late")]])
           expect(
-            await refusal(setting, () => store.append("a", 1, events)),
+            await refusal(fixture, () => store.append("a", 1, events)),
           ).toBe("EVENTS_INVALID");
       }),
     );
 
     test(
       "children are created with the events that ask for them, due at once",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.append(
           "a",
@@ -254,14 +254,14 @@ export function executionAppendSuite(backend: Backend): void {
 
     test(
       "a child of somebody else is refused, and so is one that exists",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.create({ id: "b", function: "f" });
         await store.create({ id: "a.n:x_1", function: "g" });
         for (const id of ["b.n:x_1", "a.n:x_1"])
           expect(
-            await refusal(setting, () =>
+            await refusal(fixture, () =>
               store.append("a", 1, [step("asks")], {
                 children: [{ id, function: "g" }],
               }),
@@ -272,15 +272,15 @@ export function executionAppendSuite(backend: Backend): void {
 
     test(
       "a run of its own may be started beside, once, and found again when it was",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         const children = [{ id: "b", function: "g", input: 1 }];
         await store.append("a", 1, [step("starts b")], { children });
         await store.append("a", 2, [step("again")], { children });
-        expect(await kindsOf(setting, "b")).toBe("created");
+        expect(await kindsOf(fixture, "b")).toBe("created");
         expect(
-          await refusal(setting, () =>
+          await refusal(fixture, () =>
             store.append("a", 3, [step("differs")], {
               children: [{ id: "b", function: "g", input: 2 }],
             }),
@@ -293,15 +293,15 @@ export function executionAppendSuite(backend: Backend): void {
   describe("appending as the holder of a lock", () => {
     test(
       "only the run that locked it last may; others have lost it, whatever they append",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.lock("a", 1, byAnn);
         await store.append("a", 2, [step("mine")], { fence: ann });
         for (const fence of [annLater, bob])
           for (const event of [step("theirs"), attemptFailed(T0)])
             expect(
-              await refusal(setting, () =>
+              await refusal(fixture, () =>
                 store.append("a", 3, [event], { fence }),
               ),
             ).toBe("LOCK_LOST");
@@ -314,21 +314,21 @@ export function executionAppendSuite(backend: Backend): void {
           () => store.unlock("a", 5, { holder: ann, reason: "late" }),
           () => store.receive("a", "go", 5, { fence: ann }),
         ])
-          expect(await refusal(setting, call)).toBe("LOCK_LOST");
+          expect(await refusal(fixture, call)).toBe("LOCK_LOST");
         await store.append("a", 5, [step("bob's")], { fence: bob });
       }),
     );
 
     test(
       "the key that creating answered with may be given, and another one has lost it",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         const { key } = await store.create({ id: "a", function: "f" });
         await store.append("a", 1, [step("one")], { key });
         await store.append("a", 2, [joinNext("n:x", T0)], { key });
         for (const event of [step("two"), joinNext("n:x", T0)])
           expect(
-            await refusal(setting, () =>
+            await refusal(fixture, () =>
               store.append("a", 3, [event], { key: key + 1 }),
             ),
           ).toBe("LOCK_LOST");

@@ -36,8 +36,8 @@ export function executionAppendedSuite(backend: Backend): void {
   describe("what an append answers", () => {
     test(
       "[R15] is the instant that it recorded, also when it is made again",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
         await store.create({ id: "a", function: "f" });
         clock.set(T0 + 7);
         const append = () => store.append("a", 1, [step("s")]);
@@ -54,8 +54,8 @@ export function executionAppendedSuite(backend: Backend): void {
 
     test(
       "[R15] names the parent that was told of the end, and as which response",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "p", function: "f" });
         const ids = ["p.n:x_1", "p.n:x_2"] as const;
         for (const id of ids) await store.create({ id, function: "g" });
@@ -88,8 +88,8 @@ export function executionAppendedSuite(backend: Backend): void {
   describe("a child that is created locked", () => {
     test(
       "[R15] comes with the append, for its worker, and is due to nobody",
-      onExecutions(backend, async (setting) => {
-        const { store, clock, database } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, clock, database } = fixture;
         await store.createLocked({ id: "a", function: "f" }, byAnn);
         clock.set(T0 + 5);
         const heard: string[] = [];
@@ -121,13 +121,13 @@ export function executionAppendedSuite(backend: Backend): void {
             },
           ],
         });
-        expect(await kindsOf(setting, child)).toBe("created locked");
+        expect(await kindsOf(fixture, child)).toBe("created locked");
         expect(await lockedIds(store, 9, "g")).toEqual([]);
         // Made again, it gives the lock as it stands.
-        const before = await dump(setting);
+        const before = await dump(fixture);
         clock.set(T0 + 6);
         expect(await append()).toEqual(first);
-        expect(await dump(setting)).toEqual(before);
+        expect(await dump(fixture)).toEqual(before);
         await store.append(child, 2, [step("s")], { fence: ann });
         expect((await append()).lockedChildren).toMatchObject([
           { nextVersion: 3, history: [{ version: 2 }] },
@@ -140,8 +140,8 @@ export function executionAppendedSuite(backend: Backend): void {
 
     test(
       "[R15] may be a run that is started beside, if it was not there",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.create({ id: "there", function: "g" });
         const locked = { holder: bob, lease: 100 };
@@ -161,7 +161,7 @@ export function executionAppendedSuite(backend: Backend): void {
           scheduled: [{ outcome: "created" }, { outcome: "existed" }],
           lockedChildren: [{ id: "beside" }],
         });
-        expect((await standing(setting, "there")).pending.kind).toBe("pending");
+        expect((await standing(fixture, "there")).pending.kind).toBe("pending");
       }),
     );
 
@@ -174,12 +174,12 @@ export function executionAppendedSuite(backend: Backend): void {
     ] as const)(
       "[R15] that cannot be locked fails the append: %s",
       (code, options) =>
-        onExecutions(backend, async (setting) => {
-          const { store } = setting;
+        onExecutions(backend, async (fixture) => {
+          const { store } = fixture;
           await store.create({ id: "a", function: "f" });
           const draft = { id: child, function: "g", locked: byAnn, ...options };
           expect(
-            await refusal(setting, () =>
+            await refusal(fixture, () =>
               store.append("a", 1, [step("quiet"), requested], {
                 children: [draft as never],
               }),

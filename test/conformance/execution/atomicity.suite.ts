@@ -13,35 +13,38 @@ import {
   waiting,
 } from "./execution-events.ts";
 import { T0, byAnn, dump, onExecutions, refusal, standing } from "./fixture.ts";
-import type { Setting } from "./fixture.ts";
+import type { ExecutionFixture } from "./fixture.ts";
 
 /** A call that fails after it has written: how it comes about, the call, and its code. */
 interface Failing {
-  readonly prepare: (setting: Setting) => Promise<unknown>;
-  readonly call: (setting: Setting) => Promise<unknown>;
+  readonly prepare: (fixture: ExecutionFixture) => Promise<unknown>;
+  readonly call: (fixture: ExecutionFixture) => Promise<unknown>;
   readonly code: string;
 }
 
 const delay = "Delay_a.o:1_1";
 const done = { kind: "completed", value: 1 } as const;
 
-function edit({ database }: Setting, statement: Statement): Promise<number> {
+function edit(
+  { database }: ExecutionFixture,
+  statement: Statement,
+): Promise<number> {
   return database.write("edit", () => run(statement));
 }
 
 /** Parent "a" with a child "a.n:x_1", and then no parent any more. */
-async function orphan(setting: Setting): Promise<void> {
-  await setting.store.create({ id: "a", function: "f" });
-  await setting.store.create({
+async function orphan(fixture: ExecutionFixture): Promise<void> {
+  await fixture.store.create({ id: "a", function: "f" });
+  await fixture.store.create({
     id: "a.n:x_1",
     function: "f",
     role: "external",
   });
-  await edit(setting, sql`DELETE FROM holdfast_execution WHERE id = 'a'`);
+  await edit(fixture, sql`DELETE FROM holdfast_execution WHERE id = 'a'`);
 }
 
 /** Events where the next executions would have their first ones. */
-async function occupyLogs({ database }: Setting): Promise<void> {
+async function occupyLogs({ database }: ExecutionFixture): Promise<void> {
   await database.write("occupyLogs", function* () {
     for (let ahead = 1; ahead <= 50; ahead += 1)
       yield* run(sql`
@@ -119,11 +122,11 @@ const rowsOfTheTable: Readonly<Record<string, Failing>> = {
     code: "EXECUTION_EXISTS",
   },
   "end of a child whose parent was told something else": {
-    prepare: async (setting) => {
-      await setting.store.create({ id: "a", function: "f" });
-      await setting.store.create({ id: "a.n:x_1", function: "f" });
+    prepare: async (fixture) => {
+      await fixture.store.create({ id: "a", function: "f" });
+      await fixture.store.create({ id: "a.n:x_1", function: "f" });
       await edit(
-        setting,
+        fixture,
         sql`
         INSERT INTO holdfast_execution_response
           (execution, seq, at, kind, inbox, ordinal, source, outcome, finished_version, value_hash)
@@ -149,10 +152,10 @@ const rowsOfTheTable: Readonly<Record<string, Failing>> = {
     code: "EXECUTION_NOT_FOUND",
   },
   "answer to a delay whose execution is missing": {
-    prepare: async (setting) => {
-      await setting.store.create({ id: "a", function: "f" });
-      await setting.store.append("a", 1, [delayRequested(delay, T0)]);
-      await edit(setting, sql`DELETE FROM holdfast_execution WHERE id = 'a'`);
+    prepare: async (fixture) => {
+      await fixture.store.create({ id: "a", function: "f" });
+      await fixture.store.append("a", 1, [delayRequested(delay, T0)]);
+      await edit(fixture, sql`DELETE FROM holdfast_execution WHERE id = 'a'`);
     },
     call: ({ database }) =>
       database.write(answerDelay, {
@@ -175,11 +178,11 @@ const rowsOfTheTable: Readonly<Record<string, Failing>> = {
     code: "CONSTRAINT_VIOLATED",
   },
   "lock of what cannot be read": {
-    prepare: async (setting) => {
-      await setting.store.create({ id: "a", function: "f" });
-      await setting.store.append("a", 1, [step("one")]);
+    prepare: async (fixture) => {
+      await fixture.store.create({ id: "a", function: "f" });
+      await fixture.store.append("a", 1, [step("one")]);
       await edit(
-        setting,
+        fixture,
         sql`UPDATE holdfast_execution_event SET body = 'torn'
             WHERE version = 1 AND execution = (SELECT key FROM holdfast_execution WHERE id = 'a')`,
       );
@@ -188,14 +191,14 @@ const rowsOfTheTable: Readonly<Record<string, Failing>> = {
     code: "CORRUPT_ROW",
   },
   "fork of what cannot be read to its end": {
-    prepare: async (setting) => {
-      await setting.store.create({ id: "a", function: "f" });
-      await setting.store.append("a", 1, [
+    prepare: async (fixture) => {
+      await fixture.store.create({ id: "a", function: "f" });
+      await fixture.store.append("a", 1, [
         step("one"),
         delayRequested(delay, T0),
       ]);
       await edit(
-        setting,
+        fixture,
         sql`UPDATE holdfast_execution_event SET body = 'torn' WHERE kind = 'delayRequested'`,
       );
     },
@@ -205,8 +208,8 @@ const rowsOfTheTable: Readonly<Record<string, Failing>> = {
 };
 
 /** All rows but those of the neighbours, whose ids begin "neighbour". */
-async function dumpOfOthers(setting: Setting): Promise<unknown> {
-  const [executions = [], ...others] = (await dump(setting)) as readonly {
+async function dumpOfOthers(fixture: ExecutionFixture): Promise<unknown> {
+  const [executions = [], ...others] = (await dump(fixture)) as readonly {
     readonly id?: string;
     readonly key: number;
     readonly execution?: number;
@@ -227,19 +230,19 @@ export function executionAtomicitySuite(backend: Backend): void {
     test.each(Object.entries(rowsOfTheTable))(
       "[E82] %s, alone and amid calls that succeed",
       (_, { prepare, call, code }) =>
-        onExecutions(backend, async (setting) => {
-          const { store } = setting;
+        onExecutions(backend, async (fixture) => {
+          const { store } = fixture;
           for (const id of ["neighbour-1", "neighbour-2"])
             await store.create({ id, function: "n" });
-          await prepare(setting);
-          expect(await refusal(setting, () => call(setting))).toBe(code);
-          const before = await dumpOfOthers(setting);
+          await prepare(fixture);
+          expect(await refusal(fixture, () => call(fixture))).toBe(code);
+          const before = await dumpOfOthers(fixture);
           const settled = await Promise.allSettled([
             store.append("neighbour-1", 1, [step("one")]),
             store.append("neighbour-2", 1, [waiting(0, T0)]),
-            call(setting),
+            call(fixture),
             store.append("neighbour-1", 2, [step("two")]),
-            call(setting),
+            call(fixture),
             store.signal("neighbour-2", "go", 1),
           ]);
           expect(
@@ -256,9 +259,9 @@ export function executionAtomicitySuite(backend: Backend): void {
             code,
             "succeeded",
           ]);
-          expect(await dumpOfOthers(setting)).toEqual(before);
-          expect((await standing(setting, "neighbour-1")).version).toBe(2);
-          expect(await standing(setting, "neighbour-2")).toMatchObject({
+          expect(await dumpOfOthers(fixture)).toEqual(before);
+          expect((await standing(fixture, "neighbour-1")).version).toBe(2);
+          expect(await standing(fixture, "neighbour-2")).toMatchObject({
             version: 1,
             pending: { kind: "pending" },
           });

@@ -9,7 +9,7 @@ import { createExecution } from "../../fixtures/execution-operations.ts";
 import { addResponse } from "../../../src/stores/execution/log/respond.ts";
 import { lockedRecord } from "../../../src/stores/execution/state-row.ts";
 import type { Tx } from "../../../src/sql/operation.ts";
-import { newExecutionOf } from "../../fixtures/execution-world.ts";
+import { newExecutionOf } from "../../fixtures/execution-parts.ts";
 
 /** Executions as the tests of waits and timers need them. */
 

@@ -291,48 +291,48 @@ export function executionBorderSuite(backend: Backend): void {
   describe("what may be given to the execution log", () => {
     test(
       "malformed ids are refused by every method, and nothing is written",
-      onExecutions(backend, async (setting) => {
-        await setting.store.create({ id: "a", function: "f" });
+      onExecutions(backend, async (fixture) => {
+        await fixture.store.create({ id: "a", function: "f" });
         for (const [method, call] of Object.entries(byId))
           for (const id of malformed)
             expect([
               method,
               id,
-              await refusal(setting, () => call(setting.store, id)),
+              await refusal(fixture, () => call(fixture.store, id)),
             ]).toEqual([method, id, "ID_MALFORMED"]);
       }),
     );
 
     test(
       "versions are whole numbers from 0 on",
-      onExecutions(backend, async (setting) => {
-        await setting.store.create({ id: "a", function: "f" });
+      onExecutions(backend, async (fixture) => {
+        await fixture.store.create({ id: "a", function: "f" });
         for (const [method, call] of Object.entries(byVersion))
           for (const version of [-1, 0.5, NaN, Infinity, 2 ** 53])
             expect([
               method,
               version,
-              await refusal(setting, () => call(setting.store, version)),
+              await refusal(fixture, () => call(fixture.store, version)),
             ]).toEqual([method, version, "OPTION_INVALID"]);
       }),
     );
 
     test(
       "everything else is checked, each with its code",
-      onExecutions(backend, async (setting) => {
-        await setting.store.create({ id: "a", function: "f" });
+      onExecutions(backend, async (fixture) => {
+        await fixture.store.create({ id: "a", function: "f" });
         for (const [what, code, call] of others)
           expect([
             what,
-            await refusal(setting, () => call(setting.store)),
+            await refusal(fixture, () => call(fixture.store)),
           ]).toEqual([what, code]);
       }),
     );
 
     test(
       "a value that is too large is refused with its size, wherever it comes in",
-      onExecutions(backend, async (setting) => {
-        const { database, store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { database, store } = fixture;
         const small = executions(database, {
           clock: manualClock(T0),
           valueLimits: { charactersMax: 100 },
@@ -341,7 +341,7 @@ export function executionBorderSuite(backend: Backend): void {
         for (const [method, call] of Object.entries(withValue)) {
           expect([
             method,
-            await refusal(setting, () => call(small, "x".repeat(200))),
+            await refusal(fixture, () => call(small, "x".repeat(200))),
           ]).toEqual([method, "VALUE_TOO_LARGE"]);
           const { details } = await rejection(call(small, "x".repeat(200)));
           expect(details).toMatchObject({ limit: 100 });
@@ -358,8 +358,8 @@ export function executionBorderSuite(backend: Backend): void {
 
     test(
       "a call that is given up before it began does nothing",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         const wait = { signal: AbortSignal.abort() };
         for (const call of [
@@ -381,7 +381,7 @@ export function executionBorderSuite(backend: Backend): void {
           () => store.signal("a", "go", 1, wait),
           () => store.setProgress("a", 1, wait),
         ])
-          expect(await refusal(setting, call)).toBe("ABORTED");
+          expect(await refusal(fixture, call)).toBe("ABORTED");
       }),
     );
   });

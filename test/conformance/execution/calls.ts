@@ -22,12 +22,12 @@ import {
   signals,
 } from "./drafts.ts";
 import type { Step, StepName } from "./steps.ts";
-import type { ExecutionWorld } from "./model.ts";
+import type { ExecutionModel } from "./model.ts";
 
 /** Ids are few, so that calls meet; inputs are two, so that some of them clash. */
-function newcomer(world: ExecutionWorld, step: Step): ExecutionDraft {
+function newcomer(model: ExecutionModel, step: Step): ExecutionDraft {
   const { set, index, inMs, flag, role, seen } = step;
-  const parent = world.target(step).id;
+  const parent = model.target(step).id;
   const isChild = step.versionBy === 0 && step.fence === "right";
   return {
     id: isChild ? childId(parent, setOf(set), index) : `run-${index}`,
@@ -42,163 +42,163 @@ function newcomer(world: ExecutionWorld, step: Step): ExecutionDraft {
   };
 }
 
-function lockOptions(world: ExecutionWorld, step: Step): LockOptions {
+function lockOptions(model: ExecutionModel, step: Step): LockOptions {
   return {
-    holder: world.worker(step),
+    holder: model.worker(step),
     lease: Math.max(0, step.inMs),
     ...(step.seen > 0 && { retry }),
     ...(step.seen === 3 && { codeVersion: `v${step.index}` }),
   };
 }
 
-type Call = (world: ExecutionWorld, step: Step) => Promise<unknown>;
+type Call = (model: ExecutionModel, step: Step) => Promise<unknown>;
 
 export const calls: Readonly<Record<StepName, Call>> = {
   // Forward most of the time; real clocks are set back too.
-  clock: (world, { inMs, index, flag }) => {
+  clock: (model, { inMs, index, flag }) => {
     const byMs = flag && index === 3 ? -inMs : inMs;
-    world.clock.set(Math.max(0, world.clock.now() + byMs));
+    model.clock.set(Math.max(0, model.clock.now() + byMs));
     return Promise.resolve();
   },
-  create: (world, step) => world.store.create(newcomer(world, step)),
-  createLocked: (world, step) =>
-    world.store.createLocked(newcomer(world, step), lockOptions(world, step)),
-  append: (world, step) => {
-    const place = world.place(step);
+  create: (model, step) => model.store.create(newcomer(model, step)),
+  createLocked: (model, step) =>
+    model.store.createLocked(newcomer(model, step), lockOptions(model, step)),
+  append: (model, step) => {
+    const place = model.place(step);
     const events = step.events.map((draft) => eventOfDraft(place, draft));
     const children = step.events.flatMap((draft) =>
       childrenOfDraft(place, draft),
     );
-    return world.store.append(place.id, world.version(step), events, {
-      ...world.fence(step),
+    return model.store.append(place.id, model.version(step), events, {
+      ...model.fence(step),
       ...(children.length > 0 && { children }),
       ...(step.index === 2 && {
         withdraw: [delayId(place.id, setOf(step.set, place.continuations), 1)],
       }),
-      ...(step.flag && { key: world.key(step) }),
+      ...(step.flag && { key: model.key(step) }),
     });
   },
-  finish: (world, step) =>
-    world.store.finish(
-      world.target(step).id,
-      world.version(step),
+  finish: (model, step) =>
+    model.store.finish(
+      model.target(step).id,
+      model.version(step),
       step.flag
         ? { kind: "completed", value: step.index }
         : { kind: "failed", error: { name: "Error", message: "no" } },
-      world.fence(step),
+      model.fence(step),
     ),
-  lockPending: (world, step) =>
-    world.store.lockPending({
-      ...lockOptions(world, step),
+  lockPending: (model, step) =>
+    model.store.lockPending({
+      ...lockOptions(model, step),
       limit: step.index,
       functions: functions.map((name) =>
         step.flag ? { name, concurrencyMax: 3, perKeyMax: 1 } : name,
       ),
     }),
-  lock: (world, step) =>
-    world.store.lock(
-      world.target(step).id,
-      world.version(step),
-      lockOptions(world, step),
+  lock: (model, step) =>
+    model.store.lock(
+      model.target(step).id,
+      model.version(step),
+      lockOptions(model, step),
     ),
-  extend: (world, step) =>
-    world.store.extend(
-      world.target(step).id,
-      world.version(step),
-      lockOptions(world, step),
+  extend: (model, step) =>
+    model.store.extend(
+      model.target(step).id,
+      model.version(step),
+      lockOptions(model, step),
     ),
-  renew: (world, step) => world.renew(step),
-  unlock: (world, step) =>
-    world.store.unlock(world.target(step).id, world.version(step), {
-      holder: world.fence(step).fence ?? world.worker(step),
+  renew: (model, step) => model.renew(step),
+  unlock: (model, step) =>
+    model.store.unlock(model.target(step).id, model.version(step), {
+      holder: model.fence(step).fence ?? model.worker(step),
       reason: "stepped",
       after: Math.max(0, step.inMs),
     }),
-  cancelDelay: (world, step) => world.store.cancelDelay(world.delay(step)),
-  expireDelay: (world, step) =>
-    world.database.write(answerDelay, {
-      delay: world.delay(step),
-      at: world.clock.now(),
+  cancelDelay: (model, step) => model.store.cancelDelay(model.delay(step)),
+  expireDelay: (model, step) =>
+    model.database.write(answerDelay, {
+      delay: model.delay(step),
+      at: model.clock.now(),
       outcome: "expired",
     }),
-  expireDelays: async (world, step) => {
-    const input = { delays: world.openDelays(step), at: world.clock.now() };
-    const { answered } = await world.database.write(answerDueDelays, input);
+  expireDelays: async (model, step) => {
+    const input = { delays: model.openDelays(step), at: model.clock.now() };
+    const { answered } = await model.database.write(answerDueDelays, input);
     return answered > 0 ? "answered" : "nothing received";
   },
-  pauseDelay: (world, step) => world.store.pauseDelay(world.delay(step)),
-  unpauseDelay: (world, step) => world.store.unpauseDelay(world.delay(step)),
-  signal: (world, step) =>
-    world.store.signal(
-      world.target(step).id,
+  pauseDelay: (model, step) => model.store.pauseDelay(model.delay(step)),
+  unpauseDelay: (model, step) => model.store.unpauseDelay(model.delay(step)),
+  signal: (model, step) =>
+    model.store.signal(
+      model.target(step).id,
       signals[step.set] ?? "",
       step.flag,
       step.index === 3 ? {} : { key: `key-${step.index}` },
     ),
-  receive: async (world, step) =>
-    (await world.store.receive(
-      world.target(step).id,
+  receive: async (model, step) =>
+    (await model.store.receive(
+      model.target(step).id,
       signals[step.set] ?? "",
-      world.version(step),
+      model.version(step),
       {
-        ...world.fence(step),
+        ...model.fence(step),
         call: step.index,
-        seen: seenOf(world.place(step), step),
+        seen: seenOf(model.place(step), step),
       },
     )) ?? "nothing received",
-  pause: (world, step) => world.store.pause(world.target(step).id),
-  unpause: (world, step) => world.store.unpause(world.target(step).id),
-  unpark: (world, step) => world.store.unpark(world.target(step).id),
-  cancel: (world, step) =>
-    world.store.cancel(
-      world.target(step).id,
+  pause: (model, step) => model.store.pause(model.target(step).id),
+  unpause: (model, step) => model.store.unpause(model.target(step).id),
+  unpark: (model, step) => model.store.unpark(model.target(step).id),
+  cancel: (model, step) =>
+    model.store.cancel(
+      model.target(step).id,
       step.flag ? { reason: "stepped" } : {},
     ),
-  cancelByForce: (world, step) =>
-    world.store.cancel(world.target(step).id, { force: true }),
-  cancelActivity: (world, step) =>
-    world.store.cancelActivity(world.target(step).id),
-  resolve: (world, step) =>
-    world.store.resolve(world.target(step).id, {
+  cancelByForce: (model, step) =>
+    model.store.cancel(model.target(step).id, { force: true }),
+  cancelActivity: (model, step) =>
+    model.store.cancelActivity(model.target(step).id),
+  resolve: (model, step) =>
+    model.store.resolve(model.target(step).id, {
       kind: "completed",
       value: step.flag,
     }),
-  setProgress: (world, step) =>
-    world.store.setProgress(
-      world.target(step).id,
+  setProgress: (model, step) =>
+    model.store.setProgress(
+      model.target(step).id,
       step.flag ? { done: step.index } : null,
-      world.fence(step),
+      model.fence(step),
     ),
-  expireLock: (world, step) =>
-    world.database.write(expireLock(world.context), {
-      id: world.target(step).id,
-      at: world.clock.now(),
+  expireLock: (model, step) =>
+    model.database.write(expireLock(model.context), {
+      id: model.target(step).id,
+      at: model.clock.now(),
       random: step.index / 4,
     }),
-  expireDeadline: (world, step) =>
-    world.database.write(expireDeadline(world.context), {
-      id: world.target(step).id,
-      at: world.clock.now(),
+  expireDeadline: (model, step) =>
+    model.database.write(expireDeadline(model.context), {
+      id: model.target(step).id,
+      at: model.clock.now(),
     }),
-  releaseDead: (world, step) =>
-    world.database.write(releaseExecution(world.context), {
-      id: world.target(step).id,
-      owner: world.database.owner,
-      at: world.clock.now(),
+  releaseDead: (model, step) =>
+    model.database.write(releaseExecution(model.context), {
+      id: model.target(step).id,
+      owner: model.database.owner,
+      at: model.clock.now(),
       random: step.index / 4,
     }),
-  fork: (world, step) =>
-    world.store.fork(
-      world.target(step).id,
-      Math.max(0, Math.min(world.target(step).version, step.of)),
+  fork: (model, step) =>
+    model.store.fork(
+      model.target(step).id,
+      Math.max(0, Math.min(model.target(step).version, step.of)),
       { id: `fork-${step.index}` },
     ),
   // Half of the time it is stopped after the first rows.
-  pruneHistory: async (world, step) => {
+  pruneHistory: async (model, step) => {
     const stop = new AbortController();
     const { flag, index } = step;
     try {
-      return await world.store.pruneHistory(world.target(step).id, {
+      return await model.store.pruneHistory(model.target(step).id, {
         signal: stop.signal,
         rowsPerSlice: flag ? index : 500,
         signalMemory: index === 3 ? "30 days" : 0,
@@ -211,6 +211,6 @@ export const calls: Readonly<Record<StepName, Call>> = {
       throw error;
     }
   },
-  retry: (world, step) =>
-    world.store.retry(world.target(step).id, { id: `retry-${step.index}` }),
+  retry: (model, step) =>
+    model.store.retry(model.target(step).id, { id: `retry-${step.index}` }),
 };

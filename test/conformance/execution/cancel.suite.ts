@@ -17,7 +17,7 @@ import {
   responsesOf,
   standing,
 } from "./fixture.ts";
-import type { Setting } from "./fixture.ts";
+import type { ExecutionFixture } from "./fixture.ts";
 
 /** Roles and states in which a cancellation finds an execution "a", and what it does. */
 const situations = [
@@ -26,16 +26,16 @@ const situations = [
   [
     "a workflow that was locked and recorded nothing",
     "workflow",
-    async (setting: Setting) => {
-      await lock(setting);
-      await setting.store.unlock("a", 2, { holder: ann, reason: "busy" });
+    async (fixture: ExecutionFixture) => {
+      await lock(fixture);
+      await fixture.store.unlock("a", 2, { holder: ann, reason: "busy" });
     },
     "cancelled",
   ],
   [
     "a workflow whose history was that of earlier runs",
     "workflow",
-    async ({ store }: Setting) => {
+    async ({ store }: ExecutionFixture) => {
       await store.append("a", 1, [
         step("early"),
         { kind: "continued", input: 2 },
@@ -58,17 +58,17 @@ const situations = [
   [
     "a workflow that is paused between two runs",
     "workflow",
-    async (setting: Setting) => {
-      await lock(setting);
-      await setting.store.pause("a");
-      await setting.store.unlock("a", 3, { holder: ann, reason: "paused" });
+    async (fixture: ExecutionFixture) => {
+      await lock(fixture);
+      await fixture.store.pause("a");
+      await fixture.store.unlock("a", 3, { holder: ann, reason: "paused" });
     },
     "cancelled",
   ],
   [
     "a workflow that is parked before it began",
     "workflow",
-    ({ store }: Setting) =>
+    ({ store }: ExecutionFixture) =>
       store.append("a", 1, [
         { kind: "parked", code: "X", reason: "x", codeVersion: null },
       ]),
@@ -79,9 +79,9 @@ const situations = [
   [
     "an activity between two attempts",
     "activity",
-    async (setting: Setting) => {
-      await lock(setting);
-      await setting.store.append("a", 2, [attemptFailed(T0 + 500)]);
+    async (fixture: ExecutionFixture) => {
+      await lock(fixture);
+      await fixture.store.append("a", 2, [attemptFailed(T0 + 500)]);
     },
     "cancelled",
   ],
@@ -92,24 +92,24 @@ function none(): Promise<void> {
   return Promise.resolve();
 }
 
-async function child({ store }: Setting): Promise<void> {
+async function child({ store }: ExecutionFixture): Promise<void> {
   await store.create({ id: "a.n:x_1", function: "g" });
 }
 
-async function lock({ store }: Setting): Promise<void> {
+async function lock({ store }: ExecutionFixture): Promise<void> {
   await store.lock("a", 1, byAnn);
 }
 
 export function executionCancelSuite(backend: Backend): void {
   describe("cancelling an execution", () => {
     test.each(situations)("of %s", (_, role, before, outcome) =>
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f", role });
-        await before(setting);
-        const was = await standing(setting, "a");
+        await before(fixture);
+        const was = await standing(fixture, "a");
         expect(await store.cancel("a", { reason: "not needed" })).toBe(outcome);
-        expect(await standing(setting, "a")).toEqual(
+        expect(await standing(fixture, "a")).toEqual(
           outcome === "cancelled"
             ? {
                 version: was.version + 2,
@@ -126,23 +126,23 @@ export function executionCancelSuite(backend: Backend): void {
                 pending: was.pending,
               },
         );
-        const after = await dump(setting);
+        const after = await dump(fixture);
         expect(await store.cancel("a", { reason: "again" })).toBe(
           outcome === "cancelled" ? "alreadyFinished" : "alreadyCancelling",
         );
-        expect(await dump(setting)).toEqual(after);
+        expect(await dump(fixture)).toEqual(after);
       })(),
     );
 
     test(
       "[R9] leaves the run to its worker, whose next append comes behind the request",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.lock("a", 1, byAnn);
         await store.cancel("a");
         expect(
-          await refusal(setting, () =>
+          await refusal(fixture, () =>
             store.append("a", 2, [step("mine")], { fence: ann }),
           ),
         ).toBe("VERSION_CONFLICT");
@@ -155,19 +155,19 @@ export function executionCancelSuite(backend: Backend): void {
           { kind: "cancellationRequested", reason: null, cause: "request" },
         ] as const)
           expect(
-            await refusal(setting, () =>
+            await refusal(fixture, () =>
               store.append("a", 4, [event], { fence: ann }),
             ),
           ).toBe("EXECUTION_CANCELLING");
         await store.unlock("a", 4, { holder: ann, reason: "told to stop" });
         // Nobody has it, so nobody may add to it before it is locked.
         expect(
-          await refusal(setting, () =>
+          await refusal(fixture, () =>
             store.append("a", 5, [step("mine")], { fence: ann }),
           ),
         ).toBe("EXECUTION_CANCELLING");
         await store.finish("a", 5, { kind: "cancelled", reason: "told" });
-        expect(await standing(setting, "a")).toMatchObject({
+        expect(await standing(fixture, "a")).toMatchObject({
           lifecycle: "active",
           pending: { kind: "finished", resultKind: "cancelled" },
         });
@@ -176,14 +176,14 @@ export function executionCancelSuite(backend: Backend): void {
 
     test(
       "keeps the reason in the log and in the result",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "p", function: "parent" });
         await store.append("p", 1, [childRequested("n:x", "p.n:x_1", "f")], {
           children: [{ id: "p.n:x_1", function: "f", role: "activity" }],
         });
         await store.cancel("p.n:x_1", { reason: "too late" });
-        expect((await logOf(setting, "p.n:x_1"))[1]).toEqual([
+        expect((await logOf(fixture, "p.n:x_1"))[1]).toEqual([
           1,
           "cancellationRequested",
           { reason: "too late", cause: "request" },
@@ -203,12 +203,12 @@ export function executionCancelSuite(backend: Backend): void {
 
     test(
       "an unknown execution is not found",
-      onExecutions(backend, async (setting) => {
+      onExecutions(backend, async (fixture) => {
         for (const call of [
-          () => setting.store.cancel("nobody"),
-          () => setting.store.cancelActivity("nobody"),
+          () => fixture.store.cancel("nobody"),
+          () => fixture.store.cancelActivity("nobody"),
         ])
-          expect(await refusal(setting, call)).toBe("EXECUTION_NOT_FOUND");
+          expect(await refusal(fixture, call)).toBe("EXECUTION_NOT_FOUND");
       }),
     );
   });
@@ -217,8 +217,8 @@ export function executionCancelSuite(backend: Backend): void {
     test.each(["pending", "locked", "cancelling"])(
       "while it is %s: its parent is answered and its worker's result refused",
       (state) =>
-        onExecutions(backend, async (setting) => {
-          const { store } = setting;
+        onExecutions(backend, async (fixture) => {
+          const { store } = fixture;
           const id = "p.n:x_1";
           await store.create({ id: "p", function: "parent" });
           await store.create({ id, function: "f", role: "activity" });
@@ -227,12 +227,12 @@ export function executionCancelSuite(backend: Backend): void {
           expect(await store.cancelActivity(id)).toBe("cancelled");
           expect(await store.cancelActivity(id)).toBe("alreadyFinished");
           expect(
-            (await responsesOf(setting, "p")).map(([, , , ...rest]) => rest),
+            (await responsesOf(fixture, "p")).map(([, , , ...rest]) => rest),
           ).toEqual([
             [id, "cancelled", { pending: 1, locked: 2, cancelling: 3 }[state]],
           ]);
           expect(
-            await refusal(setting, () =>
+            await refusal(fixture, () =>
               store.finish(
                 id,
                 2,
@@ -246,10 +246,10 @@ export function executionCancelSuite(backend: Backend): void {
 
     test(
       "is refused for a workflow, which may have children",
-      onExecutions(backend, async (setting) => {
-        await setting.store.create({ id: "a", function: "f" });
+      onExecutions(backend, async (fixture) => {
+        await fixture.store.create({ id: "a", function: "f" });
         expect(
-          await refusal(setting, () => setting.store.cancelActivity("a")),
+          await refusal(fixture, () => fixture.store.cancelActivity("a")),
         ).toBe("EVENTS_INVALID");
       }),
     );
@@ -264,8 +264,8 @@ function driving(backend: Backend): void {
   describe("what is being cancelled", () => {
     test(
       "is found by function, page by page, with why",
-      onExecutions(backend, async (setting) => {
-        const { store, clock, database } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, clock, database } = fixture;
         const heard: string[] = [];
         database.subscribe((hint) => {
           if (hint.kind === "change" && hint.operation === cancellationMarked)
@@ -317,7 +317,7 @@ function deadlines(backend: Backend): void {
   const expire = ({
     database,
     clock,
-  }: Setting): Promise<"timedOut" | "requested" | "notExpired"> =>
+  }: ExecutionFixture): Promise<"timedOut" | "requested" | "notExpired"> =>
     database.write(expireDeadline(executionContext(database)), {
       id: parseExecutionId("a"),
       at: clock.now(),
@@ -339,43 +339,43 @@ function deadlines(backend: Backend): void {
       [
         "a paused activity",
         "activity",
-        ({ store }: Setting) => store.pause("a"),
+        ({ store }: ExecutionFixture) => store.pause("a"),
         "timedOut",
       ],
     ] as const)(
       "ends %s at its instant, and not before",
       (_, role, before, outcome) =>
-        onExecutions(backend, async (setting) => {
-          const { store, clock } = setting;
+        onExecutions(backend, async (fixture) => {
+          const { store, clock } = fixture;
           await store.create({ id: "a", function: "f", role, deadline: 800 });
-          await before(setting);
+          await before(fixture);
           clock.advance(799);
-          const was = await dump(setting);
-          expect(await expire(setting)).toBe("notExpired");
-          expect(await dump(setting)).toEqual(was);
+          const was = await dump(fixture);
+          expect(await expire(fixture)).toBe("notExpired");
+          expect(await dump(fixture)).toEqual(was);
           clock.advance(1);
-          expect(await expire(setting)).toBe(outcome);
-          expect(await standing(setting, "a")).toMatchObject(
+          expect(await expire(fixture)).toBe(outcome);
+          expect(await standing(fixture, "a")).toMatchObject(
             outcome === "timedOut"
               ? { pending: { kind: "finished", resultKind: "timedOut" } }
               : { lifecycle: "cancelling" },
           );
-          const after = await dump(setting);
-          expect(await expire(setting)).toBe("notExpired");
-          expect(await dump(setting)).toEqual(after);
+          const after = await dump(fixture);
+          expect(await expire(fixture)).toBe("notExpired");
+          expect(await dump(fixture)).toEqual(after);
         })(),
     );
 
     test(
       "does nothing to what has none or was done in time",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
         await store.create({ id: "a", function: "f" });
         clock.advance(1_000_000);
-        expect(await expire(setting)).toBe("notExpired");
+        expect(await expire(fixture)).toBe("notExpired");
         await store.finish("a", 1, { kind: "completed", value: 1 });
-        expect(await expire(setting)).toBe("notExpired");
-        expect(await kindsOf(setting, "a")).toBe("created finished");
+        expect(await expire(fixture)).toBe("notExpired");
+        expect(await kindsOf(fixture, "a")).toBe("created finished");
       }),
     );
   });

@@ -20,10 +20,10 @@ import {
   responsesOf,
   standing,
 } from "./fixture.ts";
-import type { Setting } from "./fixture.ts";
+import type { ExecutionFixture } from "./fixture.ts";
 
 /** A workflow "a" that has recorded a step, and that nobody has. */
-async function withHistory({ store }: Setting): Promise<void> {
+async function withHistory({ store }: ExecutionFixture): Promise<void> {
   await store.create({ id: "a", function: "f" });
   await store.lock("a", 1, byAnn);
   await store.append("a", 2, [step("booked")], { fence: ann });
@@ -34,7 +34,7 @@ async function withHistory({ store }: Setting): Promise<void> {
 const standings = [
   [
     "is due later",
-    ({ store }: Setting) =>
+    ({ store }: ExecutionFixture) =>
       store.append("a", 2, [
         step("s"),
         { kind: "unlocked", dueAt: T0 + 500, reason: "busy" },
@@ -43,22 +43,25 @@ const standings = [
   ],
   [
     "waits for a join set",
-    ({ store }: Setting) => store.append("a", 2, [joinNext("n:x", T0)]),
+    ({ store }: ExecutionFixture) =>
+      store.append("a", 2, [joinNext("n:x", T0)]),
     { dueAt: T0 + 10, leaseUntil: null },
   ],
   [
     "waits, and its lease has passed",
-    ({ store }: Setting) => store.append("a", 2, [waiting(0, T0 + 10)]),
+    ({ store }: ExecutionFixture) =>
+      store.append("a", 2, [waiting(0, T0 + 10)]),
     { dueAt: T0 + 10, leaseUntil: null },
   ],
   [
     "waits, and its worker keeps it in memory",
-    ({ store }: Setting) => store.append("a", 2, [waiting(0, T0 + 500)]),
+    ({ store }: ExecutionFixture) =>
+      store.append("a", 2, [waiting(0, T0 + 500)]),
     { dueAt: T0 + 500, leaseUntil: T0 + 500 },
   ],
   [
     "was answered, and its worker keeps it in memory",
-    async ({ store }: Setting) => {
+    async ({ store }: ExecutionFixture) => {
       await store.signal("a", "go", 1);
       await store.append("a", 2, [waiting(0, T0 + 500)]);
     },
@@ -66,7 +69,7 @@ const standings = [
   ],
   [
     "is paused",
-    async ({ store }: Setting) => {
+    async ({ store }: ExecutionFixture) => {
       await store.append("a", 2, [waiting(0, T0)]);
       await store.pause("a");
     },
@@ -74,7 +77,7 @@ const standings = [
   ],
   [
     "is parked",
-    ({ store }: Setting) =>
+    ({ store }: ExecutionFixture) =>
       store.append("a", 2, [
         waiting(0, T0),
         { kind: "parked", code: "X", reason: "x", codeVersion: null },
@@ -86,14 +89,14 @@ const standings = [
 export function executionCleanUpSuite(backend: Backend): void {
   describe("a workflow with a history that is asked to end", () => {
     test.each(standings)("[R9] is due when it %s", (_, before, due) =>
-      onExecutions(backend, async (setting) => {
-        const { store, clock, database } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, clock, database } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.lock("a", 1, byAnn);
-        await before(setting);
+        await before(fixture);
         clock.set(T0 + 10);
         expect(await store.cancel("a", { reason: "why" })).toBe("requested");
-        expect(await standing(setting, "a")).toMatchObject({
+        expect(await standing(fixture, "a")).toMatchObject({
           lifecycle: "cancelling",
           pending: {
             kind: "pending",
@@ -101,9 +104,9 @@ export function executionCleanUpSuite(backend: Backend): void {
             lastLock: { ...ann, owner: database.owner },
           },
         });
-        const after = await dump(setting);
+        const after = await dump(fixture);
         expect(await store.cancel("a")).toBe("alreadyCancelling");
-        expect(await dump(setting)).toEqual(after);
+        expect(await dump(fixture)).toEqual(after);
         clock.set(due.dueAt - 1);
         expect(await lockedIds(store, 9, "f")).toEqual([]);
         clock.set(due.dueAt);
@@ -114,9 +117,9 @@ export function executionCleanUpSuite(backend: Backend): void {
 
     test(
       "[R9] comes to its worker with why, waits and wakes as any, and ends",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
-        await withHistory(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
+        await withHistory(fixture);
         clock.advance(20);
         await store.cancel("a", { reason: "not needed" });
         clock.advance(5);
@@ -149,7 +152,7 @@ export function executionCleanUpSuite(backend: Backend): void {
         await store.finish(child, 1, { kind: "completed", value: 1 });
         expect(await lockedIds(store, 9, "f")).toEqual(["a"]);
         await store.finish("a", 9, { kind: "cancelled" }, { fence: bob });
-        expect(await standing(setting, "a")).toMatchObject({
+        expect(await standing(fixture, "a")).toMatchObject({
           lifecycle: "active",
           pending: { kind: "finished", resultKind: "cancelled" },
         });
@@ -158,12 +161,12 @@ export function executionCleanUpSuite(backend: Backend): void {
 
     test(
       "[R9] takes a child from its worker's append, and from nobody else",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
-        await withHistory(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
+        await withHistory(fixture);
         await store.cancel("a");
         const draft = { id: "a.n:x_1", function: "g" };
-        expect(await refusal(setting, () => store.create(draft))).toBe(
+        expect(await refusal(fixture, () => store.create(draft))).toBe(
           "EXECUTION_CANCELLING",
         );
         await store.lock("a", 5, byBob);
@@ -177,13 +180,13 @@ export function executionCleanUpSuite(backend: Backend): void {
 
     test(
       "[R9] goes on cleaning up after a death and after its lock ran out, however often",
-      onExecutions(backend, async (setting) => {
-        const { store, clock, database } = setting;
-        await withHistory(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store, clock, database } = fixture;
+        await withHistory(fixture);
         await store.cancel("a");
         const once = { maxRetries: 0, backoffMs: 100, backoffMaxMs: 1_000 };
         const lockAgain = async (): Promise<number> => {
-          const { pending } = await standing(setting, "a");
+          const { pending } = await standing(fixture, "a");
           if (pending.kind !== "pending") throw new Error(pending.kind);
           clock.set(Math.max(clock.now(), pending.dueAt));
           const { locked } = await store.lockPending({
@@ -213,35 +216,35 @@ export function executionCleanUpSuite(backend: Backend): void {
         await store.append("a", version, [step("cleaned")], {
           fence: annLater,
         });
-        expect((await standing(setting, "a")).lifecycle).toBe("cancelling");
+        expect((await standing(fixture, "a")).lifecycle).toBe("cancelling");
         await store.finish("a", version + 1, { kind: "cancelled" });
       }),
     );
 
     test(
       "[R9] its worker that keeps it in memory goes on behind the request, and extends",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.lock("a", 1, byAnn);
         await store.append("a", 2, [waiting(0, T0 + 500)], { fence: ann });
         await store.cancel("a");
         expect(
-          await refusal(setting, () =>
+          await refusal(fixture, () =>
             store.append("a", 4, [step("late")], { fence: bob }),
           ),
         ).toBe("LOCK_LOST");
         await store.append("a", 4, [step("cleaned")], { fence: ann });
         await store.extend("a", 5, byAnn);
-        expect((await standing(setting, "a")).pending.kind).toBe("locked");
+        expect((await standing(fixture, "a")).pending.kind).toBe("locked");
         await store.finish("a", 6, { kind: "cancelled" }, { fence: ann });
       }),
     );
 
     test(
       "[R9] its deadline is such a request too",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
         await store.create({ id: "a", function: "f", deadline: 100 });
         await store.append("a", 1, [step("s"), waiting(0, T0)]);
         clock.advance(100);
@@ -329,18 +332,18 @@ function givingUp(backend: Backend): void {
   describe("a workflow whose last lock runs out", () => {
     test(
       "[R4] is marked when it has children, and ends as timed out by its own code",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
         const terms = { ...byAnn, retry: never };
         await store.createLocked({ id: "a", function: "f" }, terms);
         const child = { id: "a.n:x_1", function: "g" };
         await store.create(child);
         clock.advance(1_000);
         expect((await store.expireTimers()).locks).toBe(1);
-        expect(await kindsOf(setting, "a")).toBe(
+        expect(await kindsOf(fixture, "a")).toBe(
           "created locked attemptTimedOut cancellationRequested",
         );
-        expect(await standing(setting, child.id)).toMatchObject({
+        expect(await standing(fixture, child.id)).toMatchObject({
           lifecycle: "active",
           pending: { kind: "pending" },
         });
@@ -363,14 +366,14 @@ function givingUp(backend: Backend): void {
         // It is not given up a second time.
         clock.advance(1_000);
         await store.expireTimers();
-        expect((await standing(setting, "a")).lifecycle).toBe("cancelling");
+        expect((await standing(fixture, "a")).lifecycle).toBe("cancelling");
       }),
     );
 
     test(
       "[R4] is marked when it has a history, and ended when it has neither",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
         await store.create({ id: "p", function: "parent" });
         const lock = { ...byAnn, retry: never };
         for (const id of ["p.n:x_1", "p.n:x_2"]) {
@@ -385,14 +388,14 @@ function givingUp(backend: Backend): void {
         }
         clock.advance(1_000);
         expect((await store.expireTimers()).locks).toBe(2);
-        expect(await kindsOf(setting, "p.n:x_1")).toBe(
+        expect(await kindsOf(fixture, "p.n:x_1")).toBe(
           "created locked stepFinished unlocked locked attemptTimedOut cancellationRequested",
         );
-        expect(await kindsOf(setting, "p.n:x_2")).toBe(
+        expect(await kindsOf(fixture, "p.n:x_2")).toBe(
           "created locked unlocked locked finished",
         );
         expect(
-          (await responsesOf(setting, "p")).map(([, , , ...rest]) => rest),
+          (await responsesOf(fixture, "p")).map(([, , , ...rest]) => rest),
         ).toEqual([["p.n:x_2", "timedOut", 4]]);
       }),
     );

@@ -19,7 +19,7 @@ import {
   standing,
   stateOfExecution,
 } from "./fixture.ts";
-import type { Setting } from "./fixture.ts";
+import type { ExecutionFixture } from "./fixture.ts";
 
 function parked(codeVersion: string | null) {
   const reason = "call 3 was made differently";
@@ -60,7 +60,7 @@ async function isAwaited(
 }
 
 /** "a" has run under v1, and was parked by v2. */
-async function parkedByNewer({ store }: Setting): Promise<void> {
+async function parkedByNewer({ store }: ExecutionFixture): Promise<void> {
   await store.create({ id: "a", function: "f" });
   await store.lock("a", 1, { ...byAnn, codeVersion: "v1" });
   await store.append("a", 2, [step("s")], { fence: ann });
@@ -73,9 +73,9 @@ export function executionCodeVersionsSuite(backend: Backend): void {
   describe("a run that was parked under a code version", () => {
     test(
       "[R10] goes on with code of another version, and not with that, nor with code without one",
-      onExecutions(backend, async (setting) => {
-        const { store, database } = setting;
-        await parkedByNewer(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store, database } = fixture;
+        await parkedByNewer(fixture);
         for (const none of ["v2", undefined]) {
           expect(await taken(store, none)).toEqual([]);
           expect(await isAwaited(store, none)).toBe(false);
@@ -90,7 +90,7 @@ export function executionCodeVersionsSuite(backend: Backend): void {
         expect(locked).toMatchObject([
           { id: "a", nextVersion: 7, previousCodeVersion: "v2" },
         ]);
-        expect(await kindsOf(setting, "a")).toBe(
+        expect(await kindsOf(fixture, "a")).toBe(
           "created locked stepFinished unlocked locked parked locked",
         );
         expect(await stateOfExecution(database, "a")).toMatchObject({
@@ -103,19 +103,19 @@ export function executionCodeVersionsSuite(backend: Backend): void {
 
     test(
       "[R10] is not given to that version later either: old and new workers side by side do not take it from each other",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
-        await parkedByNewer(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
+        await parkedByNewer(fixture);
         for (let round = 0; round < 3; round += 1) {
           expect(await taken(store, "v2")).toEqual([]);
           expect(await taken(store, "v1")).toEqual(["a"]);
-          const { version } = await standing(setting, "a");
+          const { version } = await standing(fixture, "a");
           await store.unlock("a", version + 1, { holder: bob, reason: "busy" });
           expect(await isAwaited(store, "v2")).toBe(false);
         }
-        const { version } = await standing(setting, "a");
+        const { version } = await standing(fixture, "a");
         expect(
-          await refusal(setting, () =>
+          await refusal(fixture, () =>
             store.lock("a", version + 1, { ...byAnn, codeVersion: "v2" }),
           ),
         ).toBe("LOCK_INCOMPATIBLE");
@@ -126,15 +126,15 @@ export function executionCodeVersionsSuite(backend: Backend): void {
 
     test(
       "[R10] can be locked by its id by code that lockPending would give it to",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
-        await parkedByNewer(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
+        await parkedByNewer(fixture);
         for (const options of [byAnn, { ...byAnn, codeVersion: "v2" }])
           expect(
-            await refusal(setting, () => store.lock("a", 6, options)),
+            await refusal(fixture, () => store.lock("a", 6, options)),
           ).toBe("EXECUTION_PARKED");
         await store.lock("a", 6, { ...byAnn, codeVersion: "v3" });
-        expect((await standing(setting, "a")).lifecycle).toBe("active");
+        expect((await standing(fixture, "a")).lifecycle).toBe("active");
         await store.append("a", 7, [parked("v3")], { fence: ann });
         for (const version of ["v2", "v3"])
           expect(await taken(store, version)).toEqual([]);
@@ -144,8 +144,8 @@ export function executionCodeVersionsSuite(backend: Backend): void {
 
     test(
       "[R10] while it waits, is there for other code once what it waits for has come",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.append("a", 1, [waiting(0, T0), parked("v1")]);
         expect(await taken(store, "v2")).toEqual([]);
@@ -173,17 +173,17 @@ export function executionCodeVersionsSuite(backend: Backend): void {
     test.each([
       [
         "it is unparked by hand",
-        (setting: Setting) => setting.store.unpark("a"),
+        (fixture: ExecutionFixture) => fixture.store.unpark("a"),
       ],
       [
         "it is cancelled: any code may end it",
-        (setting: Setting) => setting.store.cancel("a"),
+        (fixture: ExecutionFixture) => fixture.store.cancel("a"),
       ],
     ] as const)("[R10] is forgotten when %s", (_, change) =>
-      onExecutions(backend, async (setting) => {
-        const { store, database } = setting;
-        await parkedByNewer(setting);
-        await change(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store, database } = fixture;
+        await parkedByNewer(fixture);
+        await change(fixture);
         const { incompatible } = await stateOfExecution(database, "a");
         expect(incompatible).toEqual([]);
         expect(await taken(store, "v2")).toEqual(["a"]);
@@ -192,9 +192,9 @@ export function executionCodeVersionsSuite(backend: Backend): void {
 
     test(
       "[R10] is forgotten when it starts anew, and kept when it is cancelled while other code runs it",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
-        await parkedByNewer(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
+        await parkedByNewer(fixture);
         expect(await taken(store, "v1")).toEqual(["a"]);
         await store.cancel("a");
         await store.unlock("a", 8, { holder: bob, reason: "busy" });
@@ -213,9 +213,9 @@ export function executionCodeVersionsSuite(backend: Backend): void {
   describe("a run that was parked for another reason", () => {
     test(
       "[R10] waits for somebody to unpark it, whatever was parked before",
-      onExecutions(backend, async (setting) => {
-        const { store, database } = setting;
-        await parkedByNewer(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store, database } = fixture;
+        await parkedByNewer(fixture);
         expect(await taken(store, "v1")).toEqual(["a"]);
         await store.append("a", 7, [parked(null)], { fence: bob });
         for (const version of ["v1", "v2", "v3", undefined])
@@ -229,8 +229,8 @@ export function executionCodeVersionsSuite(backend: Backend): void {
 
     test(
       "[R10] such as that it keeps killing its workers",
-      onExecutions(backend, async (setting) => {
-        const { store, clock, database } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, clock, database } = fixture;
         await store.create({ id: "a", function: "f" });
         for (let version = 1; version < 10; version += 2) {
           clock.advance(60_000);
@@ -242,7 +242,7 @@ export function executionCodeVersionsSuite(backend: Backend): void {
             random: 0,
           });
         }
-        expect((await standing(setting, "a")).lifecycle).toBe("parked");
+        expect((await standing(fixture, "a")).lifecycle).toBe("parked");
         clock.advance(60_000);
         expect(await taken(store, "v2")).toEqual([]);
       }),

@@ -21,13 +21,13 @@ import {
   standing,
   stateOfExecution,
 } from "./fixture.ts";
-import type { Setting } from "./fixture.ts";
+import type { ExecutionFixture } from "./fixture.ts";
 import { result } from "./parent.ts";
 
 const continued: GivenEvent = { kind: "continued", input: "new" };
 
 /** Run "a" has had one answer, and asked for a delay and a child, when it starts anew. */
-async function startedAnew({ store }: Setting): Promise<void> {
+async function startedAnew({ store }: ExecutionFixture): Promise<void> {
   await store.create({ id: "a", function: "f", input: "old" });
   await store.signal("a", "go", "first");
   await store.append(
@@ -46,14 +46,14 @@ export function executionContinuedSuite(backend: Backend): void {
   describe("an execution that was started anew under its id", () => {
     test(
       "is not woken by delays of the run before",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
-        await startedAnew(setting);
-        expect(await openDelays(setting)).toEqual([]);
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
+        await startedAnew(fixture);
+        expect(await openDelays(fixture)).toEqual([]);
         await store.append("a", 4, [waiting(1, T0)]);
         clock.advance(100);
         expect(await store.expireTimers()).toMatchObject({ delays: 0 });
-        expect(await standing(setting, "a")).toMatchObject({
+        expect(await standing(fixture, "a")).toMatchObject({
           pending: { kind: "blocked" },
         });
         // Its own delays, asked for in the same append or later, are its own.
@@ -62,17 +62,17 @@ export function executionContinuedSuite(backend: Backend): void {
           continued,
           delayRequested("Delay_b.o1:1_1", T0 + 200),
         ]);
-        expect(await openDelays(setting)).toEqual(["Delay_b.o1:1_1"]);
+        expect(await openDelays(fixture)).toEqual(["Delay_b.o1:1_1"]);
       }),
     );
 
     test(
       "waits for what comes after its start, and is given nothing before it but what was not read",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
-        await startedAnew(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
+        await startedAnew(fixture);
         await store.append("a", 4, [waiting(1, T0)]);
-        expect(await standing(setting, "a")).toMatchObject({
+        expect(await standing(fixture, "a")).toMatchObject({
           pending: { kind: "blocked", on: { kind: "responses", seen: 1 } },
         });
         await store.signal("a", "go", "second");
@@ -91,9 +91,9 @@ export function executionContinuedSuite(backend: Backend): void {
 
     test(
       "counts how often, so that names need not repeat",
-      onExecutions(backend, async (setting) => {
-        const { store, database } = setting;
-        await startedAnew(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store, database } = fixture;
+        await startedAnew(fixture);
         await store.append("a", 4, [step("one"), continued]);
         expect(await stateOfExecution(database, "a")).toMatchObject({
           historyFrom: 5,
@@ -110,15 +110,15 @@ export function executionContinuedSuite(backend: Backend): void {
 
     test(
       "is copied with its boundary, and without what the run before left open",
-      onExecutions(backend, async (setting) => {
-        const { store, database } = setting;
-        await startedAnew(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store, database } = fixture;
+        await startedAnew(fixture);
         await store.append("a", 4, [delayRequested("Delay_a.o1:1_1", T0 + 1)]);
         await store.fork("a", 4, { id: "b" });
         expect((await store.tree("b")).items.map(({ id }) => id)).toEqual([
           "b",
         ]);
-        expect(await openDelays(setting)).toEqual([
+        expect(await openDelays(fixture)).toEqual([
           "Delay_a.o1:1_1",
           "Delay_b.o1:1_1",
         ]);
@@ -134,7 +134,7 @@ export function executionContinuedSuite(backend: Backend): void {
           "c",
           "c.o:2_1",
         ]);
-        expect(await responsesOf(setting, "c")).toEqual([]);
+        expect(await responsesOf(fixture, "c")).toEqual([]);
       }),
     );
 
@@ -161,7 +161,7 @@ export function executionContinuedSuite(backend: Backend): void {
 }
 
 /** Run "a" with an open child in set "x" of its first run, started anew. */
-async function withLateChild({ store }: Setting): Promise<void> {
+async function withLateChild({ store }: ExecutionFixture): Promise<void> {
   await store.create({ id: "a", function: "f" });
   await store.append(
     "a",
@@ -175,9 +175,9 @@ function sets(backend: Backend): void {
   describe("the sets of a run that was started anew under its id", () => {
     test(
       "[R14] may have the names of those before, and are others",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
-        await withLateChild(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
+        await withLateChild(fixture);
         await store.append(
           "a",
           3,
@@ -185,12 +185,12 @@ function sets(backend: Backend): void {
           { children: [{ id: "a.n1:x_1", function: "g" }] },
         );
         await store.finish("a.n:x_1", 1, result);
-        expect((await standing(setting, "a")).pending.kind).toBe("blocked");
+        expect((await standing(fixture, "a")).pending.kind).toBe("blocked");
         await store.finish("a.n1:x_1", 1, result);
-        expect((await standing(setting, "a")).pending.kind).toBe("pending");
+        expect((await standing(fixture, "a")).pending.kind).toBe("pending");
         // Its answers are counted from 1 on, also those that were asked for before they came.
         await store.append("a", 5, [joinNext("n1:x", T0)]);
-        expect((await standing(setting, "a")).pending).toMatchObject({
+        expect((await standing(fixture, "a")).pending).toMatchObject({
           kind: "blocked",
           on: { ordinal: 2 },
         });
@@ -199,9 +199,9 @@ function sets(backend: Backend): void {
 
     test(
       "[R14] are all that it may ask: a set of another run would never answer it",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
-        await withLateChild(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
+        await withLateChild(fixture);
         for (const joinSet of ["n:x", "n2:x"]) {
           const events: readonly GivenEvent[] = [
             joinSetCreated(joinSet),
@@ -215,7 +215,7 @@ function sets(backend: Backend): void {
           for (const event of events)
             for (const all of [[event], [joinSetCreated("n1:x"), event]])
               expect(
-                await refusal(setting, () => store.append("a", 3, all)),
+                await refusal(fixture, () => store.append("a", 3, all)),
               ).toBe("EVENTS_INVALID");
         }
         // In one append with the new start, each is of its own run.
@@ -251,27 +251,27 @@ function sets(backend: Backend): void {
 
     test(
       "[R14] alone answer its waits: what the run before asked for is numbered and wakes nobody",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
-        await withLateChild(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
+        await withLateChild(fixture);
         await store.append("a", 3, [waiting(0, T0)]);
         await store.finish("a.n:x_1", 1, result);
-        expect(await standing(setting, "a")).toMatchObject({
+        expect(await standing(fixture, "a")).toMatchObject({
           pending: { kind: "blocked", on: { kind: "responses" } },
         });
-        expect(await responsesOf(setting, "a")).toHaveLength(1);
+        expect(await responsesOf(fixture, "a")).toHaveLength(1);
         // Nor does it answer a wait that comes after it.
         await store.append("a", 4, [waiting(0, T0)]);
-        expect((await standing(setting, "a")).pending.kind).toBe("blocked");
-        setting.clock.advance(8);
+        expect((await standing(fixture, "a")).pending.kind).toBe("blocked");
+        fixture.clock.advance(8);
         await store.signal("a", "go", 1);
-        expect((await standing(setting, "a")).pending).toMatchObject({
+        expect((await standing(fixture, "a")).pending).toMatchObject({
           kind: "pending",
           dueAt: T0 + 8,
         });
         // Behind it, another wait finds the signal.
         await store.append("a", 5, [waiting(0, T0)]);
-        expect((await standing(setting, "a")).pending).toMatchObject({
+        expect((await standing(fixture, "a")).pending).toMatchObject({
           kind: "pending",
           dueAt: T0 + 8,
         });
@@ -280,12 +280,12 @@ function sets(backend: Backend): void {
 
     test(
       "[R14] are not woken from a sleep either by what the run before asked for",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
-        await withLateChild(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
+        await withLateChild(fixture);
         await store.append("a", 3, [waiting(0, T0, T0 + 500)]);
         await store.finish("a.n:x_1", 1, result);
-        expect((await standing(setting, "a")).pending).toMatchObject({
+        expect((await standing(fixture, "a")).pending).toMatchObject({
           kind: "pending",
           dueAt: T0 + 500,
           wakeAt: T0 + 500,
@@ -295,8 +295,8 @@ function sets(backend: Backend): void {
 
     test(
       "[R14] are not woken by many late children that end at once",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         const children = [1, 2, 3, 4].map((n) => ({
           id: `a.n:x_${n}`,
           function: "g",
@@ -315,8 +315,8 @@ function sets(backend: Backend): void {
         await Promise.all(
           children.map(({ id }) => store.finish(id, 1, result)),
         );
-        expect((await standing(setting, "a")).pending.kind).toBe("blocked");
-        expect(await responsesOf(setting, "a")).toHaveLength(4);
+        expect((await standing(fixture, "a")).pending.kind).toBe("blocked");
+        expect(await responsesOf(fixture, "a")).toHaveLength(4);
       }),
     );
   });

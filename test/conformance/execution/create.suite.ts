@@ -19,8 +19,8 @@ export function executionCreateSuite(backend: Backend): void {
   describe("creating an execution", () => {
     test(
       "[E11] answers with version 1 and leaves it pending at its start time, never locked",
-      onExecutions(backend, async (setting) => {
-        const { id, nextVersion, existed } = await setting.store.create({
+      onExecutions(backend, async (fixture) => {
+        const { id, nextVersion, existed } = await fixture.store.create({
           id: "order-1",
           function: "orders/fulfil",
           startAt: { in: 250 },
@@ -30,7 +30,7 @@ export function executionCreateSuite(backend: Backend): void {
           nextVersion: 1,
           existed: false,
         });
-        expect(await standing(setting, "order-1")).toEqual({
+        expect(await standing(fixture, "order-1")).toEqual({
           version: 0,
           lifecycle: "active",
           pending: {
@@ -40,7 +40,7 @@ export function executionCreateSuite(backend: Backend): void {
             lastLock: null,
           },
         });
-        expect(await kindsOf(setting, "order-1")).toBe("created");
+        expect(await kindsOf(fixture, "order-1")).toBe("created");
       }),
     );
 
@@ -59,15 +59,15 @@ export function executionCreateSuite(backend: Backend): void {
 
     test(
       "[E12] the same id, function and input is the same run, wherever it has got to",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         const wish = { id: "order-1", function: "f", input: { a: 1, b: [2] } };
         const first = await store.create(wish);
-        const before = await dump(setting);
+        const before = await dump(fixture);
         // Equal is meant by value: the order of keys is no difference.
         const again = await store.create({ ...wish, input: { b: [2], a: 1 } });
         expect(again).toEqual({ ...first, existed: true });
-        expect(await dump(setting)).toEqual(before);
+        expect(await dump(fixture)).toEqual(before);
         await store.lock("order-1", 1, byAnn);
         expect((await store.create(wish)).nextVersion).toBe(2);
         await store.finish("order-1", 2, { kind: "completed", value: 7 });
@@ -86,28 +86,28 @@ export function executionCreateSuite(backend: Backend): void {
     ])(
       "[E12] the same id with another %s is a conflict, and the first is unaffected",
       (difference, other) =>
-        onExecutions(backend, async (setting) => {
-          const { store } = setting;
+        onExecutions(backend, async (fixture) => {
+          const { store } = fixture;
           await store.create({ id: "a", function: "f", input: 1 });
-          const before = await dump(setting);
+          const before = await dump(fixture);
           const error = await rejection(store.create({ id: "a", ...other }));
           expect(error.code).toBe("EXECUTION_EXISTS");
           expect(error.details).toEqual({ id: "a", difference });
-          expect(await dump(setting)).toEqual(before);
+          expect(await dump(fixture)).toEqual(before);
         })(),
     );
 
     test(
       "of many who create the same id at once one does, and all get the same run",
-      onExecutions(backend, async (setting) => {
+      onExecutions(backend, async (fixture) => {
         const outcomes = await Promise.all(
           Array.from({ length: 20 }, () =>
-            setting.store.create({ id: "a", function: "f", input: "same" }),
+            fixture.store.create({ id: "a", function: "f", input: "same" }),
           ),
         );
         expect(outcomes.filter(({ existed }) => !existed)).toHaveLength(1);
         expect(new Set(outcomes.map(({ key }) => key)).size).toBe(1);
-        expect(await kindsOf(setting, "a")).toBe("created");
+        expect(await kindsOf(fixture, "a")).toBe("created");
       }),
     );
 
@@ -125,8 +125,8 @@ export function executionCreateSuite(backend: Backend): void {
   describe("what is kept of a creation", () => {
     test(
       "what it is, who asked for it and what it may need stays in event 0",
-      onExecutions(backend, async (setting) => {
-        await setting.store.create({
+      onExecutions(backend, async (fixture) => {
+        await fixture.store.create({
           id: "a",
           function: "mail/send",
           role: "activity",
@@ -137,7 +137,7 @@ export function executionCreateSuite(backend: Backend): void {
           codeVersion: "v12",
           metadata: { traceparent: "00-ab" },
         });
-        const [[version, kind, body] = []] = await logOf(setting, "a");
+        const [[version, kind, body] = []] = await logOf(fixture, "a");
         expect([version, kind]).toEqual([0, "created"]);
         expect(body).toMatchObject({
           role: "activity",
@@ -151,7 +151,7 @@ export function executionCreateSuite(backend: Backend): void {
           forkedFrom: null,
           metadata: { traceparent: "00-ab" },
         });
-        const { codeVersion } = await stateOfExecution(setting.database, "a");
+        const { codeVersion } = await stateOfExecution(fixture.database, "a");
         expect(codeVersion).toBe("v12");
       }),
     );
@@ -177,10 +177,10 @@ export function executionCreateSuite(backend: Backend): void {
 
     test(
       "a child needs its parent",
-      onExecutions(backend, async (setting) => {
+      onExecutions(backend, async (fixture) => {
         expect(
-          await refusal(setting, () =>
-            setting.store.create({ id: "nobody.n:x_1", function: "f" }),
+          await refusal(fixture, () =>
+            fixture.store.create({ id: "nobody.n:x_1", function: "f" }),
           ),
         ).toBe("EXECUTION_NOT_FOUND");
       }),
@@ -201,8 +201,8 @@ export function executionCreateSuite(backend: Backend): void {
 
     test(
       "a progress value can be shown, replaced and removed, beside the log",
-      onExecutions(backend, async (setting) => {
-        const { database, store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { database, store } = fixture;
         const progressOf = async (): Promise<string | null | undefined> =>
           (
             await database.read("progress", () =>
@@ -218,9 +218,9 @@ export function executionCreateSuite(backend: Backend): void {
         expect(await progressOf()).toBe('"half"');
         await store.setProgress("a", null);
         expect(await progressOf()).toBe(null);
-        expect(await kindsOf(setting, "a")).toBe("created");
+        expect(await kindsOf(fixture, "a")).toBe("created");
         expect(
-          await refusal(setting, () => store.setProgress("nobody", 1)),
+          await refusal(fixture, () => store.setProgress("nobody", 1)),
         ).toBe("EXECUTION_NOT_FOUND");
       }),
     );

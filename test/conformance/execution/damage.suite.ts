@@ -7,11 +7,14 @@ import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { step } from "./execution-events.ts";
 import { byAnn, dump, onExecutions, refusal, standing } from "./fixture.ts";
-import type { Setting } from "./fixture.ts";
+import type { ExecutionFixture } from "./fixture.ts";
 import { pastChecks } from "../past-checks.ts";
 
 /** Does what only somebody with a database shell can. */
-function edit({ database }: Setting, statement: Statement): Promise<void> {
+function edit(
+  { database }: ExecutionFixture,
+  statement: Statement,
+): Promise<void> {
   return database.write("edit", () => pastChecks(database, statement));
 }
 
@@ -73,17 +76,17 @@ export function executionDamageSuite(backend: Backend): void {
     test.each(damages.slice(1))(
       "is not locked while %s, and nothing is left behind; once repaired it is",
       (_, damage, repair, code) =>
-        onExecutions(backend, async (setting) => {
-          const { store } = setting;
+        onExecutions(backend, async (fixture) => {
+          const { store } = fixture;
           await store.create({ id: "a", function: "f" });
           await store.append("a", 1, [step("s")]);
           await store.signal("a", "go", 1);
-          await edit(setting, damage);
+          await edit(fixture, damage);
           for (let again = 0; again < 2; again += 1)
             expect(
-              await refusal(setting, () => store.lock("a", 2, byAnn)),
+              await refusal(fixture, () => store.lock("a", 2, byAnn)),
             ).toBe(code);
-          await edit(setting, repair);
+          await edit(fixture, repair);
           expect(await store.lock("a", 2, byAnn)).toMatchObject({
             nextVersion: 3,
           });
@@ -93,13 +96,13 @@ export function executionDamageSuite(backend: Backend): void {
     test.each(damages.slice(1))(
       "is passed over and named while %s, and takes no place from the others",
       (_, damage, __, ___, table) =>
-        onExecutions(backend, async (setting) => {
-          const { store } = setting;
+        onExecutions(backend, async (fixture) => {
+          const { store } = fixture;
           await store.create({ id: "a", function: "f" });
           await store.append("a", 1, [step("s")]);
           await store.signal("a", "go", 1);
           await store.create({ id: "b", function: "f" });
-          await edit(setting, damage);
+          await edit(fixture, damage);
           const { locked, damaged } = await store.lockPending({
             ...byAnn,
             functions: [{ name: "f", concurrencyMax: 1 }],
@@ -107,7 +110,7 @@ export function executionDamageSuite(backend: Backend): void {
           });
           expect(locked.map(({ id }) => id)).toEqual(["b"]);
           expect(damaged).toEqual([{ table, key: "a" }]);
-          expect(await standing(setting, "a")).toMatchObject({
+          expect(await standing(fixture, "a")).toMatchObject({
             version: 1,
             pending: { kind: "pending" },
           });
@@ -116,8 +119,8 @@ export function executionDamageSuite(backend: Backend): void {
 
     test(
       "does not keep those that were found with it from being locked, however many cannot be read",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
         const create = (id: string) =>
           store.create({ id, function: "f", input: id });
         const torn = Array.from({ length: 60 }, (_, n) => `b${n + 10}`);
@@ -125,7 +128,7 @@ export function executionDamageSuite(backend: Backend): void {
         clock.advance(1);
         for (const id of ["a", "c", "d"]) await create(id);
         await edit(
-          setting,
+          fixture,
           sql`UPDATE holdfast_execution_event SET payload = 'torn' WHERE payload LIKE '"b%'`,
         );
         const lock = (limit: number) =>
@@ -136,7 +139,7 @@ export function executionDamageSuite(backend: Backend): void {
         const others = await lock(100);
         expect(others.locked.map(({ id }) => id)).toEqual(["c", "d"]);
         expect(others.damaged).toHaveLength(60);
-        expect(await standing(setting, "b10")).toMatchObject({
+        expect(await standing(fixture, "b10")).toMatchObject({
           version: 0,
           pending: { kind: "pending" },
         });
@@ -145,40 +148,40 @@ export function executionDamageSuite(backend: Backend): void {
 
     test(
       "is not locked by who has another key, and is by who has the right one",
-      onExecutions(backend, async (setting) => {
-        const { database, clock } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { database, clock } = fixture;
         const withKey = (key: string) =>
           executions(database, { clock, payload: sealing(key) });
         for (const id of ["a", "b"])
           await withKey("one").create({ id, function: "f", input: id });
         const lock = (key: string) =>
           withKey(key).lockPending({ ...byAnn, functions: ["f"], limit: 9 });
-        const before = await dump(setting);
+        const before = await dump(fixture);
         expect(await lock("other")).toMatchObject({
           locked: [],
           damaged: [{ key: "a" }, { key: "b" }],
         });
-        expect(await dump(setting)).toEqual(before);
+        expect(await dump(fixture)).toEqual(before);
         expect((await lock("one")).locked).toHaveLength(2);
       }),
     );
 
     test(
       "is not run with another input than it was given, which its hash tells",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         for (const id of ["a", "b"])
           await store.create({ id, function: "f", input: { cents: 500 } });
         await edit(
-          setting,
+          fixture,
           sql`UPDATE holdfast_execution_event SET payload = '{"cents":501}' WHERE ${ofA}`,
         );
-        const before = await dump(setting);
+        const before = await dump(fixture);
         expect(await rejection(store.lock("a", 1, byAnn))).toMatchObject({
           code: "CORRUPT_ROW",
           details: { table: "holdfast_execution_event", key: "a" },
         });
-        expect(await dump(setting)).toEqual(before);
+        expect(await dump(fixture)).toEqual(before);
         expect(
           await store.lockPending({ ...byAnn, functions: ["f"], limit: 9 }),
         ).toMatchObject({
@@ -190,22 +193,22 @@ export function executionDamageSuite(backend: Backend): void {
 
     test(
       "is not run with another input than it was continued with",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f", input: 1 });
         await store.lock("a", 1, byAnn);
         await store.append("a", 2, [{ kind: "continued", input: 2 }], {
           fence: byAnn.holder,
         });
         await edit(
-          setting,
+          fixture,
           sql`UPDATE holdfast_execution_event SET payload = '3' WHERE kind = 'continued'`,
         );
         expect(await rejection(store.lock("a", 3, byAnn))).toMatchObject({
           code: "CORRUPT_ROW",
         });
         await edit(
-          setting,
+          fixture,
           sql`UPDATE holdfast_execution_event SET payload = '2' WHERE kind = 'continued'`,
         );
         const { input, created } = await store.lock("a", 3, byAnn);
@@ -215,8 +218,8 @@ export function executionDamageSuite(backend: Backend): void {
 
     test(
       "is not taken for one because its input is larger than may be stored today",
-      onExecutions(backend, async (setting) => {
-        const { store, database, clock } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, database, clock } = fixture;
         const input = "x".repeat(100);
         await store.create({ id: "a", function: "f", input });
         const today = executions(database, {
@@ -229,10 +232,10 @@ export function executionDamageSuite(backend: Backend): void {
 
     test(
       "is refused by every change of it while its columns contradict each other",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
-        await edit(setting, damages[0][1]);
+        await edit(fixture, damages[0][1]);
         for (const call of [
           () => store.lock("a", 1, byAnn),
           () => store.pause("a"),
@@ -240,8 +243,8 @@ export function executionDamageSuite(backend: Backend): void {
           () => store.signal("a", "go", 1),
           () => store.finish("a", 1, { kind: "timedOut" }),
         ])
-          expect(await refusal(setting, call)).toBe("CORRUPT_ROW");
-        await edit(setting, damages[0][2]);
+          expect(await refusal(fixture, call)).toBe("CORRUPT_ROW");
+        await edit(fixture, damages[0][2]);
         await store.pause("a");
       }),
     );

@@ -83,13 +83,13 @@ export function executionEventsSuite(backend: Backend): void {
   describe("the events of an append", () => {
     test(
       "have the fields of their kind, each as it must be, and no others",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         for (const [field, event] of faults) {
           const call = () =>
             store.append("a", 1, [step("fine"), event as GivenEvent]);
-          expect([field, await refusal(setting, call)]).toEqual([
+          expect([field, await refusal(fixture, call)]).toEqual([
             field,
             "EVENTS_INVALID",
           ]);
@@ -113,20 +113,20 @@ export function executionEventsSuite(backend: Backend): void {
     ] as const)(
       "that cannot be are refused with a reason: %s",
       (reason, events) =>
-        onExecutions(backend, async (setting) => {
-          const { store } = setting;
+        onExecutions(backend, async (fixture) => {
+          const { store } = fixture;
           await store.create({ id: "a", function: "f" });
           const call = () =>
             store.append("a", 1, events as unknown as readonly GivenEvent[]);
-          expect(await refusal(setting, call)).toBe("EVENTS_INVALID");
+          expect(await refusal(fixture, call)).toBe("EVENTS_INVALID");
           expect((await rejection(call())).details).toMatchObject({ reason });
         })(),
     );
 
     test(
       "are a thousand at most, with a thousand children",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         const children = Array.from({ length: 1_001 }, () => ({
           function: "g",
@@ -148,8 +148,8 @@ export function executionEventsSuite(backend: Backend): void {
 
     test(
       "take a signal only when it is the next of its name, by its number",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.signal("a", "other", 0);
         await store.signal("a", "go", 1);
@@ -161,7 +161,7 @@ export function executionEventsSuite(backend: Backend): void {
         });
         for (const seq of [1, 3, 4])
           expect(
-            await refusal(setting, () => store.append("a", 1, [take(seq)])),
+            await refusal(fixture, () => store.append("a", 1, [take(seq)])),
           ).toBe("EVENTS_INVALID");
         await store.append("a", 1, [take(2)]);
         expect(await store.receive("a", "go", 2)).toMatchObject({
@@ -173,17 +173,17 @@ export function executionEventsSuite(backend: Backend): void {
 
     test(
       "wait for what they have not seen, and have seen no more than there is",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.signal("a", "go", 1);
         expect(
-          await refusal(setting, () => store.append("a", 1, [waiting(2, T0)])),
+          await refusal(fixture, () => store.append("a", 1, [waiting(2, T0)])),
         ).toBe("EVENTS_INVALID");
         await store.append("a", 1, [waiting(1, T0)]);
-        expect((await standing(setting, "a")).pending.kind).toBe("blocked");
+        expect((await standing(fixture, "a")).pending.kind).toBe("blocked");
         await store.signal("a", "go", 2);
-        expect((await standing(setting, "a")).pending.kind).toBe("pending");
+        expect((await standing(fixture, "a")).pending.kind).toBe("pending");
       }),
     );
   });
@@ -204,20 +204,20 @@ function seen(backend: Backend): void {
   describe("the responses that an event had seen", () => {
     test(
       "[R1] are no more than there are, whatever its kind and however it is written",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.signal("a", "go", 1);
         for (const event of kinds)
           for (const events of [[event(2)], [step("fine"), event(2)]]) {
             const call = () => store.append("a", 1, events);
-            expect(await refusal(setting, call)).toBe("EVENTS_INVALID");
+            expect(await refusal(fixture, call)).toBe("EVENTS_INVALID");
             expect((await rejection(call())).details).toMatchObject({
               reason: "response",
             });
           }
         expect(
-          await refusal(setting, () =>
+          await refusal(fixture, () =>
             store.receive("a", "go", 1, { seen: 2 }),
           ),
         ).toBe("EVENTS_INVALID");
@@ -229,7 +229,7 @@ function seen(backend: Backend): void {
         const { key } = await store.lock("b", 1, byAnn);
         const known = { key, fence: ann };
         expect(
-          await refusal(setting, () =>
+          await refusal(fixture, () =>
             store.append("b", 2, [step("quiet", null, 1, 1)], known),
           ),
         ).toBe("EVENTS_INVALID");
@@ -318,15 +318,15 @@ function hashes(backend: Backend): void {
 
     test(
       "is the end after other events in one append, which tells the parent",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "p", function: "f" });
         await store.create({ id: "p.n:x_1", function: "f" });
         const done = { kind: "completed", value: 1 } as const;
         expect(
           await store.finish("p.n:x_1", 1, done, { events: [step("last")] }),
         ).toEqual({ nextVersion: 2, at: T0, parent: { id: "p", seq: 1 } });
-        expect(await kindsOf(setting, "p.n:x_1")).toBe(
+        expect(await kindsOf(fixture, "p.n:x_1")).toBe(
           "created stepFinished finished",
         );
         expect((await store.responses("p")).items).toMatchObject([

@@ -21,13 +21,13 @@ import {
   standing,
   stateOfExecution,
 } from "./fixture.ts";
-import type { Setting } from "./fixture.ts";
+import type { ExecutionFixture } from "./fixture.ts";
 
 const id = "p.n:x_1";
 
 /** Parent "p" and its child, locked for a second. */
 async function lockedChild(
-  { store }: Setting,
+  { store }: ExecutionFixture,
   role: "activity" | "workflow",
   maxRetries: number | null = 1,
 ): Promise<void> {
@@ -42,7 +42,7 @@ async function lockedChild(
 }
 
 function expire(
-  { database, clock }: Setting,
+  { database, clock }: ExecutionFixture,
   random = 0,
 ): Promise<"expired" | "notExpired"> {
   return database.write(expireLock(executionContext(database)), {
@@ -53,7 +53,7 @@ function expire(
 }
 
 function die(
-  { database, clock }: Setting,
+  { database, clock }: ExecutionFixture,
   owner = database.owner,
 ): Promise<"released" | "notHeld"> {
   return database.write(releaseExecution(executionContext(database)), {
@@ -68,16 +68,16 @@ export function executionExpirySuite(backend: Backend): void {
   describe("a lock that runs out", () => {
     test(
       "is an attempt of an activity that timed out: backed off, then final, and the parent is told",
-      onExecutions(backend, async (setting) => {
-        const { store, clock, database } = setting;
-        await lockedChild(setting, "activity");
+      onExecutions(backend, async (fixture) => {
+        const { store, clock, database } = fixture;
+        await lockedChild(fixture, "activity");
         clock.advance(999);
-        const before = await dump(setting);
-        expect(await expire(setting)).toBe("notExpired");
-        expect(await dump(setting)).toEqual(before);
+        const before = await dump(fixture);
+        expect(await expire(fixture)).toBe("notExpired");
+        expect(await dump(fixture)).toEqual(before);
         clock.advance(1);
-        expect(await expire(setting)).toBe("expired");
-        expect(await standing(setting, id)).toEqual({
+        expect(await expire(fixture)).toBe("expired");
+        expect(await standing(fixture, id)).toEqual({
           version: 2,
           lifecycle: "active",
           pending: {
@@ -87,16 +87,16 @@ export function executionExpirySuite(backend: Backend): void {
             lastLock: { ...ann, owner: database.owner },
           },
         });
-        expect(await expire(setting)).toBe("notExpired");
+        expect(await expire(fixture)).toBe("notExpired");
         clock.advance(300);
         const retry = { maxRetries: 1, backoffMs: 300, backoffMaxMs: 60_000 };
         await store.lock(id, 3, { ...byAnn, retry });
         clock.advance(1_000);
-        expect(await expire(setting)).toBe("expired");
-        expect(await kindsOf(setting, id)).toBe(
+        expect(await expire(fixture)).toBe("expired");
+        expect(await kindsOf(fixture, id)).toBe(
           "created locked attemptTimedOut locked finished",
         );
-        expect(await responsesOf(setting, "p")).toEqual([
+        expect(await responsesOf(fixture, "p")).toEqual([
           [1, T0 + 2_300, "n:x", id, "timedOut", 4],
         ]);
       }),
@@ -104,11 +104,11 @@ export function executionExpirySuite(backend: Backend): void {
 
     test(
       "is spread a little, so that what failed together does not come back together",
-      onExecutions(backend, async (setting) => {
-        await lockedChild(setting, "activity");
-        setting.clock.advance(1_000);
-        await expire(setting, 0.5);
-        expect((await standing(setting, id)).pending).toMatchObject({
+      onExecutions(backend, async (fixture) => {
+        await lockedChild(fixture, "activity");
+        fixture.clock.advance(1_000);
+        await expire(fixture, 0.5);
+        expect((await standing(fixture, id)).pending).toMatchObject({
           dueAt: T0 + 1_000 + 263,
         });
       }),
@@ -116,16 +116,16 @@ export function executionExpirySuite(backend: Backend): void {
 
     test(
       "is no failure of a workflow that got further: it goes on at once",
-      onExecutions(backend, async (setting) => {
-        const { store, clock, database } = setting;
-        await lockedChild(setting, "workflow", null);
+      onExecutions(backend, async (fixture) => {
+        const { store, clock, database } = fixture;
+        await lockedChild(fixture, "workflow", null);
         await store.append(id, 2, [step("further")], { fence: ann });
         clock.advance(1_000);
-        await expire(setting);
-        expect(await kindsOf(setting, id)).toBe(
+        await expire(fixture);
+        expect(await kindsOf(fixture, id)).toBe(
           "created locked stepFinished unlocked",
         );
-        expect((await standing(setting, id)).pending).toMatchObject({
+        expect((await standing(fixture, id)).pending).toMatchObject({
           kind: "pending",
           dueAt: T0 + 1_000,
         });
@@ -135,14 +135,14 @@ export function executionExpirySuite(backend: Backend): void {
 
     test(
       "of a workflow that got no further is a failure with a pause, as often as it happens",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
-        await lockedChild(setting, "workflow", null);
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
+        await lockedChild(fixture, "workflow", null);
         const pauses: number[] = [];
         for (let version = 3; version < 15; version += 2) {
           clock.advance(1_000);
-          await expire(setting);
-          const { pending } = await standing(setting, id);
+          await expire(fixture);
+          const { pending } = await standing(fixture, id);
           if (pending.kind !== "pending") throw new Error(pending.kind);
           pauses.push(pending.dueAt - clock.now());
           clock.set(pending.dueAt);
@@ -160,15 +160,15 @@ export function executionExpirySuite(backend: Backend): void {
 
     test(
       "does nothing once the worker extended it, gave it back or waits",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
-        await lockedChild(setting, "workflow");
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
+        await lockedChild(fixture, "workflow");
         clock.advance(1_000);
         await store.lock(id, 2, byAnn);
-        expect(await expire(setting)).toBe("notExpired");
+        expect(await expire(fixture)).toBe("notExpired");
         await store.append(id, 3, [waiting(0, T0 + 2_000)], { fence: ann });
         clock.advance(5_000);
-        expect(await expire(setting)).toBe("notExpired");
+        expect(await expire(fixture)).toBe("notExpired");
       }),
     );
 
@@ -178,13 +178,13 @@ export function executionExpirySuite(backend: Backend): void {
     ] as const)(
       "while an %s is being cancelled does not retry it",
       (role, kinds) =>
-        onExecutions(backend, async (setting) => {
-          await lockedChild(setting, role);
-          await setting.store.cancel(id);
-          setting.clock.advance(1_000);
-          expect(await expire(setting)).toBe("expired");
-          expect(await kindsOf(setting, id)).toBe(kinds);
-          expect(await standing(setting, id)).toMatchObject(
+        onExecutions(backend, async (fixture) => {
+          await lockedChild(fixture, role);
+          await fixture.store.cancel(id);
+          fixture.clock.advance(1_000);
+          expect(await expire(fixture)).toBe("expired");
+          expect(await kindsOf(fixture, id)).toBe(kinds);
+          expect(await standing(fixture, id)).toMatchObject(
             role === "activity"
               ? { pending: { kind: "finished", resultKind: "cancelled" } }
               : { pending: { kind: "pending" }, lifecycle: "cancelling" },
@@ -202,17 +202,17 @@ function deaths(backend: Backend): void {
   describe("the death of the process that holds an execution", () => {
     test(
       "is an attempt of an activity: backed off, then final with the reason, and the parent is told",
-      onExecutions(backend, async (setting) => {
-        const { store, clock, database } = setting;
-        await lockedChild(setting, "activity");
+      onExecutions(backend, async (fixture) => {
+        const { store, clock, database } = fixture;
+        await lockedChild(fixture, "activity");
         clock.advance(10);
-        expect(await die(setting)).toBe("released");
-        expect((await standing(setting, id)).pending).toMatchObject({
+        expect(await die(fixture)).toBe("released");
+        expect((await standing(fixture, id)).pending).toMatchObject({
           kind: "pending",
           dueAt: T0 + 310,
         });
         expect((await stateOfExecution(database, id)).failures).toBe(1);
-        expect((await logOf(setting, id)).at(-1)).toEqual([
+        expect((await logOf(fixture, id)).at(-1)).toEqual([
           2,
           "ownerDied",
           { owner: database.owner, dueAt: T0 + 310, counts: "attempt" },
@@ -220,7 +220,7 @@ function deaths(backend: Backend): void {
         clock.advance(300);
         const retry = { maxRetries: 1, backoffMs: 300, backoffMaxMs: 60_000 };
         await store.lock(id, 3, { ...byAnn, retry });
-        expect(await die(setting)).toBe("released");
+        expect(await die(fixture)).toBe("released");
         expect(await store.lock("p", 1, byAnn)).toMatchObject({
           responses: [
             {
@@ -237,16 +237,16 @@ function deaths(backend: Backend): void {
 
     test(
       "is free for a workflow that got further: due at once, and no death is counted",
-      onExecutions(backend, async (setting) => {
-        const { store, clock, database } = setting;
-        await lockedChild(setting, "workflow");
-        await die(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store, clock, database } = fixture;
+        await lockedChild(fixture, "workflow");
+        await die(fixture);
         clock.advance(300);
         await store.lock(id, 3, byAnn);
         await store.append(id, 4, [step("further")], { fence: ann });
         clock.advance(10);
-        expect(await die(setting)).toBe("released");
-        expect((await standing(setting, id)).pending).toMatchObject({
+        expect(await die(fixture)).toBe("released");
+        expect((await standing(fixture, id)).pending).toMatchObject({
           kind: "pending",
           dueAt: T0 + 310,
         });
@@ -260,13 +260,13 @@ function deaths(backend: Backend): void {
 
     test(
       "without progress is backed off, and the fifth in a row parks the run",
-      onExecutions(backend, async (setting) => {
-        const { store, clock, database } = setting;
-        await lockedChild(setting, "workflow");
+      onExecutions(backend, async (fixture) => {
+        const { store, clock, database } = fixture;
+        await lockedChild(fixture, "workflow");
         const pauses: number[] = [];
         for (let version = 3; version <= 9; version += 2) {
-          await die(setting);
-          const { pending } = await standing(setting, id);
+          await die(fixture);
+          const { pending } = await standing(fixture, id);
           if (pending.kind !== "pending") throw new Error(pending.kind);
           pauses.push(pending.dueAt - clock.now());
           clock.set(pending.dueAt);
@@ -274,12 +274,12 @@ function deaths(backend: Backend): void {
           await store.lock(id, version, { ...byAnn, retry });
         }
         expect(pauses).toEqual([300, 600, 1_200, 2_400]);
-        await die(setting);
-        expect(await standing(setting, id)).toMatchObject({
+        await die(fixture);
+        expect(await standing(fixture, id)).toMatchObject({
           lifecycle: "parked",
           pending: { kind: "pending", leaseUntil: null },
         });
-        expect((await logOf(setting, id)).at(-1)).toMatchObject([
+        expect((await logOf(fixture, id)).at(-1)).toMatchObject([
           11,
           "parked",
           { code: "RUN_KEEPS_KILLING_WORKERS" },
@@ -291,17 +291,17 @@ function deaths(backend: Backend): void {
 
     test(
       "frees one that it kept in memory while it waited: nothing was running",
-      onExecutions(backend, async (setting) => {
-        const { store, database } = setting;
-        await lockedChild(setting, "workflow");
+      onExecutions(backend, async (fixture) => {
+        const { store, database } = fixture;
+        await lockedChild(fixture, "workflow");
         await store.append(id, 2, [waiting(0, T0 + 1_000)], { fence: ann });
-        expect(await die(setting)).toBe("released");
-        expect((await standing(setting, id)).pending).toMatchObject({
+        expect(await die(fixture)).toBe("released");
+        expect((await standing(fixture, id)).pending).toMatchObject({
           kind: "blocked",
           leaseUntil: null,
         });
         await store.signal(id, "go", 1);
-        expect((await standing(setting, id)).pending).toMatchObject({
+        expect((await standing(fixture, id)).pending).toMatchObject({
           kind: "pending",
           dueAt: T0,
         });
@@ -311,8 +311,8 @@ function deaths(backend: Backend): void {
 
     test(
       "is recorded once, and only for what it held",
-      onExecutions(backend, async (setting) => {
-        const { database, store, clock } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { database, store, clock } = fixture;
         const held = async (
           owner = database.owner,
         ): Promise<readonly string[]> =>
@@ -323,22 +323,22 @@ function deaths(backend: Backend): void {
               limit: 9,
             })
           ).ids;
-        await lockedChild(setting, "workflow");
+        await lockedChild(fixture, "workflow");
         expect(await held()).toEqual([id]);
         expect(await held(stranger)).toEqual([]);
-        const before = await dump(setting);
-        expect(await die(setting, stranger)).toBe("notHeld");
-        expect(await dump(setting)).toEqual(before);
+        const before = await dump(fixture);
+        expect(await die(fixture, stranger)).toBe("notHeld");
+        expect(await dump(fixture)).toEqual(before);
         await store.append(id, 2, [waiting(0, T0 + 1_000)], { fence: ann });
         expect(await held()).toEqual([id]);
         clock.set(T0 + 1_000);
         expect(await held()).toEqual([]);
         clock.set(T0);
-        await die(setting);
+        await die(fixture);
         expect(await held()).toEqual([]);
-        const after = await dump(setting);
-        expect(await die(setting)).toBe("notHeld");
-        expect(await dump(setting)).toEqual(after);
+        const after = await dump(fixture);
+        expect(await die(fixture)).toBe("notHeld");
+        expect(await dump(fixture)).toEqual(after);
       }),
     );
 
@@ -346,11 +346,11 @@ function deaths(backend: Backend): void {
       ["activity", "created locked cancellationRequested finished"],
       ["workflow", "created locked cancellationRequested ownerDied"],
     ] as const)("while an %s is being cancelled", (role, kinds) =>
-      onExecutions(backend, async (setting) => {
-        await lockedChild(setting, role);
-        await setting.store.cancel(id);
-        expect(await die(setting)).toBe("released");
-        expect(await kindsOf(setting, id)).toBe(kinds);
+      onExecutions(backend, async (fixture) => {
+        await lockedChild(fixture, role);
+        await fixture.store.cancel(id);
+        expect(await die(fixture)).toBe("released");
+        expect(await kindsOf(fixture, id)).toBe(kinds);
       })(),
     );
   });

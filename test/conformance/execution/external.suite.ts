@@ -20,7 +20,7 @@ import {
   responsesOf,
   standing,
 } from "./fixture.ts";
-import type { Setting } from "./fixture.ts";
+import type { ExecutionFixture } from "./fixture.ts";
 
 const yes = {
   kind: "completed",
@@ -28,7 +28,7 @@ const yes = {
 } as const;
 
 /** Parent "p" with a child that somebody outside resolves. */
-async function external({ store }: Setting): Promise<string> {
+async function external({ store }: ExecutionFixture): Promise<string> {
   await store.create({ id: "p", function: "parent" });
   await store.create({ id: "p.n:x_1", function: "ask", role: "external" });
   return "p.n:x_1";
@@ -38,10 +38,10 @@ export function executionExternalSuite(backend: Backend): void {
   describe("an external execution", () => {
     test(
       "waits for its resolution and is never locked",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
-        const id = await external(setting);
-        expect((await standing(setting, id)).pending).toEqual({
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
+        const id = await external(fixture);
+        expect((await standing(fixture, id)).pending).toEqual({
           kind: "blocked",
           on: { kind: "resolution" },
           leaseUntil: null,
@@ -52,7 +52,7 @@ export function executionExternalSuite(backend: Backend): void {
         ).toEqual({ locked: [], damaged: [], isLimited: false });
         // Nothing that reaches it is its resolution.
         await store.signal(id, "go", 1);
-        expect(await refusal(setting, () => store.lock(id, 1, byAnn))).toBe(
+        expect(await refusal(fixture, () => store.lock(id, 1, byAnn))).toBe(
           "LOCK_BLOCKED",
         );
       }),
@@ -67,12 +67,12 @@ export function executionExternalSuite(backend: Backend): void {
       ["being given back", { kind: "unlocked", dueAt: T0, reason: "r" }],
       ["a new input", { kind: "continued", input: 1 }],
     ] as const)("cannot have %s, which would make it due", (_, event) =>
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
-        const id = await external(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
+        const id = await external(fixture);
         for (const events of [[event], [{ kind: "paused" } as const, event]]) {
           const call = () => store.append(id, 1, events);
-          expect(await refusal(setting, call)).toBe(
+          expect(await refusal(fixture, call)).toBe(
             events.length === 1 ? "EVENTS_INVALID" : "EXECUTION_PAUSED",
           );
         }
@@ -85,22 +85,22 @@ export function executionExternalSuite(backend: Backend): void {
 
     test(
       "resolved twice with equal values is resolved once, and its parent is told",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
-        const id = await external(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
+        const id = await external(fixture);
         clock.advance(5);
         expect(await store.resolve(id, yes)).toBe("resolved");
-        expect(await responsesOf(setting, "p")).toEqual([
+        expect(await responsesOf(fixture, "p")).toEqual([
           [1, T0 + 5, "n:x", id, "completed", 1],
         ]);
-        const before = await dump(setting);
+        const before = await dump(fixture);
         expect(
           await store.resolve(id, {
             kind: "completed",
             value: { by: "ann", approved: true },
           }),
         ).toBe("alreadyResolved");
-        expect(await dump(setting)).toEqual(before);
+        expect(await dump(fixture)).toEqual(before);
         expect(await store.lock("p", 1, byAnn)).toMatchObject({
           responses: [{ response: { result: yes } }],
         });
@@ -111,11 +111,11 @@ export function executionExternalSuite(backend: Backend): void {
       ["another value", { kind: "completed", value: "no" }],
       ["another kind", { kind: "timedOut" }],
     ] as const)("resolved again with %s is a conflict", (_, other) =>
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
-        const id = await external(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
+        const id = await external(fixture);
         await store.resolve(id, yes);
-        expect(await refusal(setting, () => store.resolve(id, other))).toBe(
+        expect(await refusal(fixture, () => store.resolve(id, other))).toBe(
           "RESOLUTION_CONFLICT",
         );
         const error = await rejection(store.resolve(id, other));
@@ -125,14 +125,14 @@ export function executionExternalSuite(backend: Backend): void {
 
     test(
       "that was cancelled stays so",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
-        const id = await external(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
+        const id = await external(fixture);
         await store.cancel(id);
-        expect(await refusal(setting, () => store.resolve(id, yes))).toBe(
+        expect(await refusal(fixture, () => store.resolve(id, yes))).toBe(
           "RESOLUTION_CONFLICT",
         );
-        expect(await kindsOf(setting, id)).toBe(
+        expect(await kindsOf(fixture, id)).toBe(
           "created cancellationRequested finished",
         );
       }),
@@ -140,30 +140,30 @@ export function executionExternalSuite(backend: Backend): void {
 
     test(
       "of many who resolve it at once with different values one wins",
-      onExecutions(backend, async (setting) => {
-        const id = await external(setting);
+      onExecutions(backend, async (fixture) => {
+        const id = await external(fixture);
         const settled = await Promise.allSettled(
           Array.from({ length: 8 }, (_, value) =>
-            setting.store.resolve(id, { kind: "completed", value }),
+            fixture.store.resolve(id, { kind: "completed", value }),
           ),
         );
         const won = settled.filter(({ status }) => status === "fulfilled");
         expect(won).toHaveLength(1);
-        expect(await responsesOf(setting, "p")).toHaveLength(1);
+        expect(await responsesOf(fixture, "p")).toHaveLength(1);
       }),
     );
 
     test(
       "is the only kind that can be resolved",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.create({ id: "b", function: "f", role: "activity" });
         for (const id of ["a", "b"])
-          expect(await refusal(setting, () => store.resolve(id, yes))).toBe(
+          expect(await refusal(fixture, () => store.resolve(id, yes))).toBe(
             "NOT_EXTERNAL",
           );
-        expect(await refusal(setting, () => store.resolve("nobody", yes))).toBe(
+        expect(await refusal(fixture, () => store.resolve("nobody", yes))).toBe(
           "EXECUTION_NOT_FOUND",
         );
       }),
@@ -175,7 +175,7 @@ export function executionExternalSuite(backend: Backend): void {
 
 /** Puts an answer of `child` into the parent's responses, as nothing of ours does. */
 function forge(
-  { database }: Setting,
+  { database }: ExecutionFixture,
   child: string,
   valueHash: string,
 ): Promise<void> {
@@ -193,50 +193,50 @@ function doubleAnswers(backend: Backend): void {
   describe("answering a parent twice for one child", () => {
     test(
       "[E36] a second end of a child is answered when it is the same and refused when not, and nothing changes",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "p", function: "parent" });
         await store.create({ id: "p.n:x_1", function: "f" });
         await store.finish("p.n:x_1", 1, yes);
-        const before = await dump(setting);
+        const before = await dump(fixture);
         await store.finish("p.n:x_1", 1, yes);
-        expect(await dump(setting)).toEqual(before);
+        expect(await dump(fixture)).toEqual(before);
         expect(
-          await refusal(setting, () =>
+          await refusal(fixture, () =>
             store.finish("p.n:x_1", 1, { kind: "timedOut" }),
           ),
         ).toBe("EXECUTION_FINISHED");
-        expect(await responsesOf(setting, "p")).toHaveLength(1);
+        expect(await responsesOf(fixture, "p")).toHaveLength(1);
       }),
     );
 
     test(
       "[E36] an end that contradicts the answer the parent was given is a conflict, and nothing changes",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
-        const id = await external(setting);
-        await forge(setting, id, "the hash of something else");
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
+        const id = await external(fixture);
+        await forge(fixture, id, "the hash of something else");
         for (const call of [
           () => store.resolve(id, yes),
           () => store.finish(id, 1, yes),
           () => store.cancelActivity(id),
         ])
-          expect(await refusal(setting, call)).toBe("RESPONSE_CONFLICT");
+          expect(await refusal(fixture, call)).toBe("RESPONSE_CONFLICT");
       }),
     );
 
     test(
       "[E36] an end equal to the answer the parent was given is recorded, and answers no second time",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
-        const id = await external(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
+        const id = await external(fixture);
         await store.create({ id: "other", function: "ask", role: "external" });
         await store.resolve("other", yes);
-        const [, [, , end] = []] = await logOf(setting, "other");
+        const [, [, , end] = []] = await logOf(fixture, "other");
         const { resultHash } = end as { readonly resultHash: string };
-        await forge(setting, id, resultHash);
+        await forge(fixture, id, resultHash);
         expect(await store.resolve(id, yes)).toBe("resolved");
-        expect(await responsesOf(setting, "p")).toHaveLength(1);
+        expect(await responsesOf(fixture, "p")).toHaveLength(1);
       }),
     );
   });

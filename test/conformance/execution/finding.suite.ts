@@ -3,11 +3,13 @@ import { executionStatuses } from "../../../src/model/execution/status.ts";
 import type { Backend } from "../backend.ts";
 import { delayRequested, joinNext, step, waiting } from "./execution-events.ts";
 import { T0, ann, byAnn, onExecutions } from "./fixture.ts";
-import type { Setting } from "./fixture.ts";
+import type { ExecutionFixture } from "./fixture.ts";
 import { parentOf, result } from "./parent.ts";
 import { createMany, newExecution } from "./records.ts";
 
-type On = (body: (setting: Setting) => Promise<void>) => () => Promise<void>;
+type On = (
+  body: (fixture: ExecutionFixture) => Promise<void>,
+) => () => Promise<void>;
 
 /** Finding runs, and seeing in the list why they do not go on. */
 export function executionFindingSuite(backend: Backend): void {
@@ -23,8 +25,8 @@ export function executionFindingSuite(backend: Backend): void {
 }
 
 async function found(
-  { store }: Setting,
-  filter: Parameters<Setting["store"]["list"]>[0],
+  { store }: ExecutionFixture,
+  filter: Parameters<ExecutionFixture["store"]["list"]>[0],
 ): Promise<string> {
   const { items, next } = await store.list(filter);
   expect(next).toBeUndefined();
@@ -32,7 +34,7 @@ async function found(
 }
 
 /** More than a page looks at, all of them created after the others. */
-async function manySleepers({ database }: Setting): Promise<void> {
+async function manySleepers({ database }: ExecutionFixture): Promise<void> {
   await createMany(
     database,
     Array.from({ length: 2_500 }, (_, index) =>
@@ -55,8 +57,8 @@ const parked = {
 function filterTests(on: On): void {
   test(
     "[R11] by code version and by concurrency key, also together with others",
-    on(async (setting) => {
-      const { store } = setting;
+    on(async (fixture) => {
+      const { store } = fixture;
       const draft = { function: "f", concurrencyKey: "ada" };
       await store.create({ id: "a", ...draft, codeVersion: "v1" });
       await store.create({ id: "b", ...draft, codeVersion: "v2" });
@@ -64,27 +66,27 @@ function filterTests(on: On): void {
       await store.create({ id: "d", function: "f" });
       // The version of the last lock counts.
       await store.lock("c", 1, { ...byAnn, codeVersion: "v2" });
-      expect(await found(setting, { codeVersion: "v1" })).toBe("a");
-      expect(await found(setting, { codeVersion: "v2" })).toBe("c b");
-      expect(await found(setting, { codeVersion: "v" })).toBe("");
-      expect(await found(setting, { concurrencyKey: "ada" })).toBe("b a");
+      expect(await found(fixture, { codeVersion: "v1" })).toBe("a");
+      expect(await found(fixture, { codeVersion: "v2" })).toBe("c b");
+      expect(await found(fixture, { codeVersion: "v" })).toBe("");
+      expect(await found(fixture, { concurrencyKey: "ada" })).toBe("b a");
       for (const [filter, ids] of [
         [{ concurrencyKey: "ada", codeVersion: "v2" }, "b"],
         [{ codeVersion: "v2", status: "running" }, "c"],
         [{ concurrencyKey: "ada", status: "running" }, ""],
         [{ concurrencyKey: "ada", function: "f", idPrefix: "b" }, "b"],
       ] as const)
-        expect(await found(setting, filter)).toBe(ids);
+        expect(await found(fixture, filter)).toBe(ids);
       const { next } = await store.list({ concurrencyKey: "ada", limit: 1 });
       const second = { concurrencyKey: "ada", after: String(next) };
-      expect(await found(setting, second)).toBe("a");
+      expect(await found(fixture, second)).toBe("a");
     }),
   );
 
   test(
     "[R11] finds what is parked, paused or being cancelled behind thousands that sleep, on the first page",
-    on(async (setting) => {
-      const { store } = setting;
+    on(async (fixture) => {
+      const { store } = fixture;
       for (const id of ["k", "p", "c", "r"])
         await store.create({ id, function: "f", concurrencyKey: id });
       await store.append("k", 1, [parked]);
@@ -92,19 +94,19 @@ function filterTests(on: On): void {
       await store.lock("c", 1, { ...byAnn, lease: "1 day" });
       await store.cancel("c");
       await store.lock("r", 1, { ...byAnn, lease: "1 day" });
-      await manySleepers(setting);
+      await manySleepers(fixture);
       for (const [status, id] of [
         ["parked", "k"],
         ["paused", "p"],
         ["cancelling", "c"],
         ["running", "r"],
       ] as const) {
-        expect(await found(setting, { status })).toBe(id);
-        expect(await found(setting, { status, function: "f" })).toBe(id);
-        expect(await found(setting, { status, hideFinished: true })).toBe(id);
-        expect(await found(setting, { status, function: "g" })).toBe("");
+        expect(await found(fixture, { status })).toBe(id);
+        expect(await found(fixture, { status, function: "f" })).toBe(id);
+        expect(await found(fixture, { status, hideFinished: true })).toBe(id);
+        expect(await found(fixture, { status, function: "g" })).toBe("");
       }
-      expect(await found(setting, { concurrencyKey: "k" })).toBe("k");
+      expect(await found(fixture, { concurrencyKey: "k" })).toBe("k");
     }),
   );
 }
@@ -112,8 +114,8 @@ function filterTests(on: On): void {
 function interruptionTests(on: On): void {
   test(
     "[R11] shows since when and why they do not go on",
-    on(async (setting) => {
-      const { store, clock } = setting;
+    on(async (fixture) => {
+      const { store, clock } = fixture;
       await store.create({ id: "new", function: "f", isPaused: true });
       for (const id of ["paused", "request", "deadline", "parked", "active"])
         await store.create({
@@ -169,8 +171,8 @@ function interruptionTests(on: On): void {
 
   test(
     "[R11] shows the last reason, and none once they go on or have ended",
-    on(async (setting) => {
-      const { store, clock } = setting;
+    on(async (fixture) => {
+      const { store, clock } = fixture;
       await store.create({ id: "a", function: "f" });
       await store.append("a", 1, [parked]);
       await store.unpark("a");
@@ -198,8 +200,8 @@ function interruptionTests(on: On): void {
 function sleepTests(on: On): void {
   test(
     "[R11] tells until when they sleep: the instant they wait for, or the earliest delay that is open and not paused",
-    on(async (setting) => {
-      const { store, clock } = setting;
+    on(async (fixture) => {
+      const { store, clock } = fixture;
       const until = async (): Promise<number | null> => {
         const [shown] = (await store.list()).items;
         expect(await store.get("a")).toMatchObject({
@@ -236,9 +238,9 @@ function sleepTests(on: On): void {
 function statusTests(on: On): void {
   test(
     "[R11] a run whose answer has come is running as long as its worker keeps it, and then due",
-    on(async (setting) => {
-      const { store, clock } = setting;
-      const version = await parentOf(setting, ["p.n:x_1"]);
+    on(async (fixture) => {
+      const { store, clock } = fixture;
+      const version = await parentOf(fixture, ["p.n:x_1"]);
       const status = async (): Promise<string> => (await store.get("p")).status;
       expect(await status()).toBe("pending");
       await store.lock("p", version, { holder: ann, lease: 10_000 });
@@ -250,21 +252,21 @@ function statusTests(on: On): void {
       clock.advance(1_000);
       await store.finish("p.n:x_1", 1, result);
       expect(await status()).toBe("running");
-      expect(await found(setting, { status: "running" })).toBe("p");
-      expect(await found(setting, { status: "scheduled" })).toBe("");
+      expect(await found(fixture, { status: "running" })).toBe("p");
+      expect(await found(fixture, { status: "scheduled" })).toBe("");
       clock.set(T0 + 9_999);
       expect(await status()).toBe("running");
       clock.set(T0 + 10_000);
       expect(await status()).toBe("pending");
-      expect(await found(setting, { status: "running" })).toBe("");
-      expect(await found(setting, { status: "pending" })).toBe("p");
+      expect(await found(fixture, { status: "running" })).toBe("");
+      expect(await found(fixture, { status: "pending" })).toBe("p");
     }),
   );
 
   test(
     "[R11] a run that waits until an instant is blocked until then, and running when its worker keeps it for longer",
-    on(async (setting) => {
-      const { store, clock } = setting;
+    on(async (fixture) => {
+      const { store, clock } = fixture;
       for (const [id, leaseUntil] of [
         ["cold", T0],
         ["hot", T0 + 900],
@@ -277,10 +279,10 @@ function statusTests(on: On): void {
       expect(await statuses()).toBe("blocked blocked");
       clock.set(T0 + 799);
       expect(await statuses()).toBe("blocked blocked");
-      expect(await found(setting, { status: "running" })).toBe("");
+      expect(await found(fixture, { status: "running" })).toBe("");
       clock.set(T0 + 800);
       expect(await statuses()).toBe("pending running");
-      expect(await found(setting, { status: "running" })).toBe("hot");
+      expect(await found(fixture, { status: "running" })).toBe("hot");
       clock.set(T0 + 900);
       expect(await statuses()).toBe("pending pending");
     }),
@@ -288,9 +290,9 @@ function statusTests(on: On): void {
 
   test(
     "[R11] lists, counts and single reads agree on the one status of each",
-    on(async (setting) => {
-      const { store, clock } = setting;
-      await oneOfEach(setting);
+    on(async (fixture) => {
+      const { store, clock } = fixture;
+      await oneOfEach(fixture);
       for (const instant of [T0, T0 + 999, T0 + 1_000, T0 + 1_001, T0 * 2]) {
         clock.set(instant);
         const { items } = await store.list();
@@ -318,8 +320,8 @@ function statusTests(on: On): void {
 }
 
 /** Executions of one function in every state, some of which time moves. */
-async function oneOfEach(setting: Setting): Promise<void> {
-  const { store } = setting;
+async function oneOfEach(fixture: ExecutionFixture): Promise<void> {
+  const { store } = fixture;
   const create = (id: string, more: object = {}): Promise<unknown> =>
     store.create({ id, function: "f", ...more });
   await create("due");

@@ -44,7 +44,7 @@ export const byAnn: LockOptions = { holder: ann, lease: 1_000 };
 export const byBob: LockOptions = { holder: bob, lease: 1_000 };
 
 /** An open database with an execution log on a clock that the test moves. */
-export interface Setting {
+export interface ExecutionFixture {
   readonly database: Database;
   readonly place: Place;
   readonly clock: ManualClock;
@@ -54,7 +54,7 @@ export interface Setting {
 /** A test body with an execution log that has nothing in it. */
 export function onExecutions(
   backend: Backend,
-  body: (setting: Setting) => Promise<void>,
+  body: (fixture: ExecutionFixture) => Promise<void>,
 ): () => Promise<void> {
   return () =>
     withPlace(backend, async (place) => {
@@ -94,7 +94,7 @@ export async function stateOfExecution(
 
 /** The version and pending state in one, since most tests ask for both. */
 export async function standing(
-  { database }: Pick<Setting, "database">,
+  { database }: Pick<ExecutionFixture, "database">,
   id: string,
 ): Promise<Pick<ExecutionState, "version" | "pending" | "lifecycle">> {
   const { version, pending, lifecycle } = await stateOfExecution(database, id);
@@ -103,7 +103,7 @@ export async function standing(
 
 /** The log as a database shell shows it: version, kind and body of each event. */
 export async function logOf(
-  { database }: Pick<Setting, "database">,
+  { database }: Pick<ExecutionFixture, "database">,
   id: string,
 ): Promise<readonly (readonly [number, string, object])[]> {
   const found = await database.read("logOf", () =>
@@ -121,16 +121,16 @@ export async function logOf(
 
 /** The kinds alone: "created locked finished". */
 export async function kindsOf(
-  setting: Pick<Setting, "database">,
+  fixture: Pick<ExecutionFixture, "database">,
   id: string,
 ): Promise<string> {
-  const log = await logOf(setting, id);
+  const log = await logOf(fixture, id);
   return log.map(([, kind]) => kind).join(" ");
 }
 
 /** Responses as stored: seq, time, set or signal, what it answers for, and how. */
 export async function responsesOf(
-  { database }: Pick<Setting, "database">,
+  { database }: Pick<ExecutionFixture, "database">,
   id: string,
 ): Promise<
   readonly (readonly [number, number, string, string, string, number | null])[]
@@ -161,7 +161,7 @@ export async function responsesOf(
 /** The ids of delays that nobody has answered, in order. */
 export async function openDelays({
   database,
-}: Pick<Setting, "database">): Promise<readonly string[]> {
+}: Pick<ExecutionFixture, "database">): Promise<readonly string[]> {
   const found = await database.read("openDelays", () =>
     rows<{ id: string }>(
       sql`SELECT id FROM holdfast_execution_delay ORDER BY id`,
@@ -184,7 +184,9 @@ const tables: readonly Statement[] = [
 /** Every row of the execution log, for telling whether anything was written. */
 export function dump({
   database,
-}: Pick<Setting, "database">): Promise<readonly (readonly object[])[]> {
+}: Pick<ExecutionFixture, "database">): Promise<
+  readonly (readonly object[])[]
+> {
   return database.read("dump", function* (): Tx<
     readonly (readonly object[])[]
   > {
@@ -197,12 +199,12 @@ export function dump({
 
 /** The code of the error that a call must end with, having written nothing. */
 export async function refusal(
-  setting: Pick<Setting, "database">,
+  fixture: Pick<ExecutionFixture, "database">,
   call: () => Promise<unknown>,
 ): Promise<string | undefined> {
-  const before = await dump(setting);
+  const before = await dump(fixture);
   const { code } = await rejection(call());
-  const after = await dump(setting);
+  const after = await dump(fixture);
   if (JSON.stringify(after) !== JSON.stringify(before))
     throw new Error(
       `The call was refused (${code}) but left something behind.`,

@@ -17,13 +17,13 @@ import {
   responsesOf,
   standing,
 } from "./fixture.ts";
-import type { Setting } from "./fixture.ts";
+import type { ExecutionFixture } from "./fixture.ts";
 
 const child = "a.n:x_1";
 const grandchild = "a.n:x_1.n:y_1";
 
 /** "a" runs, its child waits, and a child of that runs; a sibling has ended. */
-async function family({ store }: Setting): Promise<void> {
+async function family({ store }: ExecutionFixture): Promise<void> {
   await store.createLocked({ id: "a", function: "f" }, byAnn);
   await store.append("a", 2, [step("begun")], { fence: ann });
   await store.create({ id: child, function: "g" });
@@ -41,9 +41,9 @@ export function executionForceSuite(backend: Backend): void {
   describe("ending an execution by force", () => {
     test(
       "[R9] ends it and all below it without a worker, each after what is below it",
-      onExecutions(backend, async (setting) => {
-        const { store, database } = setting;
-        await family(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store, database } = fixture;
+        await family(fixture);
         await store.create({ id: "b", function: "f" });
         expect(await store.cancel("a", { force: true, reason: "gone" })).toBe(
           "cancelled",
@@ -53,7 +53,7 @@ export function executionForceSuite(backend: Backend): void {
             kind: "cancelled",
             reason: "gone",
           });
-          expect((await logOf(setting, id)).at(-2)).toMatchObject([
+          expect((await logOf(fixture, id)).at(-2)).toMatchObject([
             expect.any(Number),
             "cancellationRequested",
             { reason: "gone", cause: "force" },
@@ -63,38 +63,38 @@ export function executionForceSuite(backend: Backend): void {
           kind: "completed",
         });
         // What is below it had ended before it did.
-        expect((await responsesOf(setting, child)).length).toBe(1);
-        expect((await responsesOf(setting, "a")).length).toBe(3);
-        expect((await logOf(setting, "a")).map(([, kind]) => kind)).toEqual([
+        expect((await responsesOf(fixture, child)).length).toBe(1);
+        expect((await responsesOf(fixture, "a")).length).toBe(3);
+        expect((await logOf(fixture, "a")).map(([, kind]) => kind)).toEqual([
           "created",
           "locked",
           "stepFinished",
           "cancellationRequested",
           "finished",
         ]);
-        expect((await standing(setting, "b")).version).toBe(0);
+        expect((await standing(fixture, "b")).version).toBe(0);
         await expectSound(database);
       }),
     );
 
     test(
       "[R9] may be repeated, and goes on below one that has ended",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
-        await family(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
+        await family(fixture);
         await store.finish("a", 3, { kind: "completed", value: 1 });
         expect(await store.cancel("a", { force: true })).toBe(
           "alreadyFinished",
         );
         for (const id of [child, grandchild])
           expect((await store.result(id))?.kind).toBe("cancelled");
-        const after = await dump(setting);
+        const after = await dump(fixture);
         expect(await store.cancel("a", { force: true })).toBe(
           "alreadyFinished",
         );
-        expect(await dump(setting)).toEqual(after);
+        expect(await dump(fixture)).toEqual(after);
         expect(
-          await refusal(setting, () => store.cancel("nobody", { force: true })),
+          await refusal(fixture, () => store.cancel("nobody", { force: true })),
         ).toBe("EXECUTION_NOT_FOUND");
       }),
     );
@@ -102,26 +102,29 @@ export function executionForceSuite(backend: Backend): void {
     test.each([
       [
         "is being cancelled",
-        (id: string, { store }: Setting) => store.cancel(id),
+        (id: string, { store }: ExecutionFixture) => store.cancel(id),
       ],
-      ["is paused", (id: string, { store }: Setting) => store.pause(id)],
+      [
+        "is paused",
+        (id: string, { store }: ExecutionFixture) => store.pause(id),
+      ],
       [
         "is parked",
-        (id: string, { store }: Setting) =>
+        (id: string, { store }: ExecutionFixture) =>
           store.append(id, 3, [
             { kind: "parked", code: "X", reason: "x", codeVersion: null },
           ]),
       ],
     ] as const)("[R9] also of what %s", (_, before) =>
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.createLocked({ id: "a", function: "f" }, byAnn);
         await store.append("a", 2, [step("s")], { fence: ann });
-        await before("a", setting);
+        await before("a", fixture);
         expect(await store.cancel("a", { force: true })).toBe("cancelled");
         expect(await store.result("a")).toEqual({ kind: "cancelled" });
         expect(
-          await refusal(setting, () =>
+          await refusal(fixture, () =>
             store.append("a", 5, [step("late")], { fence: ann }),
           ),
         ).toBe("EXECUTION_FINISHED");
@@ -130,9 +133,9 @@ export function executionForceSuite(backend: Backend): void {
 
     test(
       "[R9] interrupted, leaves it marked: nobody can lock it or add to it, and the same call goes on",
-      onExecutions(backend, async (setting) => {
-        const { store, database, clock } = setting;
-        await family(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store, database, clock } = fixture;
+        await family(fixture);
         const abort = new AbortController();
         const stop = database.subscribe((hint) => {
           if (hint.kind === "change" && hint.operation === runInterrupted)
@@ -144,7 +147,7 @@ export function executionForceSuite(backend: Backend): void {
         );
         expect(code).toBe("ABORTED");
         stop();
-        expect(await standing(setting, "a")).toMatchObject({
+        expect(await standing(fixture, "a")).toMatchObject({
           lifecycle: "cancelling",
           pending: { kind: "blocked", on: { kind: "resolution" } },
         });
@@ -169,10 +172,10 @@ export function executionForceSuite(backend: Backend): void {
             "EXECUTION_CANCELLING",
           ],
         ] as const)
-          expect(await refusal(setting, call)).toBe(refused);
+          expect(await refusal(fixture, call)).toBe(refused);
         expect(await store.cancel("a")).toBe("alreadyCancelling");
         expect(await store.cancel("a", { force: true })).toBe("cancelled");
-        expect(await kindsOf(setting, "a")).toBe(
+        expect(await kindsOf(fixture, "a")).toBe(
           "created locked stepFinished cancellationRequested finished",
         );
       }),
@@ -180,8 +183,8 @@ export function executionForceSuite(backend: Backend): void {
 
     test(
       "[R9] of a large tree goes on slice by slice",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         const calls: Promise<unknown>[] = [];
         for (let n = 1; n <= 70; n += 1)
@@ -205,8 +208,8 @@ export function executionForceSuite(backend: Backend): void {
 
     test(
       "[R9] ends also what workers still start below it meanwhile",
-      onExecutions(backend, async (setting) => {
-        const { store, database } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, database } = fixture;
         const ids = ["a", "a.n:w_1", "a.n:w_2"];
         for (const id of ids)
           await store.createLocked({ id, function: "f" }, byAnn);

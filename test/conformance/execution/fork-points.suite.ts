@@ -3,13 +3,13 @@ import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { childRequested, joinNext, step } from "./execution-events.ts";
 import { T0, byAnn, onExecutions, refusal, responsesOf } from "./fixture.ts";
-import type { Setting } from "./fixture.ts";
+import type { ExecutionFixture } from "./fixture.ts";
 
 const no = { kind: "failed", error: { name: "Error", message: "no" } } as const;
 const child = { id: "a.n:x_1", function: "g", tags: ["small"], deadline: 10 };
 
 /** Run "a" with a tag, and a child with a tag and a deadline of its own. */
-async function withChild({ store }: Setting): Promise<void> {
+async function withChild({ store }: ExecutionFixture): Promise<void> {
   await store.create({ id: "a", function: "f", tags: ["eu", "vip"] });
   await store.append("a", 1, [childRequested("n:x", "a.n:x_1", "g")], {
     children: [child],
@@ -20,9 +20,9 @@ export function executionForkPointsSuite(backend: Backend): void {
   describe("a copy of an execution", () => {
     test(
       "has its tags, and children asked for anew have theirs and their time",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
-        await withChild(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
+        await withChild(fixture);
         clock.advance(1_000);
         await store.fork("a", 1, { id: "b" });
         expect(await store.get("b")).toMatchObject({ tags: ["eu", "vip"] });
@@ -36,19 +36,19 @@ export function executionForkPointsSuite(backend: Backend): void {
 
     test(
       "does not keep an answer that came after its last question",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
-        await withChild(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
+        await withChild(fixture);
         await store.append("a", 2, [joinNext("n:x", T0)]);
         await store.finish("a.n:x_1", 1, { kind: "completed", value: 1 });
         await store.fork("a", 2, { id: "b" });
-        expect(await responsesOf(setting, "b")).toEqual([]);
+        expect(await responsesOf(fixture, "b")).toEqual([]);
         expect(await store.get("b.n:x_1")).toMatchObject({ function: "g" });
         // What was appended after the answer was given it.
         await store.lock("a", 3, byAnn);
         await store.append("a", 4, [step("next")]);
         await store.fork("a", 4, { id: "c" });
-        expect(await responsesOf(setting, "c")).toHaveLength(1);
+        expect(await responsesOf(fixture, "c")).toHaveLength(1);
         // And so was a question that found it there.
         await store.create({ id: "d", function: "f" });
         await store.append("d", 1, [childRequested("n:x", "d.n:x_1", "g")], {
@@ -57,23 +57,23 @@ export function executionForkPointsSuite(backend: Backend): void {
         await store.finish("d.n:x_1", 1, { kind: "completed", value: 1 });
         await store.append("d", 2, [joinNext("n:x", T0)]);
         await store.fork("d", 2, { id: "e" });
-        expect(await responsesOf(setting, "e")).toHaveLength(1);
+        expect(await responsesOf(fixture, "e")).toHaveLength(1);
       }),
     );
 
     test(
       "is found again under its id, also when its source has gone",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.finish("a", 1, no);
         const retried = await store.retry("a", { id: "b" });
         const forked = await store.fork("a", 0, { id: "c" });
         expect(
-          await refusal(setting, () => store.fork("a", 0, { id: "b" })),
+          await refusal(fixture, () => store.fork("a", 0, { id: "b" })),
         ).toBe("EXECUTION_EXISTS");
         expect(
-          await refusal(setting, () => store.retry("a", { id: "c" })),
+          await refusal(fixture, () => store.retry("a", { id: "c" })),
         ).toBe("EXECUTION_EXISTS");
         clock.advance(10);
         expect(await store.removeFinished({ olderThan: 1 })).toMatchObject({
@@ -92,8 +92,8 @@ export function executionForkPointsSuite(backend: Backend): void {
 
     test(
       "is refused when it would ask for too much at once",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         const requests = Array.from({ length: 1_001 }, (_, n) =>
           childRequested("n:x", `a.n:x_${n + 1}`, "g"),
@@ -101,7 +101,7 @@ export function executionForkPointsSuite(backend: Backend): void {
         await store.append("a", 1, requests.slice(0, 1_000));
         await store.append("a", 1_001, requests.slice(1_000));
         expect(
-          await refusal(setting, () => store.fork("a", 1_001, { id: "b" })),
+          await refusal(fixture, () => store.fork("a", 1_001, { id: "b" })),
         ).toBe("FORK_TOO_LARGE");
         const { details } = await rejection(store.fork("a", 1_001));
         expect(details).toMatchObject({ what: "open requests", max: 1_000 });
@@ -149,9 +149,9 @@ export function executionForkPointsSuite(backend: Backend): void {
 
   describe("a run tried again after it had seen a child fail", () => {
     /** The child has failed, and the run recorded something knowing it. */
-    async function seenFailing(setting: Setting): Promise<void> {
-      const { store } = setting;
-      await withChild(setting);
+    async function seenFailing(fixture: ExecutionFixture): Promise<void> {
+      const { store } = fixture;
+      await withChild(fixture);
       await store.append("a", 2, [step("before", 1, 2)]);
       await store.finish("a.n:x_1", 1, no);
       await store.append("a", 3, [step("tell somebody", 1, 3, 1)]);
@@ -159,15 +159,15 @@ export function executionForkPointsSuite(backend: Backend): void {
 
     test(
       "goes back to before it had, so that the child runs again",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
-        await seenFailing(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
+        await seenFailing(fixture);
         await store.finish("a", 4, no);
         await store.retry("a", { id: "b" });
         expect(await store.created("b")).toMatchObject({
           forkedFrom: { version: 2, isRetry: true },
         });
-        expect(await responsesOf(setting, "b")).toEqual([]);
+        expect(await responsesOf(fixture, "b")).toEqual([]);
         expect(await store.get("b.n:x_1")).toMatchObject({
           state: { pending: { kind: "pending" } },
         });
@@ -176,9 +176,9 @@ export function executionForkPointsSuite(backend: Backend): void {
 
     test(
       "also when it had asked for the answer",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
-        await withChild(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
+        await withChild(fixture);
         await store.finish("a.n:x_1", 1, no);
         await store.append("a", 2, [
           step("before"),
@@ -190,15 +190,15 @@ export function executionForkPointsSuite(backend: Backend): void {
         expect(await store.created("b")).toMatchObject({
           forkedFrom: { version: 2 },
         });
-        expect(await responsesOf(setting, "b")).toEqual([]);
+        expect(await responsesOf(fixture, "b")).toEqual([]);
       }),
     );
 
     test(
       "keeps all when something else failed later: that is tried again",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
-        await seenFailing(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
+        await seenFailing(fixture);
         await store.append("a", 4, [
           {
             kind: "stepFinished",
@@ -214,18 +214,18 @@ export function executionForkPointsSuite(backend: Backend): void {
         expect(await store.created("b")).toMatchObject({
           forkedFrom: { version: 3 },
         });
-        expect(await responsesOf(setting, "b")).toHaveLength(1);
+        expect(await responsesOf(fixture, "b")).toHaveLength(1);
       }),
     );
 
     test.each(["cancelled", "timedOut"] as const)(
       "keeps all when it ended as %s: the failure was not its end",
       (kind) =>
-        onExecutions(backend, async (setting) => {
-          await seenFailing(setting);
-          await setting.store.finish("a", 4, { kind });
-          await setting.store.retry("a", { id: "b" });
-          expect(await setting.store.created("b")).toMatchObject({
+        onExecutions(backend, async (fixture) => {
+          await seenFailing(fixture);
+          await fixture.store.finish("a", 4, { kind });
+          await fixture.store.retry("a", { id: "b" });
+          expect(await fixture.store.created("b")).toMatchObject({
             forkedFrom: { version: 3 },
           });
         })(),

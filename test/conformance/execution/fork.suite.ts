@@ -22,7 +22,7 @@ import {
   standing,
   stateOfExecution,
 } from "./fixture.ts";
-import type { Setting } from "./fixture.ts";
+import type { ExecutionFixture } from "./fixture.ts";
 
 const no = { kind: "failed", error: { name: "Error", message: "no" } } as const;
 
@@ -31,7 +31,7 @@ const no = { kind: "failed", error: { name: "Error", message: "no" } } as const;
  * set, 7 a step that had seen its answer. The first child has answered; the
  * second and the delay are open.
  */
-async function source({ store }: Setting): Promise<void> {
+async function source({ store }: ExecutionFixture): Promise<void> {
   await store.create({
     id: "a",
     function: "f",
@@ -66,19 +66,19 @@ export function executionForkSuite(backend: Backend): void {
   describe("forking an execution", () => {
     test(
       "copies the log up to the event, and goes on from there at once",
-      onExecutions(backend, async (setting) => {
-        const { store, clock, database } = setting;
-        await source(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store, clock, database } = fixture;
+        await source(fixture);
         clock.advance(60);
         expect(await store.fork("a", 2, { id: "b" })).toMatchObject({
           id: "b",
           nextVersion: 4,
           existed: false,
         });
-        expect(await kindsOf(setting, "b")).toBe(
+        expect(await kindsOf(fixture, "b")).toBe(
           "created locked stepFinished forked",
         );
-        expect((await logOf(setting, "b"))[0]?.[2]).toMatchObject({
+        expect((await logOf(fixture, "b"))[0]?.[2]).toMatchObject({
           forkedFrom: { execution: "a", version: 2, isRetry: false },
           scheduledAt: T0,
         });
@@ -106,19 +106,19 @@ export function executionForkSuite(backend: Backend): void {
 
     test(
       "leaves its source as it is",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
-        await source(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
+        await source(fixture);
         const before = [
-          await logOf(setting, "a"),
-          await standing(setting, "a"),
-          await responsesOf(setting, "a"),
+          await logOf(fixture, "a"),
+          await standing(fixture, "a"),
+          await responsesOf(fixture, "a"),
         ];
         await store.fork("a", 7, { id: "b" });
         expect([
-          await logOf(setting, "a"),
-          await standing(setting, "a"),
-          await responsesOf(setting, "a"),
+          await logOf(fixture, "a"),
+          await standing(fixture, "a"),
+          await responsesOf(fixture, "a"),
         ]).toEqual(before);
         await store.append("a", 8, [step("goes on")], { fence: ann });
       }),
@@ -126,15 +126,15 @@ export function executionForkSuite(backend: Backend): void {
 
     test(
       "keeps the answers it had seen, and asks anew for what was open, under its own ids",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
-        await source(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
+        await source(fixture);
         clock.advance(60);
         await store.fork("a", 7, { id: "b" });
-        expect(await responsesOf(setting, "b")).toEqual([
+        expect(await responsesOf(fixture, "b")).toEqual([
           [1, T0, "n:x", "a.n:x_1", "completed", 1],
         ]);
-        expect(await openDelays(setting)).toEqual([
+        expect(await openDelays(fixture)).toEqual([
           "Delay_a.o:4_1",
           "Delay_b.o:4_1",
         ]);
@@ -164,7 +164,7 @@ export function executionForkSuite(backend: Backend): void {
           ["b.n:x_2", 2],
         ]);
         await store.finish("b.n:x_2", 2, { kind: "completed", value: "b's" });
-        expect((await responsesOf(setting, "b"))[1]).toEqual([
+        expect((await responsesOf(fixture, "b"))[1]).toEqual([
           2,
           T0 + 60,
           "n:x",
@@ -172,18 +172,18 @@ export function executionForkSuite(backend: Backend): void {
           "completed",
           2,
         ]);
-        expect(await responsesOf(setting, "a")).toHaveLength(1);
+        expect(await responsesOf(fixture, "a")).toHaveLength(1);
       }),
     );
 
     test(
       "does not keep answers that came after the event",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
-        await source(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
+        await source(fixture);
         // Up to the requests: nobody had been given the answer yet.
         await store.fork("a", 5, { id: "b" });
-        expect(await responsesOf(setting, "b")).toEqual([]);
+        expect(await responsesOf(fixture, "b")).toEqual([]);
         const { locked } = await store.lockPending({
           ...byAnn,
           functions: ["g"],
@@ -199,18 +199,18 @@ export function executionForkSuite(backend: Backend): void {
 
     test(
       "may be repeated under the same id, and is a conflict at another event",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
-        await source(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
+        await source(fixture);
         const first = await store.fork("a", 3, { id: "b" });
-        const before = await dump(setting);
+        const before = await dump(fixture);
         expect(await store.fork("a", 3, { id: "b" })).toEqual({
           ...first,
           existed: true,
         });
-        expect(await dump(setting)).toEqual(before);
+        expect(await dump(fixture)).toEqual(before);
         expect(
-          await refusal(setting, () => store.fork("a", 2, { id: "b" })),
+          await refusal(fixture, () => store.fork("a", 2, { id: "b" })),
         ).toBe("EXECUTION_EXISTS");
         // Without an id each is another copy.
         const third = await store.fork("a", 3);
@@ -220,8 +220,8 @@ export function executionForkSuite(backend: Backend): void {
 
     test(
       "is refused beyond the end, at the end, of what is external and under a borrowed id",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.append("a", 1, [step("one")]);
         await store.create({ id: "ext", function: "f", role: "external" });
@@ -234,7 +234,7 @@ export function executionForkSuite(backend: Backend): void {
           [() => store.fork("a", 1, { id: "other" }), "EXECUTION_EXISTS"],
           [() => store.fork("nobody", 0), "EXECUTION_NOT_FOUND"],
         ] as const)
-          expect(await refusal(setting, call)).toBe(code);
+          expect(await refusal(fixture, call)).toBe(code);
         await store.finish("a", 2, { kind: "completed", value: 1 });
         const error = await rejection(store.fork("a", 2));
         expect(error.details).toEqual({ id: "a", version: 2, last: 1 });
@@ -266,13 +266,13 @@ export function executionForkSuite(backend: Backend): void {
 
     test(
       "has as much time until its deadline as its source had",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
         await store.create({ id: "a", function: "f", deadline: 1_000 });
         clock.advance(5_000);
         await store.finish("a", 1, { kind: "timedOut" });
         await store.retry("a", { id: "b" });
-        expect((await logOf(setting, "b"))[0]?.[2]).toMatchObject({
+        expect((await logOf(fixture, "b"))[0]?.[2]).toMatchObject({
           deadlineAt: T0 + 6_000,
         });
       }),
@@ -286,9 +286,9 @@ function retries(backend: Backend): void {
   describe("trying a failed run again", () => {
     test(
       "keeps all it had achieved, and goes on before what it failed on",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
-        await source(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
+        await source(fixture);
         await store.append("a", 8, [waiting(1, T0)]);
         await store.finish("a.n:x_2", 1, no);
         await store.append("a", 9, [
@@ -303,7 +303,7 @@ function retries(backend: Backend): void {
         ]);
         await store.finish("a", 10, no);
         const { id } = await store.retry("a", { id: "b" });
-        expect((await logOf(setting, id)).at(-1)).toEqual([
+        expect((await logOf(fixture, id)).at(-1)).toEqual([
           8,
           "forked",
           {
@@ -334,27 +334,27 @@ function retries(backend: Backend): void {
     test.each([no, { kind: "cancelled" }, { kind: "timedOut" }] as const)(
       "works for one that ended as $kind, from its start when it had achieved nothing",
       (result) =>
-        onExecutions(backend, async (setting) => {
-          const { store } = setting;
+        onExecutions(backend, async (fixture) => {
+          const { store } = fixture;
           await store.create({ id: "a", function: "f", input: 7 });
           await store.lock("a", 1, byAnn);
           await store.finish("a", 2, result);
           await store.retry("a", { id: "b" });
-          expect(await kindsOf(setting, "b")).toBe("created forked");
+          expect(await kindsOf(fixture, "b")).toBe("created forked");
           expect(await store.lock("b", 2, byAnn)).toMatchObject({ input: 7 });
         })(),
     );
 
     test(
       "is refused for one that has not failed",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
-        expect(await refusal(setting, () => store.retry("a"))).toBe(
+        expect(await refusal(fixture, () => store.retry("a"))).toBe(
           "NOT_FAILED",
         );
         await store.finish("a", 1, { kind: "completed", value: 1 });
-        expect(await refusal(setting, () => store.retry("a"))).toBe(
+        expect(await refusal(fixture, () => store.retry("a"))).toBe(
           "NOT_FAILED",
         );
       }),

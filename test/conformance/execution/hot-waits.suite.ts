@@ -20,9 +20,9 @@ export function executionHotWaitsSuite(backend: Backend): void {
   describe("waiting with the run kept in memory", () => {
     test(
       "[E45] before the run expires only the same executor and run may lock, then anybody",
-      onExecutions(backend, async (setting) => {
-        const { store, clock, database } = setting;
-        let version = await parentOf(setting, ["p.n:x_1"]);
+      onExecutions(backend, async (fixture) => {
+        const { store, clock, database } = fixture;
+        let version = await parentOf(fixture, ["p.n:x_1"]);
         await store.lock("p", version, { holder: ann, lease: 10_000 });
         await store.append("p", version + 1, [joinNext("n:x", T0 + 10_000)], {
           fence: ann,
@@ -30,7 +30,7 @@ export function executionHotWaitsSuite(backend: Backend): void {
         version += 2;
         clock.advance(1_000);
         await store.finish("p.n:x_1", 1, result);
-        expect((await standing(setting, "p")).pending).toEqual({
+        expect((await standing(fixture, "p")).pending).toEqual({
           kind: "pending",
           dueAt: T0 + 10_000,
           leaseUntil: T0 + 10_000,
@@ -39,7 +39,7 @@ export function executionHotWaitsSuite(backend: Backend): void {
         const pick = { functions: ["parent"], limit: 1 };
         for (const holder of [annLater, bob]) {
           expect(
-            await refusal(setting, () =>
+            await refusal(fixture, () =>
               store.lock("p", version, { holder, lease: 1_000 }),
             ),
           ).toBe("LOCK_NOT_DUE");
@@ -58,9 +58,9 @@ export function executionHotWaitsSuite(backend: Backend): void {
 
     test(
       "[E45] at the instant the run expires anybody may lock it, and no failure is counted",
-      onExecutions(backend, async (setting) => {
-        const { store, clock, database } = setting;
-        const version = await parentOf(setting, ["p.n:x_1"]);
+      onExecutions(backend, async (fixture) => {
+        const { store, clock, database } = fixture;
+        const version = await parentOf(fixture, ["p.n:x_1"]);
         await store.lock("p", version, { holder: ann, lease: 10_000 });
         await store.append("p", version + 1, [joinNext("n:x", T0 + 10_000)]);
         clock.advance(1_000);
@@ -77,7 +77,7 @@ export function executionHotWaitsSuite(backend: Backend): void {
         const { deaths } = await stateOfExecution(database, "p");
         expect(deaths).toBe(0);
         expect(
-          await refusal(setting, () =>
+          await refusal(fixture, () =>
             store.append("p", version + 3, [step("late")], { fence: ann }),
           ),
         ).toBe("LOCK_LOST");
@@ -86,13 +86,13 @@ export function executionHotWaitsSuite(backend: Backend): void {
 
     test(
       "a response that comes after the run expired makes it due when it comes",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
-        const version = await parentOf(setting, ["p.n:x_1"]);
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
+        const version = await parentOf(fixture, ["p.n:x_1"]);
         await store.append("p", version, [joinNext("n:x", T0 + 100)]);
         clock.set(T0 + 250);
         await store.finish("p.n:x_1", 1, result);
-        expect((await standing(setting, "p")).pending).toMatchObject({
+        expect((await standing(fixture, "p")).pending).toMatchObject({
           kind: "pending",
           dueAt: T0 + 250,
           leaseUntil: null,
@@ -102,14 +102,14 @@ export function executionHotWaitsSuite(backend: Backend): void {
 
     test(
       "a response to an execution that finished is kept, and changes nothing else",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
-        const version = await parentOf(setting, ["p.n:x_1"]);
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
+        const version = await parentOf(fixture, ["p.n:x_1"]);
         await store.finish("p", version, result);
-        const before = await standing(setting, "p");
+        const before = await standing(fixture, "p");
         await store.finish("p.n:x_1", 1, result);
-        expect(await standing(setting, "p")).toEqual(before);
-        expect(await responsesOf(setting, "p")).toHaveLength(1);
+        expect(await standing(fixture, "p")).toEqual(before);
+        expect(await responsesOf(fixture, "p")).toHaveLength(1);
       }),
     );
   });

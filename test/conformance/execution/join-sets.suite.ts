@@ -23,10 +23,10 @@ export function executionJoinSetsSuite(backend: Backend): void {
   describe("join sets", () => {
     test(
       "[E39] a parent that made a set without ever being locked stays due, without a last lock",
-      onExecutions(backend, async (setting) => {
-        await setting.store.create({ id: "p", function: "parent" });
-        await setting.store.append("p", 1, [joinSetCreated("n:x")]);
-        expect(await standing(setting, "p")).toEqual({
+      onExecutions(backend, async (fixture) => {
+        await fixture.store.create({ id: "p", function: "parent" });
+        await fixture.store.append("p", 1, [joinSetCreated("n:x")]);
+        expect(await standing(fixture, "p")).toEqual({
           version: 1,
           lifecycle: "active",
           pending: {
@@ -42,12 +42,12 @@ export function executionJoinSetsSuite(backend: Backend): void {
     test.each([false, true])(
       "[E40] asking before the response comes blocks on the set until the run expires (closing: %s)",
       (isClosing) =>
-        onExecutions(backend, async (setting) => {
-          const version = await parentOf(setting, ["p.n:x_1"]);
-          await setting.store.append("p", version, [
+        onExecutions(backend, async (fixture) => {
+          const version = await parentOf(fixture, ["p.n:x_1"]);
+          await fixture.store.append("p", version, [
             joinNext("n:x", T0 + 700, isClosing),
           ]);
-          expect((await standing(setting, "p")).pending).toEqual({
+          expect((await standing(fixture, "p")).pending).toEqual({
             kind: "blocked",
             on: { kind: "joinSet", joinSet: "n:x", ordinal: 1, isClosing },
             leaseUntil: T0 + 700,
@@ -58,9 +58,9 @@ export function executionJoinSetsSuite(backend: Backend): void {
 
     test(
       "[E41] the end of a child at its version 1 makes the parent due, whose version stays",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
-        const version = await parentOf(setting, ["p.n:x_1"]);
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
+        const version = await parentOf(fixture, ["p.n:x_1"]);
         await store.append("p", version, [joinNext("n:x", T0)]);
         clock.advance(30);
         expect(await store.finish("p.n:x_1", 1, result)).toEqual({
@@ -68,7 +68,7 @@ export function executionJoinSetsSuite(backend: Backend): void {
           at: T0 + 30,
           parent: { id: "p", seq: 1 },
         });
-        expect(await standing(setting, "p")).toEqual({
+        expect(await standing(fixture, "p")).toEqual({
           version,
           lifecycle: "active",
           pending: {
@@ -83,14 +83,14 @@ export function executionJoinSetsSuite(backend: Backend): void {
 
     test(
       "[E42] a response that came first makes the question pending at once",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
-        const version = await parentOf(setting, ["p.n:x_1"]);
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
+        const version = await parentOf(fixture, ["p.n:x_1"]);
         clock.advance(30);
         await store.finish("p.n:x_1", 1, result);
         clock.advance(5);
         await store.append("p", version, [joinNext("n:x", T0)]);
-        expect((await standing(setting, "p")).pending).toEqual({
+        expect((await standing(fixture, "p")).pending).toEqual({
           kind: "pending",
           dueAt: T0 + 30,
           leaseUntil: null,
@@ -101,9 +101,9 @@ export function executionJoinSetsSuite(backend: Backend): void {
 
     test(
       "[E43] responses are kept in the order of arrival, with time, set, child, its last version and its result",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
-        const version = await parentOf(setting, ["p.n:x_1", "p.n:x_2"]);
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
+        const version = await parentOf(fixture, ["p.n:x_1", "p.n:x_2"]);
         await store.finish("p.n:x_2", 1, result);
         clock.advance(7);
         await store.append("p.n:x_1", 1, [step("work")]);
@@ -138,7 +138,7 @@ export function executionJoinSetsSuite(backend: Backend): void {
             },
           ],
         });
-        expect(await responsesOf(setting, "p")).toEqual([
+        expect(await responsesOf(fixture, "p")).toEqual([
           [1, T0, "n:x", "p.n:x_2", "completed", 1],
           [2, T0 + 7, "n:x", "p.n:x_1", "failed", 2],
         ]);
@@ -147,9 +147,9 @@ export function executionJoinSetsSuite(backend: Backend): void {
 
     test(
       "[E44] an execution does not answer itself or a stranger, and no batch is empty",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
-        await parentOf(setting, ["p.n:x_1"]);
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
+        await parentOf(fixture, ["p.n:x_1"]);
         const end = { kind: "finished", result } as const;
         for (const [respondTo, events] of [
           ["p.n:x_1", [end]],
@@ -158,7 +158,7 @@ export function executionJoinSetsSuite(backend: Backend): void {
           ["p", [{ kind: "attemptTimedOut", dueAt: T0 } as const]],
         ] as const)
           expect(
-            await refusal(setting, () =>
+            await refusal(fixture, () =>
               store.append("p.n:x_1", 1, events, { respondTo }),
             ),
           ).toBe("EVENTS_INVALID");
@@ -169,25 +169,25 @@ export function executionJoinSetsSuite(backend: Backend): void {
   describe("several join sets", () => {
     test(
       "[E46] a response of another set leaves it blocked, and answers the question to that set at once",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
-        const version = await parentOf(setting, ["p.n:x_1", "p.n:y_1"]);
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
+        const version = await parentOf(fixture, ["p.n:x_1", "p.n:y_1"]);
         await store.append("p", version, [joinNext("n:x", T0)]);
         await store.finish("p.n:y_1", 1, result);
-        expect((await standing(setting, "p")).pending).toMatchObject({
+        expect((await standing(fixture, "p")).pending).toMatchObject({
           kind: "blocked",
           on: { kind: "joinSet", joinSet: "n:x" },
         });
         await store.append("p", version + 1, [joinNext("n:y", T0)]);
-        expect((await standing(setting, "p")).pending.kind).toBe("pending");
+        expect((await standing(fixture, "p")).pending.kind).toBe("pending");
       }),
     );
 
     test(
       "[E47] the n-th question to a set meets its n-th response; closing ones count, those too many do not",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
-        let version = await parentOf(setting, [
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
+        let version = await parentOf(fixture, [
           "p.n:x_1",
           "p.n:x_2",
           "p.n:x_3",
@@ -196,7 +196,7 @@ export function executionJoinSetsSuite(backend: Backend): void {
         const ask = async (joinSet: string, isClosing = false) => {
           await store.append("p", version, [joinNext(joinSet, T0, isClosing)]);
           version += 1;
-          const { pending } = await standing(setting, "p");
+          const { pending } = await standing(fixture, "p");
           return pending.kind === "pending" ? pending.dueAt : pending.kind;
         };
         clock.set(T0 + 1);
@@ -214,7 +214,7 @@ export function executionJoinSetsSuite(backend: Backend): void {
         expect(await ask("n:x")).toBe("blocked");
         clock.set(T0 + 9);
         await store.finish("p.n:x_2", 1, result);
-        expect((await standing(setting, "p")).pending).toMatchObject({
+        expect((await standing(fixture, "p")).pending).toMatchObject({
           kind: "pending",
           dueAt: T0 + 9,
         });
@@ -223,9 +223,9 @@ export function executionJoinSetsSuite(backend: Backend): void {
 
     test(
       "[E47] two questions and one response leave it blocked until the second response comes",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
-        const version = await parentOf(setting, ["p.n:x_1", "p.n:x_2"]);
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
+        const version = await parentOf(fixture, ["p.n:x_1", "p.n:x_2"]);
         await store.append("p", version, [
           joinNext("n:x", T0),
           joinNext("n:x", T0),
@@ -236,15 +236,15 @@ export function executionJoinSetsSuite(backend: Backend): void {
           leaseUntil: null,
           lastLock: null,
         };
-        expect((await standing(setting, "p")).pending).toEqual(blocked);
+        expect((await standing(fixture, "p")).pending).toEqual(blocked);
         await store.finish("p.n:x_2", 1, result);
-        expect((await standing(setting, "p")).pending).toEqual(blocked);
+        expect((await standing(fixture, "p")).pending).toEqual(blocked);
         expect(
-          await refusal(setting, () => store.lock("p", version + 2, byAnn)),
+          await refusal(fixture, () => store.lock("p", version + 2, byAnn)),
         ).toBe("LOCK_BLOCKED");
         clock.advance(5);
         await store.finish("p.n:x_1", 1, result);
-        expect((await standing(setting, "p")).pending).toMatchObject({
+        expect((await standing(fixture, "p")).pending).toMatchObject({
           kind: "pending",
           dueAt: T0 + 5,
         });
@@ -253,9 +253,9 @@ export function executionJoinSetsSuite(backend: Backend): void {
 
     test(
       "[E47] two children that end together answer two questions that were asked together",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
-        const version = await parentOf(setting, ["p.n:x_1", "p.n:x_2"]);
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
+        const version = await parentOf(fixture, ["p.n:x_1", "p.n:x_2"]);
         await store.append("p", version, [
           joinNext("n:x", T0),
           joinNext("n:x", T0),
@@ -264,26 +264,26 @@ export function executionJoinSetsSuite(backend: Backend): void {
           store.finish("p.n:x_1", 1, result),
           store.finish("p.n:x_2", 1, result),
         ]);
-        expect((await standing(setting, "p")).pending.kind).toBe("pending");
+        expect((await standing(fixture, "p")).pending.kind).toBe("pending");
       }),
     );
 
     test(
       "[E47] delays and children of one set are counted together",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
-        const version = await parentOf(setting, ["p.n:x_1"]);
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
+        const version = await parentOf(fixture, ["p.n:x_1"]);
         await store.append("p", version, [
           delayRequested("Delay_p.n:x_1", T0 + 60),
           joinNext("n:x", T0),
         ]);
         await store.cancelDelay("Delay_p.n:x_1");
-        expect((await standing(setting, "p")).pending.kind).toBe("pending");
+        expect((await standing(fixture, "p")).pending.kind).toBe("pending");
         await store.append("p", version + 2, [joinNext("n:x", T0)]);
-        expect((await standing(setting, "p")).pending.kind).toBe("blocked");
+        expect((await standing(fixture, "p")).pending.kind).toBe("blocked");
         await store.finish("p.n:x_1", 1, result);
-        expect((await standing(setting, "p")).pending.kind).toBe("pending");
-        expect(await responsesOf(setting, "p")).toEqual([
+        expect((await standing(fixture, "p")).pending.kind).toBe("pending");
+        expect(await responsesOf(fixture, "p")).toEqual([
           [1, T0, "n:x", "Delay_p.n:x_1", "cancelled", null],
           [2, T0, "n:x", "p.n:x_1", "completed", 1],
         ]);
@@ -292,22 +292,22 @@ export function executionJoinSetsSuite(backend: Backend): void {
 
     test(
       "[R1] a response that was found takes the place of its question, so the next one waits for the next response",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
-        const version = await parentOf(setting, ["p.n:x_1", "p.n:x_2"]);
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
+        const version = await parentOf(fixture, ["p.n:x_1", "p.n:x_2"]);
         await store.finish("p.n:x_1", 1, result);
         // Without a place of its own the question after it would meet the same response, and be due at once.
         await store.append("p", version, [
           joinNextTried("n:x", "found"),
           joinNext("n:x", T0),
         ]);
-        expect((await standing(setting, "p")).pending).toMatchObject({
+        expect((await standing(fixture, "p")).pending).toMatchObject({
           kind: "blocked",
           on: { kind: "joinSet", joinSet: "n:x", ordinal: 2 },
         });
         clock.advance(3);
         await store.finish("p.n:x_2", 1, result);
-        expect((await standing(setting, "p")).pending).toMatchObject({
+        expect((await standing(fixture, "p")).pending).toMatchObject({
           kind: "pending",
           dueAt: T0 + 3,
         });
@@ -316,9 +316,9 @@ export function executionJoinSetsSuite(backend: Backend): void {
 
     test(
       "[R1] nothing can be found that is not there; what found nothing takes no place",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
-        const version = await parentOf(setting, ["p.n:x_1", "p.n:y_1"]);
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
+        const version = await parentOf(fixture, ["p.n:x_1", "p.n:y_1"]);
         await store.finish("p.n:x_1", 1, result);
         const found = joinNextTried("n:x", "found");
         for (const events of [
@@ -327,7 +327,7 @@ export function executionJoinSetsSuite(backend: Backend): void {
           [joinNextTried("n:y", "found")],
         ]) {
           const call = () => store.append("p", version, events);
-          expect(await refusal(setting, call)).toBe("EVENTS_INVALID");
+          expect(await refusal(fixture, call)).toBe("EVENTS_INVALID");
           expect((await rejection(call())).details).toMatchObject({
             reason: "response",
           });
@@ -338,21 +338,21 @@ export function executionJoinSetsSuite(backend: Backend): void {
           found,
         ]);
         expect(
-          await refusal(setting, () => store.append("p", version + 3, [found])),
+          await refusal(fixture, () => store.append("p", version + 3, [found])),
         ).toBe("EVENTS_INVALID");
       }),
     );
 
     test(
       "[R1] a copy made after a response was found has it, and asks on behind it",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
-        const version = await parentOf(setting, ["p.n:x_1", "p.n:x_2"]);
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
+        const version = await parentOf(fixture, ["p.n:x_1", "p.n:x_2"]);
         await store.finish("p.n:x_1", 1, result);
         await store.append("p", version, [joinNextTried("n:x", "found")]);
         await store.fork("p", version, { id: "q" });
         await store.append("q", version + 2, [joinNext("n:x", T0)]);
-        expect((await standing(setting, "q")).pending).toMatchObject({
+        expect((await standing(fixture, "q")).pending).toMatchObject({
           kind: "blocked",
           on: { ordinal: 2 },
         });

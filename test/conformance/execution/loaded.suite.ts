@@ -91,8 +91,8 @@ export function executionLoadedSuite(backend: Backend): void {
   describe("loading an execution", () => {
     test(
       "[R15] gives what a lock gives, and locks nothing",
-      onExecutions(backend, async (setting) => {
-        const { store, clock, database } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, clock, database } = fixture;
         await store.create({
           id: "a",
           function: "f",
@@ -103,9 +103,9 @@ export function executionLoadedSuite(backend: Backend): void {
         await store.append("a", 2, [step("s", { a: 1 }), waiting(0, T0)]);
         clock.advance(5);
         await store.signal("a", "go", { b: 2 });
-        const before = await dump(setting);
+        const before = await dump(fixture);
         const loaded = await store.load("a");
-        expect(await dump(setting)).toEqual(before);
+        expect(await dump(fixture)).toEqual(before);
         expect(loaded).toMatchObject({
           id: "a",
           nextVersion: 4,
@@ -131,8 +131,8 @@ export function executionLoadedSuite(backend: Backend): void {
 
     test(
       "[R15] also of one that somebody has, and of one that has ended",
-      onExecutions(backend, async (setting) => {
-        const { store, database } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, database } = fixture;
         await store.createLocked({ id: "a", function: "f", input: 7 }, byAnn);
         expect(await store.load("a")).toMatchObject({
           nextVersion: 2,
@@ -152,7 +152,7 @@ export function executionLoadedSuite(backend: Backend): void {
           hasMoreHistory: false,
         });
         expect(await lockedIds(store, 9, "f")).toEqual([]);
-        expect(await refusal(setting, () => store.load("nobody"))).toBe(
+        expect(await refusal(fixture, () => store.load("nobody"))).toBe(
           "EXECUTION_NOT_FOUND",
         );
       }),

@@ -24,8 +24,8 @@ export function executionLockRulesSuite(backend: Backend): void {
       ["at the instant its lease ends", 1_000],
       ["after its lease, while nobody has recorded that", 5_000],
     ])("[E27] the same executor and run extend their lock %s", (_, laterMs) =>
-      onExecutions(backend, async (setting) => {
-        const { store, clock, database } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, clock, database } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.lock("a", 1, byAnn);
         clock.advance(laterMs);
@@ -34,7 +34,7 @@ export function executionLockRulesSuite(backend: Backend): void {
           nextVersion: 3,
           at: T0 + laterMs,
         });
-        expect((await standing(setting, "a")).pending).toEqual({
+        expect((await standing(fixture, "a")).pending).toEqual({
           kind: "locked",
           holder: { ...ann, owner: database.owner },
           leaseUntil: T0 + laterMs + 1_000,
@@ -70,15 +70,15 @@ export function executionLockRulesSuite(backend: Backend): void {
       ["run", annLater],
       ["executor and run", bob],
     ])("[E27] another %s is refused, also after the lease", (_, holder) =>
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.lock("a", 1, byAnn);
         for (const laterMs of [0, 1_000, 5_000]) {
           clock.set(T0 + laterMs);
           for (const take of ["lock", "extend"] as const)
             expect(
-              await refusal(setting, () =>
+              await refusal(fixture, () =>
                 store[take]("a", 2, { holder, lease: 1_000 }),
               ),
             ).toBe("LOCK_HELD");
@@ -88,8 +88,8 @@ export function executionLockRulesSuite(backend: Backend): void {
 
     test(
       "[E28] a lock that ends when it begins is refused, however it is taken",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         const none = { ...byAnn, lease: 0 };
         for (const call of [
@@ -98,7 +98,7 @@ export function executionLockRulesSuite(backend: Backend): void {
           () => store.lockPending({ ...none, functions: ["f"], limit: 1 }),
           () => store.createLocked({ id: "b", function: "f" }, none),
         ])
-          expect(await refusal(setting, call)).toBe("LOCK_EXPIRY_INVALID");
+          expect(await refusal(fixture, call)).toBe("LOCK_EXPIRY_INVALID");
       }),
     );
 
@@ -106,37 +106,37 @@ export function executionLockRulesSuite(backend: Backend): void {
       ["a join set", joinNext("n:x", T0)],
       ["any response", waiting(0, T0)],
     ])("[E28] one that waits for %s cannot be locked", (_, event) =>
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.lock("a", 1, byAnn);
         await store.append("a", 2, [event]);
         for (const options of [byAnn, byBob])
           expect(
-            await refusal(setting, () => store.lock("a", 3, options)),
+            await refusal(fixture, () => store.lock("a", 3, options)),
           ).toBe("LOCK_BLOCKED");
       })(),
     );
 
     test(
       "[E28] one that has finished cannot be locked",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.finish("a", 1, { kind: "completed", value: 1 });
         for (const version of [1, 2])
           expect(
-            await refusal(setting, () => store.lock("a", version, byAnn)),
+            await refusal(fixture, () => store.lock("a", version, byAnn)),
           ).toBe("EXECUTION_FINISHED");
       }),
     );
 
     test(
       "[E28] one that is not due yet is refused, and told when it is",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f", startAt: { in: 50 } });
-        expect(await refusal(setting, () => store.lock("a", 1, byAnn))).toBe(
+        expect(await refusal(fixture, () => store.lock("a", 1, byAnn))).toBe(
           "LOCK_NOT_DUE",
         );
         const error = await rejection(store.lock("a", 1, byAnn));
@@ -147,15 +147,15 @@ export function executionLockRulesSuite(backend: Backend): void {
 
     test(
       "[E29] before it is due, the run that locked it last may extend, and nobody else",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.lock("a", 1, byAnn);
         await store.unlock("a", 2, { holder: ann, reason: "busy", after: 500 });
         for (const holder of [annLater, bob])
           for (const take of ["lock", "extend"] as const)
             expect(
-              await refusal(setting, () =>
+              await refusal(fixture, () =>
                 store[take]("a", 3, { holder, lease: 1_000 }),
               ),
             ).toBe("LOCK_NOT_DUE");
@@ -163,14 +163,14 @@ export function executionLockRulesSuite(backend: Backend): void {
           nextVersion: 4,
           at: T0,
         });
-        expect((await standing(setting, "a")).pending.kind).toBe("locked");
+        expect((await standing(fixture, "a")).pending.kind).toBe("locked");
       }),
     );
 
     test(
       "a lock that is appended as an event obeys the same rules",
-      onExecutions(backend, async (setting) => {
-        const { store, database } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, database } = fixture;
         await store.create({ id: "a", function: "f" });
         const locked = (by: typeof ann, leaseUntil: number) =>
           ({
@@ -181,16 +181,16 @@ export function executionLockRulesSuite(backend: Backend): void {
             codeVersion: null,
           }) as const;
         expect(
-          await refusal(setting, () => store.append("a", 1, [locked(ann, T0)])),
+          await refusal(fixture, () => store.append("a", 1, [locked(ann, T0)])),
         ).toBe("LOCK_EXPIRY_INVALID");
         await store.append("a", 1, [locked(ann, T0 + 9)]);
         expect(
-          await refusal(setting, () =>
+          await refusal(fixture, () =>
             store.append("a", 2, [locked(bob, T0 + 9)]),
           ),
         ).toBe("LOCK_HELD");
         await store.append("a", 2, [locked(ann, T0 + 99)]);
-        expect((await standing(setting, "a")).pending).toMatchObject({
+        expect((await standing(fixture, "a")).pending).toMatchObject({
           kind: "locked",
           leaseUntil: T0 + 99,
           lockVersion: 2,
@@ -218,11 +218,11 @@ export function executionLockRulesSuite(backend: Backend): void {
 
     test(
       "only the run that locked it last extends; others are told that it is lost",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         const lost = (version: number, options = byAnn) =>
-          refusal(setting, () => store.extend("a", version, options));
+          refusal(fixture, () => store.extend("a", version, options));
         expect(await lost(1)).toBe("LOCK_LOST");
         await store.lock("a", 1, byAnn);
         expect(await lost(1)).toBe("VERSION_CONFLICT");
@@ -260,21 +260,21 @@ export function executionLockRulesSuite(backend: Backend): void {
 
     test(
       "the rules of locking come before the version, and the version is checked too",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
-        expect(await refusal(setting, () => store.lock("a", 2, byAnn))).toBe(
+        expect(await refusal(fixture, () => store.lock("a", 2, byAnn))).toBe(
           "VERSION_CONFLICT",
         );
         await store.lock("a", 1, byAnn);
-        expect(await refusal(setting, () => store.lock("a", 1, byBob))).toBe(
+        expect(await refusal(fixture, () => store.lock("a", 1, byBob))).toBe(
           "LOCK_HELD",
         );
-        expect(await refusal(setting, () => store.lock("a", 1, byAnn))).toBe(
+        expect(await refusal(fixture, () => store.lock("a", 1, byAnn))).toBe(
           "VERSION_CONFLICT",
         );
         expect(
-          await refusal(setting, () => store.lock("nobody", 1, byAnn)),
+          await refusal(fixture, () => store.lock("nobody", 1, byAnn)),
         ).toBe("EXECUTION_NOT_FOUND");
       }),
     );
@@ -283,8 +283,8 @@ export function executionLockRulesSuite(backend: Backend): void {
   describe("creating and locking in one step", () => {
     test(
       "gives what locking would, at version 2",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         const outcome = await store.createLocked(
           { id: "a", function: "f", input: 5 },
           byAnn,
@@ -295,15 +295,15 @@ export function executionLockRulesSuite(backend: Backend): void {
           nextVersion: 2,
           locked: { id: "a", input: 5, nextVersion: 2, leaseUntil: T0 + 1_000 },
         });
-        expect(await kindsOf(setting, "a")).toBe("created locked");
+        expect(await kindsOf(fixture, "a")).toBe("created locked");
         expect(await lockedIds(store, 1, "f")).toEqual([]);
       }),
     );
 
     test(
       "does not lock what was there before",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f", input: 5 });
         const outcome = await store.createLocked(
           { id: "a", function: "f", input: 5 },
@@ -311,14 +311,14 @@ export function executionLockRulesSuite(backend: Backend): void {
         );
         expect(outcome).toMatchObject({ existed: true, nextVersion: 1 });
         expect("locked" in outcome).toBe(false);
-        expect(await kindsOf(setting, "a")).toBe("created");
+        expect(await kindsOf(fixture, "a")).toBe("created");
       }),
     );
 
     test(
       "repeated by the run that holds it, gives the lock as it stands; to another run nothing",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
         const call = (options = byAnn) =>
           store.createLocked({ id: "a", function: "f", input: 5 }, options);
         await call();
@@ -335,7 +335,7 @@ export function executionLockRulesSuite(backend: Backend): void {
         });
         for (const options of [byBob, { ...byAnn, holder: annLater }])
           expect("locked" in (await call(options))).toBe(false);
-        expect(await kindsOf(setting, "a")).toBe("created locked stepFinished");
+        expect(await kindsOf(fixture, "a")).toBe("created locked stepFinished");
         await store.unlock("a", 3, { holder: ann, reason: "done" });
         expect("locked" in (await call())).toBe(false);
       }),
@@ -346,10 +346,10 @@ export function executionLockRulesSuite(backend: Backend): void {
       ["EXECUTION_PAUSED", { isPaused: true }],
       ["LOCK_BLOCKED", { role: "external" }],
     ] as const)("creates nothing when it cannot lock: %s", (code, options) =>
-      onExecutions(backend, async (setting) => {
+      onExecutions(backend, async (fixture) => {
         expect(
-          await refusal(setting, () =>
-            setting.store.createLocked(
+          await refusal(fixture, () =>
+            fixture.store.createLocked(
               { id: "a", function: "f", ...options },
               byAnn,
             ),

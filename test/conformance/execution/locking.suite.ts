@@ -25,8 +25,8 @@ export function executionLockingSuite(backend: Backend): void {
 
     test(
       "[E22] what was created is locked, with its function, its one input and version 2 next",
-      onExecutions(backend, async (setting) => {
-        const { store, database } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, database } = fixture;
         const { key } = await store.create({
           id: "a",
           function: "f",
@@ -72,7 +72,7 @@ export function executionLockingSuite(backend: Backend): void {
             hasMoreResponses: false,
           },
         ]);
-        expect(await standing(setting, "a")).toEqual({
+        expect(await standing(fixture, "a")).toEqual({
           version: 1,
           lifecycle: "active",
           pending: {
@@ -82,7 +82,7 @@ export function executionLockingSuite(backend: Backend): void {
             lockVersion: 1,
           },
         });
-        expect(await kindsOf(setting, "a")).toBe("created locked");
+        expect(await kindsOf(fixture, "a")).toBe("created locked");
       }),
     );
 
@@ -132,12 +132,12 @@ export function executionLockingSuite(backend: Backend): void {
 
     test(
       "[E25] what was given back for 500 ms is not due 100 ms too early, and is exactly then",
-      onExecutions(backend, async (setting) => {
-        const { store, clock, database } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, clock, database } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.lock("a", 1, byAnn);
         await store.unlock("a", 2, { holder: ann, reason: "busy", after: 500 });
-        expect((await standing(setting, "a")).pending).toEqual({
+        expect((await standing(fixture, "a")).pending).toEqual({
           kind: "pending",
           dueAt: T0 + 500,
           leaseUntil: null,
@@ -185,8 +185,8 @@ export function executionLockingSuite(backend: Backend): void {
 
     test(
       "[E30] rounds that race share what is due: each is locked once, none is left",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         const ids = Array.from({ length: 30 }, (_, n) => `e${n + 10}`);
         await Promise.all(ids.map((id) => store.create({ id, function: "f" })));
         const rounds = await Promise.all(
@@ -195,7 +195,7 @@ export function executionLockingSuite(backend: Backend): void {
         const last = await lockedIds(store, 100, "f");
         expect([...rounds.flat(), ...last].toSorted()).toEqual(ids);
         for (const round of rounds) expect(round.length).toBeLessThan(6);
-        expect(await kindsOf(setting, "e10")).toBe("created locked");
+        expect(await kindsOf(fixture, "e10")).toBe("created locked");
       }),
     );
   });

@@ -103,7 +103,7 @@ const fitting: Partial<Record<StepName, (row: PeekRow) => boolean>> = {
 };
 
 /** Does what steps say to one database, on a clock of its own. */
-export class ExecutionWorld {
+export class ExecutionModel {
   readonly clock: ManualClock = manualClock(1_000_000);
   readonly database: Database;
   readonly store: Executions;

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Backend } from "../backend.ts";
 import { step } from "./execution-events.ts";
 import { T0, byAnn, byBob, onExecutions } from "./fixture.ts";
-import type { Setting } from "./fixture.ts";
+import type { ExecutionFixture } from "./fixture.ts";
 
 const no = { kind: "failed", error: { name: "Error", message: "no" } } as const;
 const continued = { kind: "continued", input: "new" } as const;
@@ -13,7 +13,7 @@ const seedAnew = 0x79f7_be97_0f21_a398n;
 
 /** What the code of a run computes from, as a worker is given it. */
 async function origin(
-  { store }: Setting,
+  { store }: ExecutionFixture,
   id: string,
 ): Promise<Record<string, unknown>> {
   const { nextVersion } = (await store.get(id)) as { nextVersion: number };
@@ -51,8 +51,8 @@ export function executionOriginSuite(backend: Backend): void {
 
     test(
       "[R3] stays through a fork, a retry and a fork of the fork; only the row is newer",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
         const startAt = { in: 3 } as const;
         await store.create({ id: "order-42", function: "f", startAt });
         await store.append("order-42", 1, [step("one"), step("two")]);
@@ -67,7 +67,7 @@ export function executionOriginSuite(backend: Backend): void {
         clock.advance(100);
         await store.retry("fork-of-fork", { id: "last" });
         for (const id of ["fork", "retry", "last"])
-          expect(await origin(setting, id)).toEqual({
+          expect(await origin(fixture, id)).toEqual({
             seed,
             startedAt: T0,
             scheduledAt: T0 + 3,
@@ -88,8 +88,8 @@ export function executionOriginSuite(backend: Backend): void {
 
     test(
       "[R3] changes when the run starts anew, so that nothing it draws repeats, and stays so in copies",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
         await store.create({ id: "order-42", function: "f" });
         await store.append("order-42", 1, [step("one")]);
         clock.advance(7);
@@ -103,9 +103,9 @@ export function executionOriginSuite(backend: Backend): void {
           scheduledAt: T0,
           continuations: 1,
         };
-        expect(await origin(setting, "order-42")).toEqual(anew);
-        expect(await origin(setting, "fork")).toEqual(anew);
-        expect(await origin(setting, "from-before")).toEqual({
+        expect(await origin(fixture, "order-42")).toEqual(anew);
+        expect(await origin(fixture, "fork")).toEqual(anew);
+        expect(await origin(fixture, "from-before")).toEqual({
           seed,
           startedAt: T0,
           scheduledAt: T0,

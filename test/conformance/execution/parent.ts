@@ -1,12 +1,12 @@
 import { childRequested, joinSetCreated } from "./execution-events.ts";
-import type { Setting } from "./fixture.ts";
+import type { ExecutionFixture } from "./fixture.ts";
 
 /** How the children end. */
 export const result = { kind: "completed", value: "of child" } as const;
 
 /** Parent "p", never locked, with so many children in each set; its next version. */
 export async function parentOf(
-  { store }: Setting,
+  { store }: ExecutionFixture,
   children: readonly string[],
 ): Promise<number> {
   await store.create({ id: "p", function: "parent" });

@@ -19,14 +19,14 @@ export function executionPauseSuite(backend: Backend): void {
   describe("pausing an execution", () => {
     test(
       "keeps it from being locked and written to until it is unpaused, and then it is due as before",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f", startAt: { at: T0 - 9 } });
         expect(await store.pause("a")).toEqual({
           nextVersion: 2,
           isChanged: true,
         });
-        expect(await standing(setting, "a")).toEqual({
+        expect(await standing(fixture, "a")).toEqual({
           version: 1,
           lifecycle: "paused",
           pending: {
@@ -43,7 +43,7 @@ export function executionPauseSuite(backend: Backend): void {
           () => store.append("a", 2, [waiting(0, T0)]),
           () => store.append("a", 2, [{ kind: "paused" }]),
         ])
-          expect(await refusal(setting, call)).toBe("EXECUTION_PAUSED");
+          expect(await refusal(fixture, call)).toBe("EXECUTION_PAUSED");
         expect(await store.unpause("a")).toEqual({
           nextVersion: 3,
           isChanged: true,
@@ -54,8 +54,8 @@ export function executionPauseSuite(backend: Backend): void {
 
     test(
       "[R9] leaves a workflow to its worker, which records what it does behind it and unlocks it",
-      onExecutions(backend, async (setting) => {
-        const { store, clock, database } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, clock, database } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.lock("a", 1, byAnn);
         clock.advance(10);
@@ -63,7 +63,7 @@ export function executionPauseSuite(backend: Backend): void {
           nextVersion: 3,
           isChanged: true,
         });
-        expect(await standing(setting, "a")).toEqual({
+        expect(await standing(fixture, "a")).toEqual({
           version: 2,
           lifecycle: "paused",
           pending: {
@@ -74,21 +74,21 @@ export function executionPauseSuite(backend: Backend): void {
           },
         });
         expect(
-          await refusal(setting, () =>
+          await refusal(fixture, () =>
             store.append("a", 2, [step("mine")], { fence: ann }),
           ),
         ).toBe("VERSION_CONFLICT");
         expect(
-          await refusal(setting, () =>
+          await refusal(fixture, () =>
             store.append("a", 3, [step("mine")], { fence: bob }),
           ),
         ).toBe("LOCK_LOST");
         await store.append("a", 3, [step("mine")], { fence: ann });
-        expect(await refusal(setting, () => store.extend("a", 4, byAnn))).toBe(
+        expect(await refusal(fixture, () => store.extend("a", 4, byAnn))).toBe(
           "EXECUTION_PAUSED",
         );
         await store.unlock("a", 4, { holder: ann, reason: "paused" });
-        expect(await kindsOf(setting, "a")).toBe(
+        expect(await kindsOf(fixture, "a")).toBe(
           "created locked paused stepFinished unlocked",
         );
         expect(await lockedIds(store, 9, "f")).toEqual([]);
@@ -96,7 +96,7 @@ export function executionPauseSuite(backend: Backend): void {
           () => store.lock("a", 5, byAnn),
           () => store.append("a", 5, [step("late")], { fence: ann }),
         ])
-          expect(await refusal(setting, call)).toBe("EXECUTION_PAUSED");
+          expect(await refusal(fixture, call)).toBe("EXECUTION_PAUSED");
         await store.unpause("a");
         expect(await lockedIds(store, 9, "f")).toEqual(["a"]);
       }),
@@ -109,17 +109,17 @@ export function executionPauseSuite(backend: Backend): void {
     ] as const)(
       "[R9] lets its worker say that it %s; what comes then makes it due once it is unpaused",
       (_, events, kind) =>
-        onExecutions(backend, async (setting) => {
-          const { store, clock } = setting;
+        onExecutions(backend, async (fixture) => {
+          const { store, clock } = fixture;
           await store.create({ id: "a", function: "f" });
           await store.lock("a", 1, byAnn);
           await store.pause("a");
           await store.append("a", 3, events, { fence: ann });
-          expect((await standing(setting, "a")).pending.kind).toBe(kind);
+          expect((await standing(fixture, "a")).pending.kind).toBe(kind);
           await store.create({ id: "a.n:x_1", function: "child" });
           await store.finish("a.n:x_1", 1, { kind: "completed", value: 1 });
           clock.advance(1_000);
-          expect((await standing(setting, "a")).pending.kind).toBe("pending");
+          expect((await standing(fixture, "a")).pending.kind).toBe("pending");
           expect(await lockedIds(store, 9, "f")).toEqual([]);
           await store.unpause("a");
           expect(await lockedIds(store, 9, "f")).toEqual(["a"]);
@@ -128,8 +128,8 @@ export function executionPauseSuite(backend: Backend): void {
 
     test(
       "[R9] does not keep its worker from ending it, nor from going on once it is unpaused",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         for (const id of ["ends", "goes-on"]) {
           await store.create({ id, function: "f" });
           await store.lock(id, 1, byAnn);
@@ -140,7 +140,7 @@ export function executionPauseSuite(backend: Backend): void {
         await store.unpause("goes-on");
         await store.append("goes-on", 4, [step("on")], { fence: ann });
         await store.extend("goes-on", 5, byAnn);
-        expect(await kindsOf(setting, "goes-on")).toBe(
+        expect(await kindsOf(fixture, "goes-on")).toBe(
           "created locked paused unpaused stepFinished locked",
         );
       }),
@@ -148,15 +148,15 @@ export function executionPauseSuite(backend: Backend): void {
 
     test(
       "is refused for an activity that runs, and fine for one between two attempts",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f", role: "activity" });
         await store.lock("a", 1, byAnn);
         for (const call of [
           () => store.pause("a"),
           () => store.append("a", 2, [{ kind: "paused" }]),
         ])
-          expect(await refusal(setting, call)).toBe("EXECUTION_RUNNING");
+          expect(await refusal(fixture, call)).toBe("EXECUTION_RUNNING");
         await store.unlock("a", 2, { holder: ann, reason: "busy" });
         await store.pause("a");
         expect(await lockedIds(store, 9, "f")).toEqual([]);
@@ -165,14 +165,14 @@ export function executionPauseSuite(backend: Backend): void {
 
     test(
       "lets responses come: what waited is due once it is unpaused",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.append("a", 1, [waiting(0, T0)]);
         await store.pause("a");
         clock.advance(5);
         await store.signal("a", "go", 1);
-        expect(await standing(setting, "a")).toMatchObject({
+        expect(await standing(fixture, "a")).toMatchObject({
           lifecycle: "paused",
           pending: { kind: "pending", dueAt: T0 + 5 },
         });
@@ -184,20 +184,20 @@ export function executionPauseSuite(backend: Backend): void {
 
     test(
       "[R9] leaves one that waits to the worker that keeps it in memory, until its lease has passed",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.lock("a", 1, byAnn);
         await store.append("a", 2, [joinNext("n:x", T0 + 1_000)]);
         await store.pause("a");
-        expect(await standing(setting, "a")).toMatchObject({
+        expect(await standing(fixture, "a")).toMatchObject({
           lifecycle: "paused",
           pending: { kind: "blocked", leaseUntil: T0 + 1_000 },
         });
         await store.append("a", 4, [step("goes on")], { fence: ann });
         clock.advance(1_000);
         expect(
-          await refusal(setting, () =>
+          await refusal(fixture, () =>
             store.append("a", 5, [step("late")], { fence: ann }),
           ),
         ).toBe("EXECUTION_PAUSED");
@@ -206,15 +206,15 @@ export function executionPauseSuite(backend: Backend): void {
 
     test(
       "works also when the lease of the one that kept it in memory has passed",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.lock("a", 1, byAnn);
         await store.append("a", 2, [waiting(0, T0 + 1_000)], { fence: ann });
         await store.signal("a", "go", 1);
         clock.advance(1_500);
         await store.pause("a");
-        expect(await kindsOf(setting, "a")).toBe(
+        expect(await kindsOf(fixture, "a")).toBe(
           "created locked waiting paused",
         );
         expect(await lockedIds(store, 9, "f")).toEqual([]);
@@ -225,8 +225,8 @@ export function executionPauseSuite(backend: Backend): void {
 
     test(
       "may be the way an execution begins",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f", isPaused: true });
         expect(await lockedIds(store, 9, "f")).toEqual([]);
         await store.unpause("a");
@@ -236,11 +236,11 @@ export function executionPauseSuite(backend: Backend): void {
 
     test(
       "does not keep it from ending",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f", isPaused: true });
         await store.finish("a", 1, { kind: "completed", value: 1 });
-        expect(await standing(setting, "a")).toMatchObject({
+        expect(await standing(fixture, "a")).toMatchObject({
           lifecycle: "active",
           pending: { kind: "finished" },
         });
@@ -249,8 +249,8 @@ export function executionPauseSuite(backend: Backend): void {
 
     test(
       "and its opposite may be repeated: what is so already is told, and nothing is written",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         const kinds: string[] = [];
         for (const [call, nextVersion] of [
@@ -260,12 +260,12 @@ export function executionPauseSuite(backend: Backend): void {
           [() => store.unpark("a"), 5],
         ] as const) {
           await call();
-          kinds.push(await kindsOf(setting, "a"));
+          kinds.push(await kindsOf(fixture, "a"));
           const again = { nextVersion, isChanged: false };
-          const { pending } = await standing(setting, "a");
+          const { pending } = await standing(fixture, "a");
           if (nextVersion !== 4) expect(await call()).toEqual(again);
-          expect(await kindsOf(setting, "a")).toBe(kinds.at(-1));
-          expect((await standing(setting, "a")).pending).toEqual(pending);
+          expect(await kindsOf(fixture, "a")).toBe(kinds.at(-1));
+          expect((await standing(fixture, "a")).pending).toEqual(pending);
         }
         expect(kinds.at(-1)).toBe("created paused unpaused parked unparked");
       }),
@@ -273,8 +273,8 @@ export function executionPauseSuite(backend: Backend): void {
 
     test(
       "and its opposite are refused where they make no sense",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         for (const id of ["active", "finished", "cancelling", "parked"])
           await store.create({ id, function: "f" });
         await store.finish("finished", 1, { kind: "completed", value: 1 });
@@ -300,7 +300,7 @@ export function executionPauseSuite(backend: Backend): void {
           [() => store.pause("nobody"), "EXECUTION_NOT_FOUND"],
           [() => store.unpark("nobody"), "EXECUTION_NOT_FOUND"],
         ] as const)
-          expect(await refusal(setting, call)).toBe(code);
+          expect(await refusal(fixture, call)).toBe(code);
       }),
     );
   });
@@ -319,13 +319,13 @@ function parking(backend: Backend): void {
   describe("parking an execution", () => {
     test(
       "takes it from its worker and keeps it aside until it is unparked",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.lock("a", 1, byAnn);
         clock.advance(10);
         await store.append("a", 2, [parked], { fence: ann });
-        expect(await standing(setting, "a")).toMatchObject({
+        expect(await standing(fixture, "a")).toMatchObject({
           lifecycle: "parked",
           pending: { kind: "pending", dueAt: T0 + 10, leaseUntil: null },
         });
@@ -334,7 +334,7 @@ function parking(backend: Backend): void {
           () => store.lock("a", 3, byAnn),
           () => store.append("a", 3, [step("late")], { fence: ann }),
         ])
-          expect(await refusal(setting, call)).toBe("EXECUTION_PARKED");
+          expect(await refusal(fixture, call)).toBe("EXECUTION_PARKED");
         expect(await store.unpark("a")).toEqual({
           nextVersion: 4,
           isChanged: true,
@@ -347,8 +347,8 @@ function parking(backend: Backend): void {
   describe("pausing a delay", () => {
     test(
       "keeps it from expiring until it is unpaused; both may be repeated",
-      onExecutions(backend, async (setting) => {
-        const { store, database } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, database } = fixture;
         const delay = "Delay_a.o:1_1";
         const due = async (): Promise<readonly string[]> =>
           (
@@ -358,9 +358,9 @@ function parking(backend: Backend): void {
         await store.append("a", 1, [delayRequested(delay, T0 + 100)]);
         expect(await due()).toEqual(["delay"]);
         await store.pauseDelay(delay);
-        const before = await dump(setting);
+        const before = await dump(fixture);
         await store.pauseDelay(delay);
-        expect(await dump(setting)).toEqual(before);
+        expect(await dump(fixture)).toEqual(before);
         expect(await due()).toEqual([]);
         await store.unpauseDelay(delay);
         await store.unpauseDelay(delay);

@@ -21,7 +21,7 @@ import {
   standing,
   stateOfExecution,
 } from "./fixture.ts";
-import type { Setting } from "./fixture.ts";
+import type { ExecutionFixture } from "./fixture.ts";
 import { result } from "./parent.ts";
 
 function continued(seen?: number, unread?: readonly number[]): GivenEvent {
@@ -40,7 +40,7 @@ const month = 31 * 24 * 60 * 60 * 1_000;
  * 8 a step. Its first child had a child and has ended, the second runs on;
  * signals 1 and 3 were read, 2 was not; 4 is the end of the first child.
  */
-async function continuedRun({ store, clock }: Setting): Promise<void> {
+async function continuedRun({ store, clock }: ExecutionFixture): Promise<void> {
   await store.create({ id: "a", function: "f", input: "old" });
   await store.lock("a", 1, { ...byAnn, codeVersion: "v7" });
   for (const key of ["1", "2", "3"])
@@ -88,9 +88,9 @@ export function executionPruneSuite(backend: Backend): void {
   describe("pruning the history before a new start", () => {
     test(
       "[R14] removes its events, the responses it was given and its children that have ended, and nothing that the run needs",
-      onExecutions(backend, async (setting) => {
-        const { store, database } = setting;
-        await continuedRun(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store, database } = fixture;
+        await continuedRun(fixture);
         const before = await stateOfExecution(database, "a");
         const loaded = await store.load("a");
         expect(await store.pruneHistory("a")).toEqual({
@@ -101,14 +101,14 @@ export function executionPruneSuite(backend: Backend): void {
         });
         // The last lock stays: it tells who held it, and how it is retried.
         expect(
-          (await logOf(setting, "a")).map(([version, kind]) => [version, kind]),
+          (await logOf(fixture, "a")).map(([version, kind]) => [version, kind]),
         ).toEqual([
           [0, "created"],
           [1, "locked"],
           [7, "continued"],
           [8, "stepFinished"],
         ]);
-        expect((await responsesOf(setting, "a")).map(([seq]) => seq)).toEqual([
+        expect((await responsesOf(fixture, "a")).map(([seq]) => seq)).toEqual([
           2,
         ]);
         expect((await store.tree("a")).items.map(({ id }) => id)).toEqual([
@@ -125,22 +125,22 @@ export function executionPruneSuite(backend: Backend): void {
         ).toBe("BACKTRACE_NOT_FOUND");
         await expectSound(database);
         // Again there is nothing left to do.
-        const all = await dump(setting);
+        const all = await dump(fixture);
         expect(await store.pruneHistory("a")).toEqual({
           events: 0,
           responses: 0,
           trees: 0,
           skipped: 0,
         });
-        expect(await dump(setting)).toEqual(all);
+        expect(await dump(fixture)).toEqual(all);
       }),
     );
 
     test(
       "[R14] goes in slices, each of which leaves a sound log, and goes on where it was stopped",
-      onExecutions(backend, async (setting) => {
-        const { store, database } = setting;
-        await continuedRun(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store, database } = fixture;
+        await continuedRun(fixture);
         const loaded = await store.load("a");
         const total = { events: 0, responses: 0, trees: 0, skipped: 0 };
         for (let slices = 0; ; slices += 1) {
@@ -175,18 +175,18 @@ export function executionPruneSuite(backend: Backend): void {
 
     test(
       "[R14] does all in one call, however small its slices are",
-      onExecutions(backend, async (setting) => {
-        await continuedRun(setting);
+      onExecutions(backend, async (fixture) => {
+        await continuedRun(fixture);
         expect(
-          await setting.store.pruneHistory("a", { rowsPerSlice: 1 }),
+          await fixture.store.pruneHistory("a", { rowsPerSlice: 1 }),
         ).toEqual({ events: 5, responses: 3, trees: 1, skipped: 0 });
       }),
     );
 
     test(
       "[R14] lets no signal be lost that comes between two slices",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.signal("a", "go", 1);
         await store.receive("a", "go", 1);
@@ -201,8 +201,8 @@ export function executionPruneSuite(backend: Backend): void {
           }),
         );
         // The signal is gone, and the event is still there that took it.
-        expect(await responsesOf(setting, "a")).toEqual([]);
-        expect(await kindsOf(setting, "a")).toBe(
+        expect(await responsesOf(fixture, "a")).toEqual([]);
+        expect(await kindsOf(fixture, "a")).toBe(
           "created signalReceived continued",
         );
         await store.signal("a", "go", 2);
@@ -215,8 +215,8 @@ export function executionPruneSuite(backend: Backend): void {
 
     test(
       "[R14] leaves lists, single reads and waits that cope: what is gone is passed over or not found",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
         await store.create({ id: "a", function: "f" });
         for (let n = 0; n < 260; n += 1) await store.signal("a", "go", n);
         let version = 1;
@@ -262,9 +262,9 @@ export function executionPruneSuite(backend: Backend): void {
 
     test(
       "[R14] lets it be copied from its new start on, and at its creation, but from nowhere between",
-      onExecutions(backend, async (setting) => {
-        const { store, database } = setting;
-        await continuedRun(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store, database } = fixture;
+        await continuedRun(fixture);
         await store.fork("a", 8, { id: "whole" });
         await store.pruneHistory("a");
         await store.fork("a", 8, { id: "b" });
@@ -275,12 +275,12 @@ export function executionPruneSuite(backend: Backend): void {
         expect({ ...other, id: one.id, key: one.key }).toEqual(one);
         // A copy of the copy has the same gap.
         await store.fork("b", 7, { id: "c" });
-        expect(await kindsOf(setting, "c")).toBe(
+        expect(await kindsOf(fixture, "c")).toBe(
           "created locked continued forked",
         );
         for (const id of ["a", "b", "c"])
           for (const version of [1, 6]) {
-            expect(await refusal(setting, () => store.fork(id, version))).toBe(
+            expect(await refusal(fixture, () => store.fork(id, version))).toBe(
               "FORK_POINT_INVALID",
             );
             expect(
@@ -311,9 +311,9 @@ export function executionPruneSuite(backend: Backend): void {
 
     test(
       "[R14] lets it be copied however long its history was",
-      onExecutions(backend, async (setting) => {
-        const { store, database } = setting;
-        await continuedRun(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store, database } = fixture;
+        await continuedRun(fixture);
         await store.pruneHistory("a");
         // As if a million events had gone.
         const gone = 1_000_000;
@@ -336,9 +336,9 @@ export function executionPruneSuite(backend: Backend): void {
 
     test(
       "[R14] leaves children that run on or answered late, until nobody refers to them",
-      onExecutions(backend, async (setting) => {
-        const { store, database, clock } = setting;
-        await continuedRun(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store, database, clock } = fixture;
+        await continuedRun(fixture);
         await store.finish("a.n:x_2", 1, result);
         expect(await store.pruneHistory("a")).toMatchObject({ trees: 1 });
         // Its answer came after the new start, and is among the responses of the run.
@@ -361,8 +361,8 @@ export function executionPruneSuite(backend: Backend): void {
 
     test(
       "[R14] skips a child below which something runs, or has a process",
-      onExecutions(backend, async (setting) => {
-        const { store, database } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, database } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.create({ id: "a.n:x_1", function: "g" });
         await store.create({ id: "a.n:x_1.n:y_1", function: "h" });
@@ -381,9 +381,9 @@ export function executionPruneSuite(backend: Backend): void {
 
     test(
       "[R14] hides a child whose removal was begun, with all below it, until it is gone",
-      onExecutions(backend, async (setting) => {
-        const { store, database } = setting;
-        await continuedRun(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store, database } = fixture;
+        await continuedRun(fixture);
         const stop = new AbortController();
         let slices = 0;
         await rejection(
@@ -421,8 +421,8 @@ export function executionPruneSuite(backend: Backend): void {
 
     test(
       "[R14] remembers the keys of signals that were read, for 30 days or as long as it is told",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
         await store.create({ id: "a", function: "f" });
         for (const key of ["1", "2"]) await store.signal("a", "go", 1, { key });
         await store.receive("a", "go", 1);
@@ -448,8 +448,8 @@ export function executionPruneSuite(backend: Backend): void {
 
     test(
       "[R14] changes nothing for repeated appends and fences of what is left",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.lock("a", 1, { holder: bob, lease: 5 });
         await store.append("a", 2, [step("before")], { fence: bob });
@@ -462,19 +462,19 @@ export function executionPruneSuite(backend: Backend): void {
         clock.advance(1);
         expect(await append()).toEqual(first);
         expect(
-          await refusal(setting, () =>
+          await refusal(fixture, () =>
             store.append("a", 5, [continued(), waiting(0, T0)], { fence: bob }),
           ),
         ).toBe("VERSION_CONFLICT");
         await store.append("a", 7, [step("after")], { fence: ann });
-        expect((await standing(setting, "a")).version).toBe(7);
+        expect((await standing(fixture, "a")).version).toBe(7);
       }),
     );
 
     test(
       "[R14] does nothing to a run that was never started anew, and needs one that exists",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.append("a", 1, [step("one")]);
         expect(await store.pruneHistory("a")).toEqual({
@@ -483,18 +483,18 @@ export function executionPruneSuite(backend: Backend): void {
           trees: 0,
           skipped: 0,
         });
-        expect(await refusal(setting, () => store.pruneHistory("b"))).toBe(
+        expect(await refusal(fixture, () => store.pruneHistory("b"))).toBe(
           "EXECUTION_NOT_FOUND",
         );
-        expect(await kindsOf(setting, "a")).toBe("created stepFinished");
+        expect(await kindsOf(fixture, "a")).toBe("created stepFinished");
       }),
     );
 
     test(
       "[R14] lets retention remove what is left",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
-        await continuedRun(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
+        await continuedRun(fixture);
         await store.pruneHistory("a");
         await store.lock("a.n:x_2", 1, byBob);
         await store.finish("a.n:x_2", 2, result);
@@ -503,7 +503,7 @@ export function executionPruneSuite(backend: Backend): void {
         expect(await store.removeFinished({ olderThan: 1 })).toMatchObject({
           trees: 1,
         });
-        expect((await dump(setting)).flat()).toEqual([]);
+        expect((await dump(fixture)).flat()).toEqual([]);
       }),
     );
   });

@@ -27,8 +27,8 @@ export function executionRecordedSuite(backend: Backend): void {
   describe("what a run records for its replay", () => {
     test(
       "[R12] is what it waits for by name, that the time for it is over, and that it was told of its cancellation",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.lock("a", 1, byAnn);
         const events: readonly GivenEvent[] = [
@@ -47,7 +47,7 @@ export function executionRecordedSuite(backend: Backend): void {
           at: T0,
         });
         // They block nothing by themselves.
-        expect((await standing(setting, "a")).pending.kind).toBe("locked");
+        expect((await standing(fixture, "a")).pending.kind).toBe("locked");
         const { items } = await store.events("a", { from: 2 });
         expect(items.map(({ event }) => event)).toEqual(events);
         await store.unlock("a", 6, { holder: byAnn.holder, reason: "r" });
@@ -108,8 +108,8 @@ function starts(backend: Backend): void {
   describe("a run that starts others beside itself", () => {
     test(
       "[R12] is told of each whether it was created, was there, or has an id that is taken",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.create({ id: "same", function: "g", input: 1 });
         await store.create({ id: "input", function: "g", input: 2 });
@@ -138,7 +138,7 @@ function starts(backend: Backend): void {
           ],
         };
         expect(await append()).toEqual(told);
-        expect(await kindsOf(setting, "new")).toBe("created");
+        expect(await kindsOf(fixture, "new")).toBe("created");
         expect(await store.created("input")).toMatchObject({ input: 2 });
         const { items } = await store.events("a", { kinds: ["scheduled"] });
         expect(
@@ -147,16 +147,16 @@ function starts(backend: Backend): void {
           ),
         ).toEqual(told.scheduled.map(({ outcome }) => outcome));
         // Asked again it answers as the first time, though all of them exist by now.
-        const before = await dump(setting);
+        const before = await dump(fixture);
         expect(await append()).toEqual(told);
-        expect(await dump(setting)).toEqual(before);
+        expect(await dump(fixture)).toEqual(before);
       }),
     );
 
     test(
       "[R12] is told of a conflict while the run that had the id is being removed",
-      onExecutions(backend, async (setting) => {
-        const { store, database } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, database } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.create({ id: "old", function: "g" });
         await database.write("half removed", () =>
@@ -178,8 +178,8 @@ function starts(backend: Backend): void {
 
     test(
       "[R12] says what it starts, the same in the event and beside it, and at the top",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         for (const [event, children] of [
           [scheduled("b"), []],
@@ -188,7 +188,7 @@ function starts(backend: Backend): void {
           [scheduled("a.n:x_1"), [{ id: "a.n:x_1", function: "g" }]],
         ] as const)
           expect(
-            await refusal(setting, () =>
+            await refusal(fixture, () =>
               store.append("a", 1, [event], { children }),
             ),
           ).toBe("EVENTS_INVALID");
@@ -197,8 +197,8 @@ function starts(backend: Backend): void {
 
     test(
       "[R12] repeats nothing that differs: another input or call at its version is a conflict of versions",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         const append = (input: number, call: number) =>
           store.append("a", 1, [scheduled("b", "g", call)], {
@@ -209,7 +209,7 @@ function starts(backend: Backend): void {
           [2, 1],
           [1, 2],
         ] as const)
-          expect(await refusal(setting, () => append(input, call))).toBe(
+          expect(await refusal(fixture, () => append(input, call))).toBe(
             "VERSION_CONFLICT",
           );
       }),
@@ -217,8 +217,8 @@ function starts(backend: Backend): void {
 
     test(
       "[R12] shows its progress only while it has the lock, when it says who it is",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
         await store.create({ id: "a", function: "f" });
         const { holder } = await store.lock("a", 1, byAnn);
         await store.setProgress("a", 1, { fence: holder });
@@ -226,7 +226,7 @@ function starts(backend: Backend): void {
         await store.setProgress("a", 2, { fence: ann });
         for (const fence of [annLater, bob])
           expect(
-            await refusal(setting, () => store.setProgress("a", 3, { fence })),
+            await refusal(fixture, () => store.setProgress("a", 3, { fence })),
           ).toBe("LOCK_LOST");
         expect(await store.get("a")).toMatchObject({ progress: 2 });
         await store.unlock("a", 3, { holder: ann, reason: "r" });
@@ -234,12 +234,12 @@ function starts(backend: Backend): void {
         await store.append("a", 4, [waiting(0, T0)]);
         await store.finish("a", 5, { kind: "timedOut" });
         expect(
-          await refusal(setting, () =>
+          await refusal(fixture, () =>
             store.setProgress("a", 3, { fence: ann }),
           ),
         ).toBe("LOCK_LOST");
         expect(
-          await refusal(setting, () =>
+          await refusal(fixture, () =>
             store.setProgress("nobody", 3, { fence: ann }),
           ),
         ).toBe("EXECUTION_NOT_FOUND");

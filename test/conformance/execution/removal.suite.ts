@@ -4,13 +4,13 @@ import { sql } from "../../../src/sql/statement.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { byAnn, onExecutions, refusal } from "./fixture.ts";
-import type { Setting } from "./fixture.ts";
+import type { ExecutionFixture } from "./fixture.ts";
 
 const ok = { kind: "completed", value: 1 } as const;
 const no = { kind: "failed", error: { name: "Error", message: "no" } } as const;
 
 /** A failed run with a child, of which retention has removed one slice of one row. */
-async function halfRemoved({ store, clock }: Setting): Promise<void> {
+async function halfRemoved({ store, clock }: ExecutionFixture): Promise<void> {
   await store.create({ id: "a", function: "f", input: 1 });
   await store.create({ id: "a.n:x_1", function: "g" });
   await store.log("a.n:x_1", [{ level: "info", message: "line" }]);
@@ -34,9 +34,9 @@ export function executionRemovalSuite(backend: Backend): void {
   describe("a run that is being removed", () => {
     test(
       "is gone for everybody, and its id is taken until its last row is gone",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
-        await halfRemoved(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
+        await halfRemoved(fixture);
         for (const [call, code] of [
           [() => store.get("a"), "EXECUTION_NOT_FOUND"],
           [() => store.get("a.n:x_1"), "EXECUTION_NOT_FOUND"],
@@ -66,7 +66,7 @@ export function executionRemovalSuite(backend: Backend): void {
             "EXECUTION_BEING_REMOVED",
           ],
         ] as const)
-          expect(await refusal(setting, call)).toBe(code);
+          expect(await refusal(fixture, call)).toBe(code);
         const { items } = await store.list();
         expect(items.map(({ id }) => id)).not.toContain("a");
         expect((await store.events("a")).items).toEqual([]);
@@ -77,9 +77,9 @@ export function executionRemovalSuite(backend: Backend): void {
 
     test(
       "is removed to its end by the next call, whatever that one is to remove",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
-        await halfRemoved(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
+        await halfRemoved(fixture);
         expect(
           await store.removeFinished({ function: "other", keepNewest: 1_000 }),
         ).toMatchObject({ trees: 1 });
@@ -175,8 +175,8 @@ export function executionRemovalSuite(backend: Backend): void {
   describe("a child", () => {
     test(
       "is not created under a parent that has finished or is being cancelled",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         const child = { id: "a.n:x_1", function: "g", input: 1 };
         await store.create({ id: "a", function: "f" });
         const first = await store.create(child);
@@ -184,13 +184,13 @@ export function executionRemovalSuite(backend: Backend): void {
         await store.lock("b", 1, byAnn);
         await store.cancel("b");
         expect(
-          await refusal(setting, () =>
+          await refusal(fixture, () =>
             store.create({ id: "b.n:x_1", function: "g" }),
           ),
         ).toBe("EXECUTION_CANCELLING");
         await store.finish("a", 1, ok);
         expect(
-          await refusal(setting, () =>
+          await refusal(fixture, () =>
             store.create({ ...child, id: "a.n:x_2" }),
           ),
         ).toBe("EXECUTION_FINISHED");
@@ -201,11 +201,11 @@ export function executionRemovalSuite(backend: Backend): void {
 
     test(
       "is not created by the end of its parent, though a run of its own is",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         expect(
-          await refusal(setting, () =>
+          await refusal(fixture, () =>
             store.finish("a", 1, ok, {
               children: [{ id: "a.n:x_1", function: "g" }],
             }),

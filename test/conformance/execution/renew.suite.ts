@@ -16,13 +16,13 @@ import {
   refusal,
   standing,
 } from "./fixture.ts";
-import type { Setting } from "./fixture.ts";
+import type { ExecutionFixture } from "./fixture.ts";
 
 const lease = { holder: ann, lease: 1_000 };
 
 /** An execution of "f" that ann has locked for a second. */
 async function held(
-  { store }: Setting,
+  { store }: ExecutionFixture,
   id: string,
 ): Promise<{ readonly id: string; readonly key: number }> {
   const { key } = await store.createLocked({ id, function: "f" }, byAnn);
@@ -33,13 +33,13 @@ export function executionRenewSuite(backend: Backend): void {
   describe("renewing leases", () => {
     test(
       "[R13] moves the ends of many at once, without an event, and names those that are lost",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
-        const a = await held(setting, "a");
-        const b = await held(setting, "b");
-        const taken = await held(setting, "taken");
-        const ended = await held(setting, "ended");
-        const given = await held(setting, "given-back");
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
+        const a = await held(fixture, "a");
+        const b = await held(fixture, "b");
+        const taken = await held(fixture, "taken");
+        const ended = await held(fixture, "ended");
+        const given = await held(fixture, "given-back");
         await store.unlock("taken", 2, { holder: ann, reason: "busy" });
         await store.lock("taken", 3, byBob);
         await store.finish("ended", 2, { kind: "completed", value: 1 });
@@ -50,13 +50,13 @@ export function executionRenewSuite(backend: Backend): void {
           await store.renew([a, taken, b, ended, unknown, given], lease),
         ).toEqual({ lost: ["taken", "ended", "unknown", "given-back"] });
         for (const id of ["a", "b"]) {
-          expect(await standing(setting, id)).toMatchObject({
+          expect(await standing(fixture, id)).toMatchObject({
             version: 1,
             pending: { kind: "locked", leaseUntil: T0 + 1_600 },
           });
-          expect(await kindsOf(setting, id)).toBe("created locked");
+          expect(await kindsOf(fixture, id)).toBe("created locked");
         }
-        expect((await standing(setting, "taken")).pending).toMatchObject({
+        expect((await standing(fixture, "taken")).pending).toMatchObject({
           leaseUntil: T0 + 1_000,
         });
         clock.set(T0 + 1_599);
@@ -82,18 +82,18 @@ export function executionRenewSuite(backend: Backend): void {
     ] as const)(
       "[R13] of what %s in memory moves the instant at which others may take it",
       (_, events, pending) =>
-        onExecutions(backend, async (setting) => {
-          const { store, clock } = setting;
-          const a = await held(setting, "a");
+        onExecutions(backend, async (fixture) => {
+          const { store, clock } = fixture;
+          const a = await held(fixture, "a");
           await store.append("a", 2, events, { fence: ann });
           clock.set(T0 + 400);
           expect(await store.renew([a], lease)).toEqual({ lost: [] });
-          expect((await standing(setting, "a")).pending).toMatchObject({
+          expect((await standing(fixture, "a")).pending).toMatchObject({
             ...pending,
             leaseUntil: T0 + 1_400,
           });
           await store.signal("a", "go", 1);
-          expect((await standing(setting, "a")).pending).toMatchObject({
+          expect((await standing(fixture, "a")).pending).toMatchObject({
             kind: "pending",
             dueAt: T0 + 1_400,
             leaseUntil: T0 + 1_400,
@@ -111,11 +111,11 @@ export function executionRenewSuite(backend: Backend): void {
 
     test(
       "[R13] after it has passed renews what nobody has noticed",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
-        const locked = await held(setting, "locked");
-        const waits = await held(setting, "waits");
-        const due = await held(setting, "due");
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
+        const locked = await held(fixture, "locked");
+        const waits = await held(fixture, "waits");
+        const due = await held(fixture, "due");
         await store.append("waits", 2, [waiting(0, T0 + 500)], { fence: ann });
         await store.append("due", 2, [waiting(0, T0 + 500)], { fence: ann });
         await store.signal("due", "go", 1);
@@ -132,11 +132,11 @@ export function executionRenewSuite(backend: Backend): void {
 
     test(
       "[R13] renews what is paused or being cancelled, and nothing that is parked",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
-        const paused = await held(setting, "paused");
-        const cancelling = await held(setting, "cancelling");
-        const parked = await held(setting, "parked");
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
+        const paused = await held(fixture, "paused");
+        const cancelling = await held(fixture, "cancelling");
+        const parked = await held(fixture, "parked");
         await store.pause("paused");
         await store.cancel("cancelling");
         await store.append("parked", 2, [
@@ -147,7 +147,7 @@ export function executionRenewSuite(backend: Backend): void {
           lost: ["parked"],
         });
         for (const id of ["paused", "cancelling"])
-          expect((await standing(setting, id)).pending).toMatchObject({
+          expect((await standing(fixture, id)).pending).toMatchObject({
             leaseUntil: T0 + 1_500,
           });
       }),
@@ -155,11 +155,11 @@ export function executionRenewSuite(backend: Backend): void {
 
     test(
       "[R13] goes on while children that are renewed end, and tell their parent",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
-        const runs = [await held(setting, "p")];
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
+        const runs = [await held(fixture, "p")];
         for (let n = 1; n <= 40; n += 1)
-          runs.push(await held(setting, `p.n:x_${n}`));
+          runs.push(await held(fixture, `p.n:x_${n}`));
         const done = { kind: "completed", value: 1 } as const;
         const ends = runs
           .slice(1)
@@ -177,12 +177,12 @@ export function executionRenewSuite(backend: Backend): void {
 
     test(
       "[R13] makes no lease shorter, and is not for another executor or run",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
-        const a = await held(setting, "a");
-        const before = await dump(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
+        const a = await held(fixture, "a");
+        const before = await dump(fixture);
         await store.renew([a], { holder: ann, lease: 10 });
-        expect(await dump(setting)).toEqual(before);
+        expect(await dump(fixture)).toEqual(before);
         for (const holder of [bob, annLater])
           expect(await store.renew([a], { holder, lease: 5_000 })).toEqual({
             lost: ["a"],
@@ -193,7 +193,7 @@ export function executionRenewSuite(backend: Backend): void {
           lost: ["b"],
         });
         expect(
-          await refusal(setting, () =>
+          await refusal(fixture, () =>
             store.renew([a], { ...lease, lease: 0 }),
           ),
         ).toBe("LOCK_EXPIRY_INVALID");

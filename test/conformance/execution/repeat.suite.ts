@@ -19,15 +19,18 @@ import {
   onExecutions,
   refusal,
 } from "./fixture.ts";
-import type { Setting } from "./fixture.ts";
+import type { ExecutionFixture } from "./fixture.ts";
 
 /** Makes a call twice, as somebody does who could not learn its outcome: the second answers the same and writes nothing. */
-async function twice<T>(setting: Setting, call: () => Promise<T>): Promise<T> {
+async function twice<T>(
+  fixture: ExecutionFixture,
+  call: () => Promise<T>,
+): Promise<T> {
   const first = await call();
-  const before = await dump(setting);
-  setting.clock.advance(1);
+  const before = await dump(fixture);
+  fixture.clock.advance(1);
   expect(await call()).toEqual(first);
-  expect(await dump(setting)).toEqual(before);
+  expect(await dump(fixture)).toEqual(before);
   return first;
 }
 
@@ -42,11 +45,11 @@ export function executionRepeatSuite(backend: Backend): void {
     ] as readonly (readonly [string, readonly GivenEvent[]])[])(
       "appends %s once, with and without a fence",
       (_, events) =>
-        onExecutions(backend, async (setting) => {
-          const { store } = setting;
+        onExecutions(backend, async (fixture) => {
+          const { store } = fixture;
           for (const options of [{}, { fence: ann }]) {
             const id = "fence" in options ? "b" : "a";
-            const at = setting.clock.now();
+            const at = fixture.clock.now();
             await store.create({ id, function: "f" });
             await store.lock(id, 1, byAnn);
             const own = JSON.parse(
@@ -55,7 +58,7 @@ export function executionRepeatSuite(backend: Backend): void {
               ).replaceAll("Delay_a", `Delay_${id}`),
             ) as readonly GivenEvent[];
             expect(
-              await twice(setting, () => store.append(id, 2, own, options)),
+              await twice(fixture, () => store.append(id, 2, own, options)),
             ).toEqual({ nextVersion: 2 + events.length, at });
           }
         })(),
@@ -63,11 +66,11 @@ export function executionRepeatSuite(backend: Backend): void {
 
     test(
       "creates the children of an append once",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         expect(
-          await twice(setting, () =>
+          await twice(fixture, () =>
             store.append("a", 1, [childRequested("n:x", "a.n:x_1", "g")], {
               children: [{ id: "a.n:x_1", function: "g", input: 1 }],
             }),
@@ -78,8 +81,8 @@ export function executionRepeatSuite(backend: Backend): void {
 
     test(
       "ends an execution once, with its lock, its last events and its parent",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         const done = { kind: "completed", value: { b: 1, a: 2 } } as const;
         await store.create({ id: "p", function: "f" });
         await store.create({ id: "p.n:x_1", function: "f" });
@@ -91,7 +94,7 @@ export function executionRepeatSuite(backend: Backend): void {
             { ...done, value },
             { fence, events: [step("last")] },
           );
-        expect(await twice(setting, finish)).toEqual({
+        expect(await twice(fixture, finish)).toEqual({
           nextVersion: 3,
           at: T0,
           parent: { id: "p", seq: 1 },
@@ -106,32 +109,32 @@ export function executionRepeatSuite(backend: Backend): void {
           () => finish(bob),
           () => finish(ann, { a: 2, b: 2 }),
         ])
-          expect(await refusal(setting, call)).toBe("EXECUTION_FINISHED");
+          expect(await refusal(fixture, call)).toBe("EXECUTION_FINISHED");
       }),
     );
 
     test(
       "answers as the first time also when others have written since",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.lock("a", 1, byAnn);
         const append = () =>
           store.append("a", 2, [step("mine")], { fence: ann });
         const first = await append();
         await store.unlock("a", 3, { holder: ann, reason: "r" });
-        setting.clock.advance(1);
+        fixture.clock.advance(1);
         await store.lock("a", 4, byBob);
-        const before = await dump(setting);
+        const before = await dump(fixture);
         expect(await append()).toEqual(first);
-        expect(await dump(setting)).toEqual(before);
+        expect(await dump(fixture)).toEqual(before);
       }),
     );
 
     test(
       "is a conflict when the log holds something else, and the error claims nothing about who wrote it",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.lock("a", 1, byAnn);
         await store.append("a", 2, [step("one", 1, 5, 0)], { fence: ann });
@@ -143,7 +146,7 @@ export function executionRepeatSuite(backend: Backend): void {
           [[step("one", 1, 5, 0)], bob],
         ] as const) {
           const call = () => store.append("a", 2, events, { fence });
-          expect(await refusal(setting, call)).toBe("VERSION_CONFLICT");
+          expect(await refusal(fixture, call)).toBe("VERSION_CONFLICT");
           expect((await rejection(call())).message).not.toContain("somebody");
         }
         const ahead = await rejection(store.append("a", 9, [step("one")]));
@@ -153,10 +156,10 @@ export function executionRepeatSuite(backend: Backend): void {
 
     test(
       "compares values, not their texts, so that a codec may encrypt",
-      onExecutions(backend, async (setting) => {
+      onExecutions(backend, async (fixture) => {
         let salt = 0;
-        const salted = executions(setting.database, {
-          clock: setting.clock,
+        const salted = executions(fixture.database, {
+          clock: fixture.clock,
           payload: {
             name: "salted",
             encode: (text) => `${(salt += 1)}|${text}`,
@@ -165,9 +168,9 @@ export function executionRepeatSuite(backend: Backend): void {
           },
         });
         await salted.create({ id: "a", function: "f" });
-        await twice(setting, () => salted.append("a", 1, [step("s", [1, 2])]));
+        await twice(fixture, () => salted.append("a", 1, [step("s", [1, 2])]));
         expect(
-          await refusal(setting, () =>
+          await refusal(fixture, () =>
             salted.append("a", 1, [step("s", [1, 3])]),
           ),
         ).toBe("VERSION_CONFLICT");
@@ -176,16 +179,16 @@ export function executionRepeatSuite(backend: Backend): void {
 
     test(
       "takes a signal once, and answers with the one it took",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.signal("a", "go", "first", { key: "1" });
         await store.signal("a", "go", "second", { key: "2" });
         expect(
-          await twice(setting, () => store.receive("a", "go", 1, { call: 3 })),
+          await twice(fixture, () => store.receive("a", "go", 1, { call: 3 })),
         ).toEqual({ seq: 1, value: "first", nextVersion: 2 });
         expect(
-          await refusal(setting, () =>
+          await refusal(fixture, () =>
             store.receive("a", "go", 1, { call: 4 }),
           ),
         ).toBe("VERSION_CONFLICT");
@@ -194,24 +197,24 @@ export function executionRepeatSuite(backend: Backend): void {
 
     test(
       "is the same call for everything else that has an id or a key",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.append("a", 1, [delayRequested("Delay_a.n:x_1", T0 + 9)]);
         await store.create({ id: "x", function: "f", role: "external" });
         await store.pause("a");
         await store.unpause("a");
-        await twice(setting, () => store.setProgress("a", { n: 1 }));
-        await twice(setting, () => store.pauseDelay("Delay_a.n:x_1"));
-        await twice(setting, () => store.unpauseDelay("Delay_a.n:x_1"));
-        await twice(setting, () =>
+        await twice(fixture, () => store.setProgress("a", { n: 1 }));
+        await twice(fixture, () => store.pauseDelay("Delay_a.n:x_1"));
+        await twice(fixture, () => store.unpauseDelay("Delay_a.n:x_1"));
+        await twice(fixture, () =>
           store.addBacktraces("a", [{ from: 0, to: 1, stack: "at f" }]),
         );
         const again = async (call: () => Promise<unknown>): Promise<void> => {
           await call();
-          const before = await dump(setting);
+          const before = await dump(fixture);
           await call();
-          expect(await dump(setting)).toEqual(before);
+          expect(await dump(fixture)).toEqual(before);
         };
         await again(() => store.create({ id: "c", function: "f", input: 1 }));
         await again(() => store.signal("a", "go", 1, { key: "once" }));

@@ -5,7 +5,7 @@ import { faultsIn } from "./faults.ts";
 import type { Step } from "./steps.ts";
 import { clearTables, readTables } from "./tables.ts";
 import type { Tables } from "./tables.ts";
-import { ExecutionWorld, peek } from "./model.ts";
+import { ExecutionModel, peek } from "./model.ts";
 import type { Peek, Told } from "./model.ts";
 
 /**
@@ -19,12 +19,12 @@ export async function runSequence(
   isWatched: boolean,
 ): Promise<{ readonly told: readonly Told[]; readonly tables: Tables }> {
   await clearTables(database);
-  const world = new ExecutionWorld(database);
+  const model = new ExecutionModel(database);
   const told: Told[] = [];
   let tables = await readTables(database);
   let seen: Peek = tables;
   for (const step of sequence) {
-    const answer = await world.take(step, seen);
+    const answer = await model.take(step, seen);
     told.push(answer);
     if (answer.code !== undefined)
       expect(codesOf[step.call]).toContain(answer.code);
@@ -32,13 +32,13 @@ export async function runSequence(
       const before = tables;
       tables = await readTables(database);
       if (answer.code !== undefined) expect(tables).toEqual(before);
-      expect(faultsIn(tables, world.renewals)).toEqual([]);
+      expect(faultsIn(tables, model.renewals)).toEqual([]);
       seen = tables;
     } else if (answer.isEventful && step.call !== "clock")
       seen = await peek(database);
   }
   tables = await readTables(database);
-  expect(faultsIn(tables, world.renewals)).toEqual([]);
+  expect(faultsIn(tables, model.renewals)).toEqual([]);
   return { told, tables };
 }
 
@@ -52,25 +52,25 @@ export async function runAtOnce(
   groupSize: number,
 ): Promise<{ readonly told: readonly Told[]; readonly tables: Tables }> {
   await clearTables(database);
-  const world = new ExecutionWorld(database);
+  const model = new ExecutionModel(database);
   const told: Told[] = [];
   for (let start = 0; start < sequence.length; start += groupSize) {
     const group = sequence.slice(start, start + groupSize);
     // Of a renewal nobody could tell afterwards between which others it came.
     for (const step of group.filter(({ call }) => call === "renew"))
-      await world.take(step, await peek(database));
+      await model.take(step, await peek(database));
     const seen = await peek(database);
     const answers = await Promise.all(
       group
         .filter(({ call }) => call !== "renew")
-        .map((step) => world.take(step, seen)),
+        .map((step) => model.take(step, seen)),
     );
     for (const { call, code } of answers)
       if (code !== undefined) expect(codesOf[call]).toContain(code);
     told.push(...answers);
   }
   const tables = await readTables(database);
-  expect(faultsIn(tables, world.renewals)).toEqual([]);
+  expect(faultsIn(tables, model.renewals)).toEqual([]);
   return { told, tables };
 }
 

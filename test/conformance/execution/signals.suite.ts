@@ -46,29 +46,29 @@ export function executionSignalsSuite(backend: Backend): void {
 
     test(
       "asking for one that has not come records nothing",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.signal("a", "other", 1);
-        const before = await dump(setting);
+        const before = await dump(fixture);
         expect(await store.receive("a", "go", 1)).toBeUndefined();
-        expect(await dump(setting)).toEqual(before);
+        expect(await dump(fixture)).toEqual(before);
       }),
     );
 
     test(
       "sent twice under one key is sent once; another value under it is a conflict",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.signal("a", "go", { x: 1, y: 2 }, { key: "k" });
-        const before = await dump(setting);
+        const before = await dump(fixture);
         expect(
           await store.signal("a", "go", { y: 2, x: 1 }, { key: "k" }),
         ).toEqual({ seq: 1, existed: true });
-        expect(await dump(setting)).toEqual(before);
+        expect(await dump(fixture)).toEqual(before);
         expect(
-          await refusal(setting, () =>
+          await refusal(fixture, () =>
             store.signal("a", "go", { x: 2 }, { key: "k" }),
           ),
         ).toBe("SIGNAL_CONFLICT");
@@ -82,32 +82,32 @@ export function executionSignalsSuite(backend: Backend): void {
 
     test(
       "without a key each is a new one, also with an equal value",
-      onExecutions(backend, async (setting) => {
-        await setting.store.create({ id: "a", function: "f" });
-        await setting.store.signal("a", "go", 1);
-        await setting.store.signal("a", "go", 1);
-        expect(await responsesOf(setting, "a")).toHaveLength(2);
+      onExecutions(backend, async (fixture) => {
+        await fixture.store.create({ id: "a", function: "f" });
+        await fixture.store.signal("a", "go", 1);
+        await fixture.store.signal("a", "go", 1);
+        expect(await responsesOf(fixture, "a")).toHaveLength(2);
       }),
     );
 
     test(
       "many sent at once are all kept, numbered without gaps",
-      onExecutions(backend, async (setting) => {
-        await setting.store.create({ id: "a", function: "f" });
+      onExecutions(backend, async (fixture) => {
+        await fixture.store.create({ id: "a", function: "f" });
         await Promise.all(
           Array.from({ length: 40 }, (_, n) =>
-            setting.store.signal("a", n % 2 === 0 ? "go" : "stop", n),
+            fixture.store.signal("a", n % 2 === 0 ? "go" : "stop", n),
           ),
         );
-        const seqs = (await responsesOf(setting, "a")).map(([seq]) => seq);
+        const seqs = (await responsesOf(fixture, "a")).map(([seq]) => seq);
         expect(seqs).toEqual(Array.from({ length: 40 }, (_, n) => n + 1));
       }),
     );
 
     test(
       "one that has finished takes none, but knows those it had",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.signal("a", "go", 1, { key: "k" });
         await store.finish("a", 1, { kind: "completed", value: null });
@@ -120,26 +120,26 @@ export function executionSignalsSuite(backend: Backend): void {
           () => store.signal("a", "go", 1),
           () => store.receive("a", "go", 1),
         ])
-          expect(await refusal(setting, call)).toBe("EXECUTION_FINISHED");
+          expect(await refusal(fixture, call)).toBe("EXECUTION_FINISHED");
         for (const call of [
           () => store.signal("nobody", "go", 1),
           () => store.receive("nobody", "go", 1),
         ])
-          expect(await refusal(setting, call)).toBe("EXECUTION_NOT_FOUND");
+          expect(await refusal(fixture, call)).toBe("EXECUTION_NOT_FOUND");
       }),
     );
 
     test(
       "taking one is an event with the call it belongs to, at the right version and in the right hands",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.signal("a", "go", 1);
         await store.lock("a", 1, byAnn);
         const error = await rejection(store.receive("a", "go", 7));
         expect(error.code).toBe("VERSION_CONFLICT");
         await store.receive("a", "go", 2, { fence: ann, call: 9, seen: 1 });
-        expect(await kindsOf(setting, "a")).toBe(
+        expect(await kindsOf(fixture, "a")).toBe(
           "created locked signalReceived",
         );
         await store.unlock("a", 3, { holder: ann, reason: "again" });
@@ -162,12 +162,12 @@ export function executionSignalsSuite(backend: Backend): void {
 
     test(
       "they do not answer a question to a join set",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.append("a", 1, [joinNext("n:x", T0)]);
         await store.signal("a", "go", 1);
-        expect((await standing(setting, "a")).pending.kind).toBe("blocked");
+        expect((await standing(fixture, "a")).pending.kind).toBe("blocked");
       }),
     );
   });
@@ -179,8 +179,8 @@ function waits(backend: Backend): void {
   describe("waiting for any response", () => {
     test(
       "blocks when all have been seen, and any set or signal ends that",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.append(
           "a",
@@ -197,7 +197,7 @@ function waits(backend: Backend): void {
             })),
           },
         );
-        expect((await standing(setting, "a")).pending).toEqual({
+        expect((await standing(fixture, "a")).pending).toEqual({
           kind: "blocked",
           on: { kind: "responses", seen: 0 },
           leaseUntil: null,
@@ -211,12 +211,12 @@ function waits(backend: Backend): void {
         ].entries()) {
           clock.set(T0 + 10 * (n + 1));
           await respond();
-          expect((await standing(setting, "a")).pending).toMatchObject({
+          expect((await standing(fixture, "a")).pending).toMatchObject({
             kind: "pending",
             dueAt: T0 + 10 * (n + 1),
           });
           await store.append("a", version, [waiting(n + 1, T0)]);
-          expect((await standing(setting, "a")).pending).toMatchObject({
+          expect((await standing(fixture, "a")).pending).toMatchObject({
             kind: "blocked",
             on: { kind: "responses", seen: n + 1 },
           });
@@ -227,15 +227,15 @@ function waits(backend: Backend): void {
 
     test(
       "does not block when one has come that was not seen; its time is the first such one's",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
         await store.create({ id: "a", function: "f" });
         for (const n of [1, 2, 3]) {
           clock.set(T0 + n);
           await store.signal("a", "go", n);
         }
         await store.append("a", 1, [waiting(1, T0)]);
-        expect((await standing(setting, "a")).pending).toMatchObject({
+        expect((await standing(fixture, "a")).pending).toMatchObject({
           kind: "pending",
           dueAt: T0 + 2,
           leaseUntil: null,
@@ -245,21 +245,21 @@ function waits(backend: Backend): void {
 
     test(
       "a worker that keeps the run in memory stays the only one until its run expires",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.lock("a", 1, byAnn);
         await store.append("a", 2, [waiting(0, T0 + 1_000)], { fence: ann });
         clock.advance(10);
         await store.signal("a", "go", 1);
-        expect((await standing(setting, "a")).pending).toMatchObject({
+        expect((await standing(fixture, "a")).pending).toMatchObject({
           kind: "pending",
           dueAt: T0 + 1_000,
           leaseUntil: T0 + 1_000,
         });
         await store.append("a", 3, [step("mine")], { fence: ann });
         await store.append("a", 4, [waiting(1, T0 + 1_000)], { fence: ann });
-        expect((await standing(setting, "a")).pending).toMatchObject({
+        expect((await standing(fixture, "a")).pending).toMatchObject({
           kind: "blocked",
           on: { kind: "responses", seen: 1 },
           leaseUntil: T0 + 1_000,

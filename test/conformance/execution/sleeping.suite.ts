@@ -17,11 +17,11 @@ import {
   refusal,
   standing,
 } from "./fixture.ts";
-import type { Setting } from "./fixture.ts";
+import type { ExecutionFixture } from "./fixture.ts";
 
 /** "a" is locked by ann and says that it waits until `wakeAt`, kept in memory until `leaseUntil`. */
 async function sleeping(
-  { store }: Setting,
+  { store }: ExecutionFixture,
   leaseUntil: number,
   wakeAt: number,
 ): Promise<void> {
@@ -41,10 +41,10 @@ export function executionSleepingSuite(backend: Backend): void {
     ] as const)(
       "[R13] is due at the end of %s, and not before",
       (_, runExpiresAt, wakeAt, dueAt, leaseUntil) =>
-        onExecutions(backend, async (setting) => {
-          const { store, clock, database } = setting;
-          await sleeping(setting, runExpiresAt, wakeAt);
-          expect((await standing(setting, "a")).pending).toEqual({
+        onExecutions(backend, async (fixture) => {
+          const { store, clock, database } = fixture;
+          await sleeping(fixture, runExpiresAt, wakeAt);
+          expect((await standing(fixture, "a")).pending).toEqual({
             kind: "pending",
             dueAt,
             leaseUntil,
@@ -52,16 +52,16 @@ export function executionSleepingSuite(backend: Backend): void {
             seen: 0,
             wakeAt,
           });
-          expect(await openDelays(setting)).toEqual([]);
+          expect(await openDelays(fixture)).toEqual([]);
           clock.set(dueAt - 1);
           expect(await lockedIds(store, 9, "f")).toEqual([]);
-          expect(await refusal(setting, () => store.lock("a", 4, byBob))).toBe(
+          expect(await refusal(fixture, () => store.lock("a", 4, byBob))).toBe(
             "LOCK_NOT_DUE",
           );
           clock.set(dueAt);
           await store.waitForPending(["f"], { timeout: 0 });
           expect(await lockedIds(store, 9, "f")).toEqual(["a"]);
-          expect((await standing(setting, "a")).pending.kind).toBe("locked");
+          expect((await standing(fixture, "a")).pending.kind).toBe("locked");
         })(),
     );
 
@@ -72,9 +72,9 @@ export function executionSleepingSuite(backend: Backend): void {
     ] as const)(
       "[R13] is due %s when a response comes first",
       (_, runExpiresAt, dueAt, leaseUntil) =>
-        onExecutions(backend, async (setting) => {
-          const { store, clock, database } = setting;
-          await sleeping(setting, runExpiresAt, T0 + 800);
+        onExecutions(backend, async (fixture) => {
+          const { store, clock, database } = fixture;
+          await sleeping(fixture, runExpiresAt, T0 + 800);
           clock.set(T0 + 40);
           const heard: string[] = [];
           database.subscribe((hint) => {
@@ -83,14 +83,14 @@ export function executionSleepingSuite(backend: Backend): void {
           });
           await store.signal("a", "go", 1);
           expect(heard).toEqual(["f"]);
-          expect((await standing(setting, "a")).pending).toEqual({
+          expect((await standing(fixture, "a")).pending).toEqual({
             kind: "pending",
             dueAt,
             leaseUntil,
             lastLock: { ...ann, owner: database.owner },
           });
           await store.signal("a", "go", 2);
-          expect((await standing(setting, "a")).pending).toMatchObject({
+          expect((await standing(fixture, "a")).pending).toMatchObject({
             dueAt,
           });
         })(),
@@ -98,18 +98,18 @@ export function executionSleepingSuite(backend: Backend): void {
 
     test(
       "[R13] is due at once, or at the end of its lease, when what it waits for had come",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
         await store.createLocked({ id: "a", function: "f" }, byAnn);
         await store.signal("a", "go", 1);
         clock.advance(10);
         await store.append("a", 2, [waiting(0, T0, T0 + 800)]);
-        expect((await standing(setting, "a")).pending).toMatchObject({
+        expect((await standing(fixture, "a")).pending).toMatchObject({
           kind: "pending",
           dueAt: T0,
         });
         await store.append("a", 3, [waiting(1, T0, T0 + 800)]);
-        expect((await standing(setting, "a")).pending).toMatchObject({
+        expect((await standing(fixture, "a")).pending).toMatchObject({
           dueAt: T0 + 800,
           seen: 1,
         });
@@ -118,9 +118,9 @@ export function executionSleepingSuite(backend: Backend): void {
 
     test(
       "[R13] is blocked for people until the instant, and due then",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
-        await sleeping(setting, T0, T0 + 800);
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
+        await sleeping(fixture, T0, T0 + 800);
         const shown = async (): Promise<readonly unknown[]> => {
           const found: unknown[] = [];
           for (const status of ["blocked", "scheduled", "pending"] as const)
@@ -138,12 +138,12 @@ export function executionSleepingSuite(backend: Backend): void {
 
     test(
       "[R13] goes on waiting until then when it is given back, or its worker has died",
-      onExecutions(backend, async (setting) => {
-        const { store, clock, database } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, clock, database } = fixture;
         const asleep = { kind: "pending", dueAt: T0 + 200, leaseUntil: null };
-        await sleeping(setting, T0 + 500, T0 + 200);
+        await sleeping(fixture, T0 + 500, T0 + 200);
         await store.unlock("a", 4, { holder: ann, reason: "evicted" });
-        expect((await standing(setting, "a")).pending).toMatchObject({
+        expect((await standing(fixture, "a")).pending).toMatchObject({
           ...asleep,
           seen: 0,
           wakeAt: T0 + 200,
@@ -159,7 +159,7 @@ export function executionSleepingSuite(backend: Backend): void {
           at: clock.now(),
           random: 0,
         });
-        expect((await standing(setting, "a")).pending).toMatchObject({
+        expect((await standing(fixture, "a")).pending).toMatchObject({
           ...asleep,
           dueAt: T0 + 600,
           wakeAt: T0 + 600,
@@ -169,21 +169,21 @@ export function executionSleepingSuite(backend: Backend): void {
 
     test(
       "[R13] who keeps it goes on without a lock, and may say anew how long it waits",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
-        await sleeping(setting, T0 + 500, T0 + 100);
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
+        await sleeping(fixture, T0 + 500, T0 + 100);
         await store.append(
           "a",
           4,
           [step("t"), waiting(0, T0 + 500, T0 + 900)],
           { fence: ann },
         );
-        expect((await standing(setting, "a")).pending).toMatchObject({
+        expect((await standing(fixture, "a")).pending).toMatchObject({
           dueAt: T0 + 900,
           leaseUntil: T0 + 500,
         });
         await store.append("a", 6, [waiting(0, T0 + 500)], { fence: ann });
-        expect((await standing(setting, "a")).pending).toMatchObject({
+        expect((await standing(fixture, "a")).pending).toMatchObject({
           kind: "blocked",
           leaseUntil: T0 + 500,
         });
@@ -192,12 +192,12 @@ export function executionSleepingSuite(backend: Backend): void {
 
     test(
       "[R13] is due when it is asked to end",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
-        await sleeping(setting, T0, T0 + 800);
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
+        await sleeping(fixture, T0, T0 + 800);
         clock.advance(5);
         expect(await store.cancel("a")).toBe("requested");
-        expect((await standing(setting, "a")).pending).toMatchObject({
+        expect((await standing(fixture, "a")).pending).toMatchObject({
           kind: "pending",
           dueAt: T0 + 5,
         });
@@ -233,20 +233,20 @@ function extending(backend: Backend): void {
     ] as const)(
       "[R13] for %s keeps it for longer, and it goes on waiting",
       (_, event, pending, dueAt) =>
-        onExecutions(backend, async (setting) => {
-          const { store, clock } = setting;
+        onExecutions(backend, async (fixture) => {
+          const { store, clock } = fixture;
           await store.createLocked({ id: "a", function: "f" }, byAnn);
           await store.append("a", 2, [event], { fence: ann });
           clock.set(T0 + 400);
           expect(
-            await refusal(setting, () => store.extend("a", 3, byBob)),
+            await refusal(fixture, () => store.extend("a", 3, byBob)),
           ).toMatch(/^LOCK_(BLOCKED|NOT_DUE)$/);
           await store.extend("a", 3, byAnn);
-          expect((await standing(setting, "a")).pending).toMatchObject(pending);
+          expect((await standing(fixture, "a")).pending).toMatchObject(pending);
           await store.append("a", 4, [step("goes on")], { fence: ann });
           // What comes now is its holder's until the new end.
           await store.signal("a", "go", 1);
-          expect((await standing(setting, "a")).pending).toMatchObject({
+          expect((await standing(fixture, "a")).pending).toMatchObject({
             kind: "pending",
             dueAt,
             leaseUntil: T0 + 1_400,
@@ -256,16 +256,16 @@ function extending(backend: Backend): void {
 
     test(
       "[R13] is refused once nobody keeps it",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.createLocked({ id: "a", function: "f" }, byAnn);
         await store.append("a", 2, [waiting(0, T0)], { fence: ann });
-        expect(await refusal(setting, () => store.extend("a", 3, byAnn))).toBe(
+        expect(await refusal(fixture, () => store.extend("a", 3, byAnn))).toBe(
           "LOCK_BLOCKED",
         );
         await store.signal("a", "go", 1);
         await store.lock("a", 3, { holder: bob, lease: 100 });
-        expect(await refusal(setting, () => store.extend("a", 4, byAnn))).toBe(
+        expect(await refusal(fixture, () => store.extend("a", 4, byAnn))).toBe(
           "LOCK_HELD",
         );
       }),

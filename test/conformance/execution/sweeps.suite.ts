@@ -6,31 +6,31 @@ import { executions } from "../../../src/stores/execution/executions.ts";
 import type { Backend } from "../backend.ts";
 import { delayRequested, joinNext, step } from "./execution-events.ts";
 import { T0, byAnn, onExecutions, standing } from "./fixture.ts";
-import type { Setting } from "./fixture.ts";
+import type { ExecutionFixture } from "./fixture.ts";
 import { pastChecks } from "../past-checks.ts";
 
 /** Does what only somebody with a database shell can. */
 async function edit(
-  { database }: Setting,
+  { database }: ExecutionFixture,
   ...statements: readonly Statement[]
 ): Promise<void> {
   for (const statement of statements)
     await database.write("edit", () => pastChecks(database, statement));
 }
 
-const kindOf = async (setting: Setting, id: string): Promise<string> =>
-  (await standing(setting, id)).pending.kind;
+const kindOf = async (fixture: ExecutionFixture, id: string): Promise<string> =>
+  (await standing(fixture, id)).pending.kind;
 
 export function executionSweepsSuite(backend: Backend): void {
   describe("a sweep past what cannot be dealt with", () => {
     test(
       "ends what is late although another row contradicts itself, and names that",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
         for (const id of ["a", "b", "c"])
           await store.create({ id, function: "f", deadline: 10 });
         await edit(
-          setting,
+          fixture,
           sql`UPDATE holdfast_execution SET due_at = NULL WHERE id = 'a'`,
         );
         clock.advance(100);
@@ -41,32 +41,32 @@ export function executionSweepsSuite(backend: Backend): void {
           damaged: [{ table: "holdfast_execution", key: "a" }],
           hasMore: false,
         });
-        expect(await kindOf(setting, "c")).toBe("finished");
+        expect(await kindOf(fixture, "c")).toBe("finished");
       }),
     );
 
     test(
       "goes on after a whole page of them, within one call",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
         for (const id of ["a", "b", "c", "d"])
           await store.create({ id, function: "f", deadline: 10 });
         await edit(
-          setting,
+          fixture,
           sql`UPDATE holdfast_execution SET due_at = NULL WHERE id IN ('a', 'b', 'c')`,
         );
         clock.advance(100);
         const report = await store.expireTimers({ limit: 1 });
         expect(report).toMatchObject({ deadlines: 1, hasMore: false });
         expect(report.damaged.map(({ key }) => key)).toEqual(["a", "b", "c"]);
-        expect(await kindOf(setting, "d")).toBe("finished");
+        expect(await kindOf(fixture, "d")).toBe("finished");
       }),
     );
 
     test(
       "ends other children although the parent of one is gone",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
         for (const parent of ["gone", "here"]) {
           await store.create({ id: parent, function: "f" });
           const id = `${parent}.n:x_1`;
@@ -77,7 +77,7 @@ export function executionSweepsSuite(backend: Backend): void {
           });
         }
         await edit(
-          setting,
+          fixture,
           sql`DELETE FROM holdfast_execution WHERE id = 'gone'`,
         );
         clock.advance(1_000);
@@ -85,14 +85,14 @@ export function executionSweepsSuite(backend: Backend): void {
           locks: 1,
           damaged: [{ table: "holdfast_execution", key: "gone.n:x_1" }],
         });
-        expect(await kindOf(setting, "here.n:x_1")).toBe("finished");
+        expect(await kindOf(fixture, "here.n:x_1")).toBe("finished");
       }),
     );
 
     test(
       "answers the delays of one execution in the order of their expiry",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
         const ids = Array.from({ length: 20 }, (_, n) => `run-${n}`);
         for (const id of ids) {
           await store.create({ id, function: "f" });
@@ -117,14 +117,14 @@ export function executionSweepsSuite(backend: Backend): void {
 
     test(
       "releases the rest of what a dead process held",
-      onExecutions(backend, async (setting) => {
-        const { store, database, clock } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, database, clock } = fixture;
         for (const id of ["a", "b", "c"]) {
           await store.create({ id, function: "f" });
           await store.lock(id, 1, byAnn);
         }
         await edit(
-          setting,
+          fixture,
           sql`UPDATE holdfast_execution SET lock_version = NULL WHERE id = 'a'`,
         );
         // As somebody sees it to whom this process is dead.
@@ -141,7 +141,7 @@ export function executionSweepsSuite(backend: Backend): void {
           ...report,
           released: 0,
         });
-        expect(await kindOf(setting, "c")).toBe("pending");
+        expect(await kindOf(fixture, "c")).toBe("pending");
       }),
     );
   });
@@ -170,12 +170,12 @@ function damagedValues(backend: Backend): void {
   describe("a list with a value that cannot be read", () => {
     test(
       "shows the other events, and names that one",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f", input: 1 });
         await store.append("a", 1, [step("one", 1), step("two", 2)]);
         await edit(
-          setting,
+          fixture,
           sql`UPDATE holdfast_execution_event SET payload = '{bad' WHERE version = 1`,
         );
         const { items, damaged } = await store.events("a");
@@ -189,8 +189,8 @@ function damagedValues(backend: Backend): void {
 
     test(
       "shows the other responses and log lines",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         await store.create({ id: "a", function: "f" });
         await store.append("a", 1, [joinNext("n:x", T0)]);
         for (const n of [1, 2]) await store.signal("a", "go", n);
@@ -199,7 +199,7 @@ function damagedValues(backend: Backend): void {
           { level: "info", message: "two", data: 2 },
         ]);
         await edit(
-          setting,
+          fixture,
           sql`UPDATE holdfast_execution_response SET payload = '{bad' WHERE seq = 1`,
           sql`UPDATE holdfast_execution_log SET payload = '{bad' WHERE message = 'one'`,
         );
@@ -218,8 +218,8 @@ function damagedValues(backend: Backend): void {
 
     test(
       "is read by another codec only in part",
-      onExecutions(backend, async (setting) => {
-        const { store, database } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store, database } = fixture;
         await store.create({ id: "a", function: "f", input: "plain" });
         const picky = executions(database, {
           payload: {

@@ -26,14 +26,14 @@ export function executionTextsSuite(backend: Backend): void {
   describe("texts given to the execution log", () => {
     test(
       "texts with U+0000 or half a character are refused wherever text comes in",
-      onExecutions(backend, async (setting) => {
-        await setting.store.create({ id: "a", function: "f" });
+      onExecutions(backend, async (fixture) => {
+        await fixture.store.create({ id: "a", function: "f" });
         for (const [what, call] of Object.entries(texts))
           for (const text of ["a\0b", "\ud800", "\udc00 "])
             expect([
               what,
               text,
-              await refusal(setting, () => call(setting.store, text)),
+              await refusal(fixture, () => call(fixture.store, text)),
             ]).toEqual([what, text, what.split(" ")[0]]);
       }),
     );

@@ -10,10 +10,10 @@ import {
   refusal,
   standing,
 } from "./fixture.ts";
-import type { Setting } from "./fixture.ts";
+import type { ExecutionFixture } from "./fixture.ts";
 
 /** Locked, then waiting for any response with its lease kept until T0 + 1,000. */
-async function hotWait({ store }: Setting): Promise<void> {
+async function hotWait({ store }: ExecutionFixture): Promise<void> {
   await store.create({ id: "a", function: "f" });
   await store.lock("a", 1, byAnn);
   await store.append("a", 2, [waiting(0, T0 + 1_000)], { fence: ann });
@@ -23,14 +23,14 @@ export function executionUnlockSuite(backend: Backend): void {
   describe("giving an execution back", () => {
     test(
       "one that waits goes on waiting, and its lease ends: a response makes it due when it comes",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
-        await hotWait(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
+        await hotWait(fixture);
         clock.advance(10);
         expect(
           await store.unlock("a", 3, { holder: ann, reason: "shutting down" }),
         ).toEqual({ nextVersion: 4, at: T0 + 10 });
-        expect((await standing(setting, "a")).pending).toMatchObject({
+        expect((await standing(fixture, "a")).pending).toMatchObject({
           kind: "blocked",
           leaseUntil: null,
         });
@@ -42,18 +42,18 @@ export function executionUnlockSuite(backend: Backend): void {
 
     test(
       "one that is pending already may only become due earlier",
-      onExecutions(backend, async (setting) => {
-        const { store, clock } = setting;
-        await hotWait(setting);
+      onExecutions(backend, async (fixture) => {
+        const { store, clock } = fixture;
+        await hotWait(fixture);
         await store.signal("a", "go", 1);
         for (const after of [1_000, 2_000])
           expect(
-            await refusal(setting, () =>
+            await refusal(fixture, () =>
               store.unlock("a", 3, { holder: ann, reason: "late", after }),
             ),
           ).toBe("UNLOCK_REFUSED");
         await store.unlock("a", 3, { holder: ann, reason: "early", after: 20 });
-        expect((await standing(setting, "a")).pending).toMatchObject({
+        expect((await standing(fixture, "a")).pending).toMatchObject({
           kind: "pending",
           dueAt: T0 + 20,
           leaseUntil: null,
@@ -65,16 +65,16 @@ export function executionUnlockSuite(backend: Backend): void {
 
     test(
       "one that was never locked, or is another's, or has finished, cannot be given back",
-      onExecutions(backend, async (setting) => {
-        const { store } = setting;
+      onExecutions(backend, async (fixture) => {
+        const { store } = fixture;
         const back = { holder: ann, reason: "mistake" };
         await store.create({ id: "a", function: "f" });
-        expect(await refusal(setting, () => store.unlock("a", 1, back))).toBe(
+        expect(await refusal(fixture, () => store.unlock("a", 1, back))).toBe(
           "LOCK_LOST",
         );
         await store.append("a", 1, [step("one")]);
         await store.finish("a", 2, { kind: "completed", value: 1 });
-        expect(await refusal(setting, () => store.unlock("a", 2, back))).toBe(
+        expect(await refusal(fixture, () => store.unlock("a", 2, back))).toBe(
           "EXECUTION_FINISHED",
         );
       }),

@@ -1,12 +1,12 @@
 import type { ProcessLease } from "../../../src/stores/process/lease.ts";
-import type { ProcessSetting } from "../process/fixture.ts";
+import type { ProcessFixture } from "../process/fixture.ts";
 
 export const ada = { owner: "ada", incarnation: "first" };
 export const adaAgain = { owner: "ada", incarnation: "second" };
 export const bob = { owner: "bob", incarnation: "first" };
 
 export async function registered(
-  { store }: Pick<ProcessSetting, "store">,
+  { store }: Pick<ProcessFixture, "store">,
   id = "p",
   more: object = {},
 ): Promise<void> {
@@ -15,7 +15,7 @@ export async function registered(
 }
 
 export async function claimed(
-  { store }: Pick<ProcessSetting, "store">,
+  { store }: Pick<ProcessFixture, "store">,
   claimant = ada,
   id = "p",
 ): Promise<ProcessLease> {

@@ -3,11 +3,11 @@ import { manualClock } from "../../../src/model/time/clock.ts";
 import { rejection, withPlace } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { build } from "./build.ts";
-import { onProcesses, settingOf, stored } from "./fixture.ts";
-import type { ProcessSetting } from "./fixture.ts";
+import { onProcesses, fixtureOf, stored } from "./fixture.ts";
+import type { ProcessFixture } from "./fixture.ts";
 
 type On = (
-  body: (setting: ProcessSetting) => Promise<void>,
+  body: (fixture: ProcessFixture) => Promise<void>,
 ) => () => Promise<void>;
 
 export function processEndsSuite(backend: Backend): void {
@@ -26,14 +26,14 @@ function reopenTests(backend: Backend): void {
     withPlace(backend, async (place) => {
       const clock = manualClock(1_000_000);
       const first = await place.open();
-      const before = settingOf(place, first, clock);
+      const before = fixtureOf(place, first, clock);
       await before.sessions.create("s");
       await before.store.register(build);
       await before.store.grant("p", "s");
       await before.store.complete("p", { kind: "completed", value: 7 });
       const record = await before.store.get("p");
       await first.close();
-      const { store } = settingOf(place, await place.open(), clock);
+      const { store } = fixtureOf(place, await place.open(), clock);
       expect(await store.get("p")).toEqual(record);
       expect(await store.hasHandle("p", "s")).toBe(true);
       expect(await store.waitForEnd("p")).toEqual({
@@ -46,13 +46,13 @@ function reopenTests(backend: Backend): void {
     withPlace(backend, async (place) => {
       const clock = manualClock(1_000_000);
       const first = await place.open();
-      const before = settingOf(place, first, clock);
+      const before = fixtureOf(place, first, clock);
       await before.sessions.create("s");
       await before.store.register(build);
       const ref = { backend: "ci", id: "77" };
       await before.store.setExternalRef("p", ref);
       await first.close();
-      const { store } = settingOf(place, await place.open(), clock);
+      const { store } = fixtureOf(place, await place.open(), clock);
       expect(await store.setExternalRef("p", ref)).toBe(false);
       expect(
         await rejection(store.setExternalRef("p", { ...ref, id: "78" })),

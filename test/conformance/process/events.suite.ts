@@ -4,10 +4,10 @@ import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { build } from "./build.ts";
 import { altered, onProcesses, stored } from "./fixture.ts";
-import type { ProcessSetting } from "./fixture.ts";
+import type { ProcessFixture } from "./fixture.ts";
 
 type On = (
-  body: (setting: ProcessSetting) => Promise<void>,
+  body: (fixture: ProcessFixture) => Promise<void>,
 ) => () => Promise<void>;
 
 export function processEventsSuite(backend: Backend): void {

@@ -7,11 +7,11 @@ import { processes } from "../../../src/stores/process/processes.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { Fault, faulty, onProcesses, stored } from "./fixture.ts";
-import type { ProcessSetting } from "./fixture.ts";
+import type { ProcessFixture } from "./fixture.ts";
 import { build } from "./spawned-build.ts";
 
 type On = (
-  body: (setting: ProcessSetting) => Promise<void>,
+  body: (fixture: ProcessFixture) => Promise<void>,
 ) => () => Promise<void>;
 
 export function processFaultsSuite(backend: Backend): void {
@@ -106,8 +106,8 @@ async function failingEverywhere(
 function faultTests(on: On): void {
   test(
     "[AX10] a fault before any statement of it leaves nothing at all",
-    on(async (setting) => {
-      const { database, store } = setting;
+    on(async (fixture) => {
+      const { database, store } = fixture;
       const spawn = store.spawn.prepare(build);
       const before = await stored(database);
       const statements = await failingEverywhere(database, spawn);
@@ -120,8 +120,8 @@ function faultTests(on: On): void {
 
   test(
     "a fault before any statement of an append with a wake leaves neither",
-    on(async (setting) => {
-      const { database, store, queue } = setting;
+    on(async (fixture) => {
+      const { database, store, queue } = fixture;
       await store.register({
         id: "p",
         kind: "k",

@@ -4,11 +4,11 @@ import { rows } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import { altered, onProcesses, settingOf } from "./fixture.ts";
-import type { ProcessSetting } from "./fixture.ts";
+import { altered, onProcesses, fixtureOf } from "./fixture.ts";
+import type { ProcessFixture } from "./fixture.ts";
 
 type On = (
-  body: (setting: ProcessSetting) => Promise<void>,
+  body: (fixture: ProcessFixture) => Promise<void>,
 ) => () => Promise<void>;
 
 export function processFeedSuite(backend: Backend): void {
@@ -26,7 +26,7 @@ const eventTypes = [{ name: "e" }];
 
 /** Everything behind a cursor; on Postgres others may hold the horizon back for a moment. */
 async function changesAfter(
-  { store }: ProcessSetting,
+  { store }: ProcessFixture,
   count: number,
   after?: string,
 ): Promise<readonly [string, string]> {
@@ -47,13 +47,13 @@ async function changesAfter(
 function feedTests(on: On): void {
   test(
     "everything that happens is told once, in order, from a cursor on",
-    on(async (setting) => {
-      const { store } = setting;
+    on(async (fixture) => {
+      const { store } = fixture;
       for (const id of ["p", "q"])
         await store.register({ id, kind: "k", eventTypes });
       await store.append("q", { type: "e" });
       await store.append("p", { type: "e" });
-      const [first, cursor] = await changesAfter(setting, 4);
+      const [first, cursor] = await changesAfter(fixture, 4);
       expect(first).toBe(
         "p0 process.registered, q0 process.registered, q1 e, p1 e",
       );
@@ -63,7 +63,7 @@ function feedTests(on: On): void {
         damaged: [],
       });
       await store.complete("p", { kind: "completed", value: 1 });
-      const [later] = await changesAfter(setting, 1, cursor);
+      const [later] = await changesAfter(fixture, 1, cursor);
       expect(later).toBe("p2 process.completed");
     }),
   );
@@ -85,7 +85,7 @@ function concurrencyTests(on: On): void {
     on(async (mine) => {
       const { place, clock, store } = mine;
       const opened = await place.open({ isWithoutPoll: true });
-      const theirs = settingOf(place, opened, clock);
+      const theirs = fixtureOf(place, opened, clock);
       const ids = Array.from({ length: 6 }, (_, at) => `p${at}`);
       for (const id of ids) await store.register({ id, kind: "k", eventTypes });
       let isDone = false;
@@ -120,8 +120,8 @@ function concurrencyTests(on: On): void {
 function pruneTests(on: On): void {
   test(
     "what ended long ago becomes a tombstone without payloads; the rest stays",
-    on(async (setting) => {
-      const { store, clock, database } = setting;
+    on(async (fixture) => {
+      const { store, clock, database } = fixture;
       for (const id of ["new", "old", "runs"]) {
         await store.register({
           id,
@@ -182,8 +182,8 @@ function pruneTests(on: On): void {
 
   test(
     "a tombstone can be registered again as it was, and is otherwise only a tombstone",
-    on(async (setting) => {
-      const { store, clock } = setting;
+    on(async (fixture) => {
+      const { store, clock } = fixture;
       const draft = { id: "p", kind: "k", input: 1, eventTypes };
       await store.register(draft);
       await store.complete("p", { kind: "completed", value: 1 });
@@ -213,7 +213,7 @@ function pruneTests(on: On): void {
           code: "PROCESS_PRUNED",
           details: { id: "p" },
         });
-      const [told] = await changesAfter(setting, 1);
+      const [told] = await changesAfter(fixture, 1);
       expect(told).toBe("p2 process.pruned");
       expect(await store.prune({ olderThan: 0 })).toMatchObject({ pruned: 0 });
     }),
@@ -221,8 +221,8 @@ function pruneTests(on: On): void {
 
   test(
     "what was stopped half way is a tombstone already, and the next call goes on",
-    on(async (setting) => {
-      const { store, clock, database } = setting;
+    on(async (fixture) => {
+      const { store, clock, database } = fixture;
       await store.register({ id: "p", kind: "k", eventTypes });
       for (let n = 0; n < 5; n += 1) await store.append("p", { type: "e" });
       await store.complete("p", { kind: "completed", value: 1 });
@@ -255,8 +255,8 @@ function pruneTests(on: On): void {
 
   test(
     "a damaged process is named, and the others are pruned",
-    on(async (setting) => {
-      const { store, clock, database } = setting;
+    on(async (fixture) => {
+      const { store, clock, database } = fixture;
       for (const id of ["a", "b"]) {
         await store.register({ id, kind: "k", eventTypes });
         await store.complete(id, { kind: "completed", value: 1 });
@@ -275,8 +275,8 @@ function pruneTests(on: On): void {
 
   test(
     "a damaged process whose pruning was interrupted is named by its id",
-    on(async (setting) => {
-      const { store, database } = setting;
+    on(async (fixture) => {
+      const { store, database } = fixture;
       await store.register({ id: "a", kind: "k", eventTypes });
       await altered(
         database,
@@ -292,8 +292,8 @@ function pruneTests(on: On): void {
 
   test(
     "a tombstone has no lease and no handles",
-    on(async (setting) => {
-      const { store, clock, database } = setting;
+    on(async (fixture) => {
+      const { store, clock, database } = fixture;
       await store.register({ id: "p", kind: "k", eventTypes });
       await store.grant("p", "s");
       const outcome = await store.claim("p", { owner: "a", incarnation: "1" });

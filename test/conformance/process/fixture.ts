@@ -21,7 +21,7 @@ import { pastChecks } from "../past-checks.ts";
 const T0 = 1_000_000;
 
 /** An open database with a process registry on a clock that the test moves, and session "s". */
-export interface ProcessSetting {
+export interface ProcessFixture {
   readonly place: Place;
   readonly database: Database;
   readonly faults: Faults;
@@ -38,7 +38,7 @@ export interface ProcessSetting {
  */
 export function onProcesses(
   backend: Backend,
-  body: (setting: ProcessSetting) => Promise<void>,
+  body: (fixture: ProcessFixture) => Promise<void>,
 ): () => Promise<void> {
   return async () => {
     const opened = shared.get(backend) ?? opening(backend);
@@ -47,17 +47,17 @@ export function onProcesses(
     await database.write("empty", function* () {
       for (const table of emptied) yield* run(table);
     });
-    const setting = settingOf(place, database, manualClock(T0));
-    await setting.sessions.create("s");
-    await body(setting);
+    const fixture = fixtureOf(place, database, manualClock(T0));
+    await fixture.sessions.create("s");
+    await body(fixture);
   };
 }
 
-export function settingOf(
+export function fixtureOf(
   place: Place,
   opened: Database,
   clock: ManualClock,
-): ProcessSetting {
+): ProcessFixture {
   const faults = new Faults(opened);
   const { database } = faults;
   const environment = { clock };

@@ -5,10 +5,10 @@ import { forgetProcesses } from "../../../src/stores/process/session-end-row.ts"
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { altered, onProcesses, stored } from "./fixture.ts";
-import type { ProcessSetting } from "./fixture.ts";
+import type { ProcessFixture } from "./fixture.ts";
 
 type On = (
-  body: (setting: ProcessSetting) => Promise<void>,
+  body: (fixture: ProcessFixture) => Promise<void>,
 ) => () => Promise<void>;
 
 export function processHandlesSuite(backend: Backend): void {
@@ -24,7 +24,7 @@ export function processHandlesSuite(backend: Backend): void {
 }
 
 async function registered(
-  { store }: Pick<ProcessSetting, "store">,
+  { store }: Pick<ProcessFixture, "store">,
   ...ids: readonly string[]
 ): Promise<void> {
   for (const id of ids) await store.register({ id, kind: "tool" });
@@ -35,9 +35,9 @@ const planner = { session: "s", frame: "planner" };
 function grantTests(on: On): void {
   test(
     "[A57] a handle is granted, found, revoked and gone",
-    on(async (setting) => {
-      const { store, clock } = setting;
-      await registered(setting, "p");
+    on(async (fixture) => {
+      const { store, clock } = fixture;
+      await registered(fixture, "p");
       expect(await store.hasHandle("p", "s")).toBe(false);
       clock.advance(1);
       await store.grant("p", "s", { kind: "build", label: "the build" });
@@ -70,9 +70,9 @@ function grantTests(on: On): void {
 
   test(
     "[A70] a process may have no handles at all",
-    on(async (setting) => {
-      const { store } = setting;
-      await registered(setting, "p", "q");
+    on(async (fixture) => {
+      const { store } = fixture;
+      await registered(fixture, "p", "q");
       await store.grant("q", "s");
       expect((await store.grants("p")).items).toEqual([]);
       const { items: processes } = await store.list({ orphaned: true });
@@ -85,9 +85,9 @@ function grantTests(on: On): void {
 
   test(
     "a handle for a session that is not there is refused",
-    on(async (setting) => {
-      const { store, database } = setting;
-      await registered(setting, "p");
+    on(async (fixture) => {
+      const { store, database } = fixture;
+      await registered(fixture, "p");
       const before = await stored(database);
       for (const [scope, code] of [
         ["nobody", "SESSION_NOT_FOUND"],
@@ -104,9 +104,9 @@ function grantTests(on: On): void {
 
   test(
     "[A72] the list of live handles leaves out what has ended, the full one keeps it",
-    on(async (setting) => {
-      const { store } = setting;
-      await registered(setting, "c", "a", "b");
+    on(async (fixture) => {
+      const { store } = fixture;
+      await registered(fixture, "c", "a", "b");
       for (const id of ["a", "b", "c"]) await store.grant(id, "s");
       await store.complete("b", { kind: "completed", value: 1 });
       const ids = async (
@@ -130,10 +130,10 @@ function grantTests(on: On): void {
 function grantPageTests(on: On): void {
   test(
     "those who have a handle of a process are listed page by page, by session and frame",
-    on(async (setting) => {
-      const { store, sessions } = setting;
+    on(async (fixture) => {
+      const { store, sessions } = fixture;
       await sessions.create("a");
-      await registered(setting, "p", "q");
+      await registered(fixture, "p", "q");
       for (const scope of ["s", planner, "a"]) await store.grant("p", scope);
       const seen: unknown[] = [];
       let next: string | undefined;
@@ -161,11 +161,11 @@ function grantPageTests(on: On): void {
 function transferTests(on: On): void {
   test(
     "[A69] a transfer moves the handle, appends no event, and moves only that of the source",
-    on(async (setting) => {
-      const { store, sessions } = setting;
+    on(async (fixture) => {
+      const { store, sessions } = fixture;
       await sessions.create("t");
       await sessions.create("a");
-      await registered(setting, "p", "q");
+      await registered(fixture, "p", "q");
       for (const scope of ["s", planner, "a"])
         await store.grant("p", scope, { label: "mine" });
       await store.grant("q", "s");
@@ -191,10 +191,10 @@ function transferTests(on: On): void {
 
   test(
     "[A69] a transfer of what is not held changes nothing at all",
-    on(async (setting) => {
-      const { store, sessions, database } = setting;
+    on(async (fixture) => {
+      const { store, sessions, database } = fixture;
       await sessions.create("t");
-      await registered(setting, "p", "q");
+      await registered(fixture, "p", "q");
       await store.grant("p", "s");
       const before = await stored(database);
       expect(
@@ -213,8 +213,8 @@ function transferTests(on: On): void {
 function deletionTests(on: On): void {
   test(
     "[A71] handles go with the session, and what runs on is reported",
-    on(async (setting) => {
-      const { store, sessions, queue } = setting;
+    on(async (fixture) => {
+      const { store, sessions, queue } = fixture;
       await sessions.create("t");
       const wake = { input: { kind: "payload" } } as const;
       for (const id of ["sole", "shared", "ended"])
@@ -260,9 +260,9 @@ function deletionTests(on: On): void {
 
   test(
     "[A71] in slices, a process with several handles of the session is reported once",
-    on(async (setting) => {
-      const { store, sessions } = setting;
-      await registered(setting, "a", "b", "c");
+    on(async (fixture) => {
+      const { store, sessions } = fixture;
+      await registered(fixture, "a", "b", "c");
       for (const id of ["a", "b", "c"])
         for (const frame of ["x", "y"])
           await store.grant(id, { session: "s", frame });
@@ -279,9 +279,9 @@ function deletionTests(on: On): void {
 
   test(
     "[A71] what was reported stays known when the deletion stops half-way and is repeated",
-    on(async (setting) => {
-      const { store, sessions, faults } = setting;
-      await registered(setting, "a", "b");
+    on(async (fixture) => {
+      const { store, sessions, faults } = fixture;
+      await registered(fixture, "a", "b");
       for (const id of ["a", "b"]) await store.grant(id, "s");
       const stop = new AbortController();
       const stopped = sessions.delete("s", {
@@ -314,9 +314,9 @@ function deletionTests(on: On): void {
 
   test(
     "a report that is damaged does not hold up the deletion of a session",
-    on(async (setting) => {
-      const { store, sessions, database } = setting;
-      await registered(setting, "a");
+    on(async (fixture) => {
+      const { store, sessions, database } = fixture;
+      await registered(fixture, "a");
       await store.grant("a", "s");
       await sessions.delete("s");
       for (const report of ["{", "[]", '{"revoked":1,"orphaned":7}']) {
@@ -337,10 +337,10 @@ function deletionTests(on: On): void {
 
   test(
     "takes back handles and clears targets in transactions of their own, so that processes are locked in one order",
-    on(async (setting) => {
-      const { store, database } = setting;
+    on(async (fixture) => {
+      const { store, database } = fixture;
       await store.register({ id: "aimed", kind: "tool", wakeTarget: "s" });
-      await registered(setting, "held");
+      await registered(fixture, "held");
       await store.grant("held", "s");
       const [found] = await database.read("session", () =>
         rows<{ readonly key: number }>(
@@ -368,8 +368,8 @@ function deletionTests(on: On): void {
 
   test(
     "a damaged process does not hold up the deletion of a session",
-    on(async (setting) => {
-      const { store, sessions, database } = setting;
+    on(async (fixture) => {
+      const { store, sessions, database } = fixture;
       await store.register({ id: "p", kind: "tool", wakeTarget: "s" });
       await store.grant("p", "s");
       await altered(database, sql`UPDATE holdfast_process SET status = 'odd'`);

@@ -9,11 +9,11 @@ import {
   claimed,
   registered,
 } from "../lease/leased-processes.ts";
-import { onProcesses, settingOf, stored } from "./fixture.ts";
-import type { ProcessSetting } from "./fixture.ts";
+import { onProcesses, fixtureOf, stored } from "./fixture.ts";
+import type { ProcessFixture } from "./fixture.ts";
 
 type On = (
-  body: (setting: ProcessSetting) => Promise<void>,
+  body: (fixture: ProcessFixture) => Promise<void>,
 ) => () => Promise<void>;
 
 export function processLeasesSuite(backend: Backend): void {
@@ -29,10 +29,10 @@ export function processLeasesSuite(backend: Backend): void {
 function claimTests(on: On): void {
   test(
     "[A73] another owner is told who holds it; claiming one's own again ends the lease before",
-    on(async (setting) => {
-      const { store } = setting;
-      await registered(setting);
-      const first = await claimed(setting);
+    on(async (fixture) => {
+      const { store } = fixture;
+      await registered(fixture);
+      const first = await claimed(fixture);
       expect(first).toMatchObject({
         id: "p",
         fence: 1,
@@ -46,7 +46,7 @@ function claimTests(on: On): void {
         });
       expect(await store.holder("p")).toMatchObject({ owner: "ada" });
       expect(await store.holder("p")).not.toHaveProperty("token");
-      const second = await claimed(setting);
+      const second = await claimed(fixture);
       expect(second.fence).toBe(2);
       expect(second.token).not.toBe(first.token);
       expect(await rejection(store.renew(first))).toMatchObject({
@@ -58,10 +58,10 @@ function claimTests(on: On): void {
 
   test(
     "[A73] a renewed lease outlives its first end, and a release lets the next one have a higher fence",
-    on(async (setting) => {
-      const { store, clock } = setting;
-      await registered(setting);
-      const lease = await claimed(setting);
+    on(async (fixture) => {
+      const { store, clock } = fixture;
+      await registered(fixture);
+      const lease = await claimed(fixture);
       clock.advance(900);
       const renewed = await store.renew(lease, { lease: 1_000 });
       expect(renewed.expiresAt).toBe(1_001_900);
@@ -69,7 +69,7 @@ function claimTests(on: On): void {
       expect(await store.claim("p", bob)).toMatchObject({ kind: "busy" });
       expect(await store.release(renewed)).toBe(true);
       expect(await store.release(renewed)).toBe(false);
-      const next = await claimed(setting, bob);
+      const next = await claimed(fixture, bob);
       expect(next.fence).toBe(2);
       // A release that comes late frees nothing of the one who has it now.
       expect(await store.release(lease)).toBe(false);
@@ -79,10 +79,10 @@ function claimTests(on: On): void {
 
   test(
     "a lease of a process that is not there is released without an error, and renewed and begun with one",
-    on(async (setting) => {
-      const { store } = setting;
-      await registered(setting);
-      const lease = { ...(await claimed(setting)), id: "nobody" as ProcessId };
+    on(async (fixture) => {
+      const { store } = fixture;
+      await registered(fixture);
+      const lease = { ...(await claimed(fixture)), id: "nobody" as ProcessId };
       expect(await store.release(lease)).toBe(false);
       for (const call of [store.renew, store.start])
         expect(await rejection(call(lease))).toMatchObject({
@@ -93,10 +93,10 @@ function claimTests(on: On): void {
 
   test(
     "[A73] a lease that has run out goes to the next one, and no clock that is set back revives it",
-    on(async (setting) => {
-      const { store, clock } = setting;
-      await registered(setting);
-      const lease = await claimed(setting);
+    on(async (fixture) => {
+      const { store, clock } = fixture;
+      await registered(fixture);
+      const lease = await claimed(fixture);
       clock.advance(1_000);
       expect(await rejection(store.renew(lease))).toMatchObject({
         code: "PROCESS_LEASE_LOST",
@@ -106,16 +106,16 @@ function claimTests(on: On): void {
       expect(
         await rejection(store.append("p", { type: "e", fence: lease })),
       ).toMatchObject({ details: { reason: "expired" } });
-      expect(await claimed(setting, bob)).toMatchObject({ fence: 2 });
+      expect(await claimed(fixture, bob)).toMatchObject({ fence: 2 });
     }),
   );
 
   test(
     "an append that finds its lease over ends it for good",
-    on(async (setting) => {
-      const { store, clock } = setting;
-      await registered(setting);
-      const lease = await claimed(setting);
+    on(async (fixture) => {
+      const { store, clock } = fixture;
+      await registered(fixture);
+      const lease = await claimed(fixture);
       clock.advance(1_000);
       expect(
         await rejection(store.append("p", { type: "e", fence: lease })),
@@ -129,11 +129,11 @@ function claimTests(on: On): void {
 
   test(
     "a lease that a read has shown as over stays over when the clock is set back",
-    on(async (setting) => {
-      const { store, clock } = setting;
+    on(async (fixture) => {
+      const { store, clock } = fixture;
       for (const id of ["p", "q", "r"]) {
-        await registered(setting, id);
-        await claimed(setting, ada, id);
+        await registered(fixture, id);
+        await claimed(fixture, ada, id);
       }
       const start = clock.now();
       clock.advance(1_000);
@@ -152,16 +152,16 @@ function claimTests(on: On): void {
         (await store.worklist()).items.map(({ process }) => process.id),
       ).toEqual(["p", "q", "r"]);
       expect(await store.holder("r")).toBeUndefined();
-      expect(await claimed(setting, bob, "r")).toMatchObject({ fence: 2 });
+      expect(await claimed(fixture, bob, "r")).toMatchObject({ fence: 2 });
     }),
   );
 
   test(
     "a dead owner's lease is taken at once, by one of those who saw it",
-    on(async (setting) => {
-      const { store, faults, database } = setting;
-      await registered(setting);
-      await claimed(setting);
+    on(async (fixture) => {
+      const { store, faults, database } = fixture;
+      await registered(fixture);
+      await claimed(fixture);
       faults.die(database.owner);
       const outcomes = await Promise.all(
         [bob, adaAgain].map((claimant) =>
@@ -176,9 +176,9 @@ function claimTests(on: On): void {
 
   test(
     "what has ended cannot be claimed; nor can a lease that is none be shown",
-    on(async (setting) => {
-      const { store, database } = setting;
-      await registered(setting);
+    on(async (fixture) => {
+      const { store, database } = fixture;
+      await registered(fixture);
       const before = await stored(database);
       for (const call of [
         () => store.renew({} as never),
@@ -203,10 +203,10 @@ function claimTests(on: On): void {
 function fenceTests(on: On): void {
   test(
     "a lease that a prepared event finds to have run out stays over when the clock is set back",
-    on(async (setting) => {
-      const { store, clock, database } = setting;
-      await registered(setting);
-      const fence = await claimed(setting);
+    on(async (fixture) => {
+      const { store, clock, database } = fixture;
+      await registered(fixture);
+      const fence = await claimed(fixture);
       const append = store.append.prepare("p", { type: "e", fence });
       const late = () =>
         rejection(
@@ -228,12 +228,12 @@ function fenceTests(on: On): void {
 
   test(
     "[AX11] a worker whose lease was taken over changes nothing",
-    on(async (setting) => {
-      const { store, clock, database } = setting;
-      await registered(setting);
-      const stale = await claimed(setting);
+    on(async (fixture) => {
+      const { store, clock, database } = fixture;
+      await registered(fixture);
+      const stale = await claimed(fixture);
       clock.advance(1_000);
-      const lease = await claimed(setting, bob);
+      const lease = await claimed(fixture, bob);
       const second = { signal: "go", ordinal: 2 };
       const wait = await store.setWait("p", second, { fence: lease });
       const before = await stored(database);
@@ -288,10 +288,10 @@ function fenceTests(on: On): void {
 
   test(
     "others may still tell a leased process things",
-    on(async (setting) => {
-      const { store } = setting;
-      await registered(setting);
-      await claimed(setting);
+    on(async (fixture) => {
+      const { store } = fixture;
+      await registered(fixture);
+      await claimed(fixture);
       await store.signal("p", "go", 1, { key: "a" });
       await store.cancel("p", { reason: "enough" });
       expect((await store.get("p"))?.sequence).toBe(2);
@@ -300,15 +300,15 @@ function fenceTests(on: On): void {
 
   test(
     "beginning is recorded once for each lease",
-    on(async (setting) => {
-      const { store, clock } = setting;
-      await registered(setting);
+    on(async (fixture) => {
+      const { store, clock } = fixture;
+      await registered(fixture);
       clock.advance(1);
-      const lease = await claimed(setting);
+      const lease = await claimed(fixture);
       expect(await store.start(lease)).toBe(1);
       expect(await store.start(lease)).toBe(1);
       clock.advance(1_000);
-      expect(await store.start(await claimed(setting, bob))).toBe(2);
+      expect(await store.start(await claimed(fixture, bob))).toBe(2);
       expect(await store.get("p")).toMatchObject({
         startedAt: 1_000_001,
         attempts: 2,
@@ -321,21 +321,21 @@ function fenceTests(on: On): void {
 function keeperTests(on: On): void {
   test(
     "[AX22] a keeper renews at least three times per lease, or is refused",
-    on(async (setting) => {
-      await registered(setting);
-      const lease = await claimed(setting);
+    on(async (fixture) => {
+      await registered(fixture);
+      const lease = await claimed(fixture);
       expect(() =>
-        setting.store.keep(lease, { lease: 900, every: 301 }),
+        fixture.store.keep(lease, { lease: 900, every: 301 }),
       ).toThrow("three times");
     }),
   );
 
   test(
     "a keeper renews, and tells its holder at once when the lease is lost",
-    on(async (setting) => {
-      const { store, clock } = setting;
-      await registered(setting);
-      const keeper = store.keep(await claimed(setting), { lease: 900 });
+    on(async (fixture) => {
+      const { store, clock } = fixture;
+      await registered(fixture);
+      const keeper = store.keep(await claimed(fixture), { lease: 900 });
       clock.advance(300);
       while (keeper.lease.expiresAt < 1_001_200)
         await new Promise((resolve) => setImmediate(resolve));
@@ -358,7 +358,7 @@ function racingTests(on: On): void {
     on(async (mine) => {
       const { place, clock } = mine;
       const opened = await place.open({ isWithoutPoll: true });
-      const theirs = settingOf(place, opened, clock);
+      const theirs = fixtureOf(place, opened, clock);
       await registered(mine);
       for (let round = 1; round <= 5; round += 1) {
         const outcomes = await Promise.all([

@@ -24,7 +24,7 @@ import type { ProcessRow } from "../../../src/stores/process/process-row.ts";
 import { isDeep, seed } from "../../depth.ts";
 import type { Backend } from "../backend.ts";
 import { onProcesses } from "./fixture.ts";
-import type { ProcessSetting } from "./fixture.ts";
+import type { ProcessFixture } from "./fixture.ts";
 import { expectSound } from "../sound.ts";
 
 /** What somebody does next to one of the processes. */
@@ -53,7 +53,7 @@ const eventTypes = [
 ] as const;
 
 /** Keeps the last lease of each process, also when it is over. */
-interface LeasedFixture extends ProcessSetting {
+interface LeasedFixture extends ProcessFixture {
   readonly leases: Map<string, ProcessLease>;
 }
 
@@ -125,9 +125,9 @@ export function processPropertySuite(backend: Backend): void {
       let lives = 0;
       await fc.assert(
         fc.asyncProperty(steps, async (sequence) => {
-          await onProcesses(backend, async (setting) => {
-            await lived(setting, sequence);
-            await expectSound(setting.database);
+          await onProcesses(backend, async (fixture) => {
+            await lived(fixture, sequence);
+            await expectSound(fixture.database);
           })();
           lives += 1;
         }),
@@ -139,13 +139,13 @@ export function processPropertySuite(backend: Backend): void {
 }
 
 async function lived(
-  setting: ProcessSetting,
+  fixture: ProcessFixture,
   sequence: readonly Step[],
 ): Promise<void> {
-  const leased: LeasedFixture = { ...setting, leases: new Map() };
+  const leased: LeasedFixture = { ...fixture, leases: new Map() };
   const ids = ["p", "q", "r"];
   for (const id of ids)
-    await setting.store.register({
+    await fixture.store.register({
       id,
       kind: "k",
       eventTypes,
@@ -160,7 +160,7 @@ async function lived(
           actions[action](leased, ids[who] ?? "p", n).catch(refused),
         ),
     );
-  const { found, queued } = await setting.database.read("lived", everything);
+  const { found, queued } = await fixture.database.read("lived", everything);
   for (const { id, state, events } of found) {
     const target: SessionScope = {
       session: parseSessionId("s"),
@@ -172,7 +172,7 @@ async function lived(
       events.map((_, at) => at),
     );
   }
-  const isGone = (await setting.sessions.open("s")) === undefined;
+  const isGone = (await fixture.sessions.open("s")) === undefined;
   const sent = found.flatMap(({ id, events }) =>
     events.flatMap(({ wake, sequence: at }) =>
       wake?.delivery.kind === "queued" ? [`${id}:${at}`] : [],

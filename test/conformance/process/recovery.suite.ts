@@ -4,11 +4,11 @@ import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { ada, bob, claimed, registered } from "../lease/leased-processes.ts";
 import { altered, onProcesses, stored } from "./fixture.ts";
-import type { ProcessSetting } from "./fixture.ts";
+import type { ProcessFixture } from "./fixture.ts";
 import { build } from "./spawned-build.ts";
 
 type On = (
-  body: (setting: ProcessSetting) => Promise<void>,
+  body: (fixture: ProcessFixture) => Promise<void>,
 ) => () => Promise<void>;
 
 export function processRecoverySuite(backend: Backend): void {
@@ -23,8 +23,8 @@ export function processRecoverySuite(backend: Backend): void {
 function worklistTests(on: On): void {
   test(
     "[A72] the worklist has what runs and nobody works on, with what is to be done",
-    on(async (setting) => {
-      const { store, clock, faults, database } = setting;
+    on(async (fixture) => {
+      const { store, clock, faults, database } = fixture;
       for (const [id, disposition] of [
         ["again", "rerunnable"],
         ["bound", "ownerBound"],
@@ -34,14 +34,14 @@ function worklistTests(on: On): void {
         ["out", "external"],
         ["unheld", "rerunnable"],
       ] as const)
-        await registered(setting, id, { disposition });
+        await registered(fixture, id, { disposition });
       for (const id of ["again", "bound"])
-        await store.start(await claimed(setting, ada, id));
+        await store.start(await claimed(fixture, ada, id));
       await store.complete("done", { kind: "completed", value: 1 });
       clock.advance(1_000);
       const local = { owner: "eve", incarnation: "1" };
       await store.claim("held", { ...local, process: null }, { lease: 1_000 });
-      await store.release(await claimed(setting, bob, "unheld"));
+      await store.release(await claimed(fixture, bob, "unheld"));
       await store.claim("out", local, { lease: 1_000 });
       const todo = async (
         options?: Parameters<typeof store.worklist>[0],
@@ -73,11 +73,11 @@ function worklistTests(on: On): void {
 
   test(
     "a damaged row is named, and the worklist goes on past it",
-    on(async (setting) => {
-      const { store, database } = setting;
-      await registered(setting, "a");
-      await registered(setting, "b");
-      await claimed(setting, ada, "a");
+    on(async (fixture) => {
+      const { store, database } = fixture;
+      await registered(fixture, "a");
+      await registered(fixture, "b");
+      await claimed(fixture, ada, "a");
       await altered(
         database,
         sql`UPDATE holdfast_process_lease SET owner = NULL`,
@@ -97,21 +97,21 @@ function worklistTests(on: On): void {
 function attemptTests(on: On): void {
   test(
     "[AX11] what was begun as often as it may be is given up, not begun again",
-    on(async (setting) => {
-      const { store, database } = setting;
-      await registered(setting, "p", { attemptsMax: 2 });
+    on(async (fixture) => {
+      const { store, database } = fixture;
+      await registered(fixture, "p", { attemptsMax: 2 });
       const todo = async (): Promise<unknown> =>
         (await store.worklist()).items.map(({ recovery }) => recovery);
       for (const attempt of [1, 2]) {
         expect(await todo()).toEqual(["run"]);
-        const lease = await claimed(setting);
+        const lease = await claimed(fixture);
         expect(await store.start(lease)).toBe(attempt);
         // Its answer was lost: the same lease has begun it already.
         expect(await store.start(lease)).toBe(attempt);
         await store.release(lease);
       }
       expect(await todo()).toEqual(["abandon"]);
-      const lease = await claimed(setting);
+      const lease = await claimed(fixture);
       const before = await stored(database);
       expect(await rejection(store.start(lease))).toMatchObject({
         code: "PROCESS_ATTEMPTS_USED",
@@ -131,19 +131,19 @@ function attemptTests(on: On): void {
 
   test(
     "how often a process may be begun is part of what it was registered with",
-    on(async (setting) => {
-      const { store } = setting;
-      await registered(setting, "p", { attemptsMax: 2 });
-      await registered(setting, "p", { attemptsMax: 2 });
+    on(async (fixture) => {
+      const { store } = fixture;
+      await registered(fixture, "p", { attemptsMax: 2 });
+      await registered(fixture, "p", { attemptsMax: 2 });
       expect(
-        await rejection(registered(setting, "p", { attemptsMax: 3 })),
+        await rejection(registered(fixture, "p", { attemptsMax: 3 })),
       ).toMatchObject({
         code: "PROCESS_CONFLICT",
         details: { part: "attemptsMax" },
       });
       for (const attemptsMax of [0, -1, 1.5, "2", Number.NaN])
         expect(
-          await rejection(registered(setting, "q", { attemptsMax })),
+          await rejection(registered(fixture, "q", { attemptsMax })),
         ).toMatchObject({
           code: "PROCESS_INVALID",
           details: { path: "$.attemptsMax" },
@@ -156,16 +156,16 @@ function attemptTests(on: On): void {
 function abandonTests(on: On): void {
   test(
     "what nobody can finish is abandoned, once, and wakes as declared",
-    on(async (setting) => {
-      const { store, queue, faults, database } = setting;
+    on(async (fixture) => {
+      const { store, queue, faults, database } = fixture;
       const wake = {
         input: { kind: "pointer", pointer: "/output/message" },
       } as const;
-      await registered(setting, "p", {
+      await registered(fixture, "p", {
         wakeTarget: "s",
         eventTypes: [{ name: "process.abandoned", wake }],
       });
-      await claimed(setting);
+      await claimed(fixture);
       const before = await stored(database);
       expect(await rejection(store.abandon("p", "gone"))).toMatchObject({
         code: "PROCESS_LEASED",
@@ -213,9 +213,9 @@ function abandonTests(on: On): void {
 
   test(
     "only the registry abandons",
-    on(async (setting) => {
-      const { store, database } = setting;
-      await registered(setting);
+    on(async (fixture) => {
+      const { store, database } = fixture;
+      await registered(fixture);
       const before = await stored(database);
       expect(
         await rejection(

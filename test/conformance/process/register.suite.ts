@@ -2,10 +2,10 @@ import { describe, expect, test } from "vitest";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { onProcesses, stored } from "./fixture.ts";
-import type { ProcessSetting } from "./fixture.ts";
+import type { ProcessFixture } from "./fixture.ts";
 
 type On = (
-  body: (setting: ProcessSetting) => Promise<void>,
+  body: (fixture: ProcessFixture) => Promise<void>,
 ) => () => Promise<void>;
 
 export function processRegisterSuite(backend: Backend): void {

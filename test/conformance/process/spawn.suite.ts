@@ -5,11 +5,11 @@ import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { byAnn } from "../execution/fixture.ts";
 import { altered, onProcesses, stored } from "./fixture.ts";
-import type { ProcessSetting } from "./fixture.ts";
+import type { ProcessFixture } from "./fixture.ts";
 import { build } from "./spawned-build.ts";
 
 type On = (
-  body: (setting: ProcessSetting) => Promise<void>,
+  body: (fixture: ProcessFixture) => Promise<void>,
 ) => () => Promise<void>;
 
 export function processSpawnSuite(backend: Backend): void {

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import { onProcesses, settingOf, stored } from "./fixture.ts";
-import type { ProcessSetting } from "./fixture.ts";
+import { onProcesses, fixtureOf, stored } from "./fixture.ts";
+import type { ProcessFixture } from "./fixture.ts";
 
 type On = (
-  body: (setting: ProcessSetting) => Promise<void>,
+  body: (fixture: ProcessFixture) => Promise<void>,
 ) => () => Promise<void>;
 
 const worker = {
@@ -83,7 +83,7 @@ function otherProcessTests(on: On): void {
     on(async (mine) => {
       const { place, clock, store } = mine;
       const opened = await place.open({ isWithoutPoll: true });
-      const theirs = settingOf(place, opened, clock);
+      const theirs = fixtureOf(place, opened, clock);
       await store.register(worker);
       const event = theirs.store.waitForEvent("p", { type: "e" });
       const end = theirs.store.waitForEnd("p");

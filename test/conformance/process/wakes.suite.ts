@@ -7,10 +7,10 @@ import type { Database } from "../../../src/sql/database.ts";
 import type { Queue } from "../../../src/stores/queue/queue.ts";
 import type { Backend } from "../backend.ts";
 import { altered, onProcesses } from "./fixture.ts";
-import type { ProcessSetting } from "./fixture.ts";
+import type { ProcessFixture } from "./fixture.ts";
 
 type On = (
-  body: (setting: ProcessSetting) => Promise<void>,
+  body: (fixture: ProcessFixture) => Promise<void>,
 ) => () => Promise<void>;
 
 export function processWakesSuite(backend: Backend): void {
