@@ -1,6 +1,7 @@
 export type {} from "./kernel.ts";
 export { HoldfastError, isHoldfastError } from "./model/errors.ts";
 export type { ErrorCode, ErrorDetails } from "./model/errors.ts";
+export { isRunFailedError, RunFailedError } from "./model/run-failed-error.ts";
 export { openHoldfast } from "./open/open-holdfast.ts";
 export type { HoldfastOptions } from "./open/open-holdfast.ts";
 export type { ActivityContext } from "./runtime/activity-context.ts";
@@ -13,11 +14,7 @@ export type {
   Workflow,
   WorkflowOptions,
 } from "./runtime/definitions.ts";
-export {
-  isRunFailedError,
-  NonRetryableError,
-  RunFailedError,
-} from "./runtime/failures.ts";
+export { NonRetryableError } from "./runtime/failures.ts";
 export type {
   CloseOptions,
   Holdfast,

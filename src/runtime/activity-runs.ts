@@ -2,13 +2,12 @@ import { HoldfastError, isHoldfastError } from "../model/errors.ts";
 import type { ExecutionId } from "../model/ids/execution-id.ts";
 import type { ExecutionResult } from "../model/execution/result.ts";
 import { jittered, retryPauseMs } from "../model/time/retry-policy.ts";
-import { storedError } from "../model/values/stored-error.ts";
 import type { LockedExecution } from "../stores/execution/lock/locked.ts";
 import type { GivenEvent } from "../model/execution/given-event.ts";
 import { runInterrupted } from "../stores/execution/topics.ts";
 import type { ActivityContext } from "./activity-context.ts";
 import type { Definition } from "./definitions.ts";
-import { isNonRetryable } from "./failures.ts";
+import { isNonRetryable, recorded } from "./failures.ts";
 import type { WorkerParts } from "./hot-runs.ts";
 import { pauseBefore } from "./pauses.ts";
 import { outside, where } from "./run/step-context.ts";
@@ -226,13 +225,20 @@ export class ActivityRuns {
     isCancelled: boolean,
   ): GivenEvent {
     const { clock, store } = this.#parts.context;
+    const at = { attempt: failures + 1 };
+    const failed = (thrown: unknown): GivenEvent =>
+      recorded(thrown, at, (error) => {
+        const event = finished({ kind: "failed", error });
+        store.values.event(event);
+        return event;
+      });
     if (ended.kind === "returned") {
       try {
         store.values.value(ended.value);
         return finished({ kind: "completed", value: ended.value });
       } catch (error) {
         // The same value would be refused again.
-        return finished({ kind: "failed", error: storedError(error) });
+        return failed(error);
       }
     }
     if (isCancelled) return finished({ kind: "cancelled" });
@@ -242,13 +248,15 @@ export class ActivityRuns {
         dueAt: clock.now(),
         reason: "the worker closed",
       };
-    const error = storedError(ended.error);
     const pauseMs = isNonRetryable(ended.error)
       ? undefined
       : retryPauseMs(retry, failures + 1);
-    if (pauseMs === undefined) return finished({ kind: "failed", error });
+    if (pauseMs === undefined) return failed(ended.error);
     const dueAt = clock.now() + jittered(pauseMs, store.random());
-    return { kind: "attemptFailed", dueAt, error };
+    return recorded(ended.error, at, (error) => {
+      store.values.value(error);
+      return { kind: "attemptFailed", dueAt, error };
+    });
   }
 
   /** Tells the code to stop; if it does not, the attempt ends without it. */

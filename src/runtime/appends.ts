@@ -13,7 +13,7 @@ import type {
 import type { RunState } from "./run/run-state.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import { pauseBefore } from "./pauses.ts";
-import { storedError } from "../model/values/stored-error.ts";
+import { recorded } from "./failures.ts";
 
 /** What becomes of a run whose append was refused. */
 type AfterRefusal =
@@ -104,7 +104,9 @@ export class Appends {
       name,
       inputHash: null,
       outcome: "failed",
-      value: store.values.value(storedError(failure.error)),
+      value: recorded(failure.error, { step: name, attempt: 1 }, (error) =>
+        store.values.value(error),
+      ),
       call,
     };
     const failed = await this.append(run, {

@@ -1,6 +1,13 @@
 import { HoldfastError, isHoldfastError } from "../model/errors.ts";
 import type { ExecutionResult } from "../model/execution/result.ts";
+import { isRunFailedError, RunFailedError } from "../model/run-failed-error.ts";
 import { restoredFailure } from "../model/values/restored-error.ts";
+import {
+  isError,
+  storedError,
+  type StoredError,
+} from "../model/values/stored-error.ts";
+import { isThrownAt, type ThrownAt } from "../model/values/thrown-at.ts";
 
 const nonRetryable = Symbol.for("holdfast.nonRetryable");
 
@@ -27,76 +34,104 @@ export function isNonRetryable(thrown: unknown): boolean {
   );
 }
 
-const runFailed = Symbol.for("holdfast.runFailed");
-
-/** How a run ended that did not complete. */
-export type RunFailureKind = "failed" | "cancelled" | "timedOut";
-
 /**
- * What `result()` of a run, and `ctx.call` of a child, reject with. `cause` is
- * the error that its code threw, with message, name, code and stack.
+ * Writes an error down: whole, and if it does not fit what values may take,
+ * what is most important of it.
  */
-export class RunFailedError extends Error {
-  override readonly name: string = "RunFailedError";
-  readonly runId: string;
-  readonly kind: RunFailureKind;
-
-  constructor(
-    message: string,
-    {
-      runId,
-      kind,
-      cause,
-    }: {
-      readonly runId: string;
-      readonly kind: RunFailureKind;
-      readonly cause?: unknown;
-    },
-  ) {
-    super(message, cause === undefined ? undefined : { cause });
-    this.runId = runId;
-    this.kind = kind;
-    Object.defineProperty(this, runFailed, { value: true });
+export function recorded<T>(
+  thrown: unknown,
+  at: ThrownAt | undefined,
+  write: (stored: StoredError) => T,
+): T {
+  const whole = storedError(thrown, { at });
+  try {
+    return write(whole);
+  } catch {
+    const { name, message, code } = whole;
+    return write({
+      name: clipped(name),
+      message: clipped(message),
+      ...(code !== undefined && { code }),
+      ...(at !== undefined && { at }),
+    });
   }
-}
-
-/** Recognises it across realms and copies of the package. */
-export function isRunFailedError(value: unknown): value is RunFailedError {
-  return typeof value === "object" && value !== null && runFailed in value;
 }
 
 /** The error for a run that did not complete. */
 export function runFailure(
-  runId: string,
+  run: { readonly id: string; readonly function: string },
   result: Exclude<ExecutionResult, { kind: "completed" }>,
 ): RunFailedError {
   const { kind } = result;
+  const named = `Run ${run.id} of ${run.function}`;
+  const failed = { ...run, kind };
   switch (kind) {
     case "failed": {
+      const at = placeOf(result.error);
       const cause = restoredFailure(result.error);
-      const said = `${cause.name}: ${cause.message}`;
-      return new RunFailedError(`Run ${runId} failed: ${said}`, {
-        runId,
-        kind,
-        cause,
-      });
+      const message = `${named} failed${spokenPlace(at)}: ${told(cause)}`;
+      return new RunFailedError(message, { run: failed, at, cause });
     }
     case "cancelled": {
       const why = result.reason === undefined ? "" : `: ${result.reason}`;
-      return new RunFailedError(`Run ${runId} was cancelled${why}.`, {
-        runId,
-        kind,
+      return new RunFailedError(`${named} was cancelled${why}.`, {
+        run: failed,
       });
     }
     case "timedOut":
-      return new RunFailedError(`Run ${runId} was not done by its deadline.`, {
-        runId,
-        kind,
+      return new RunFailedError(`${named} was not done by its deadline.`, {
+        run: failed,
       });
     default:
       kind satisfies never;
       throw new Error("Unreachable.");
   }
+}
+
+/** Where in the run it was thrown. What failed in a child was thrown there. */
+function placeOf(stored: StoredError): ThrownAt | undefined {
+  if (stored.run !== undefined) return undefined;
+  if (isThrownAt(stored.at)) return stored.at;
+  return stored.cause === undefined ? undefined : placeOf(stored.cause);
+}
+
+function spokenPlace(at: ThrownAt | undefined): string {
+  if (at === undefined) return "";
+  const { step, attempt } = at;
+  return `${step === undefined ? "" : ` in step "${step}"`} (attempt ${attempt})`;
+}
+
+/** An error with its causes and the line of the user's code, in one line. A failed run has told its own. */
+function told(error: Error): string {
+  if (isRunFailedError(error)) return clipped(error.message, 2_000);
+  const chain: string[] = [];
+  let line: string | undefined;
+  let each: unknown = error;
+  for (; isError(each) && chain.length < 4; each = each.cause) {
+    if (isRunFailedError(each)) {
+      chain.push(clipped(each.message, 2_000));
+      return chain.join("; caused by ");
+    }
+    chain.push(`${each.name}: ${clipped(each.message, 1_000)}`);
+    line = userLine(each.stack) ?? line;
+  }
+  const place = line === undefined ? "" : ` (at ${line})`;
+  return `${chain.join("; caused by ")}${place}`;
+}
+
+/** The first place of a stack that is not Node's or a package's. */
+function userLine(stack: string | undefined): string | undefined {
+  for (const line of stack?.split("\n") ?? []) {
+    const place = /^\s+at (?:.*\()?([^()]+:\d+:\d+)\)?$/.exec(line)?.[1];
+    if (place !== undefined && !/node_modules|^node:/.test(place)) return place;
+  }
+  return undefined;
+}
+
+function clipped(text: string, charactersMax = 100): string {
+  return text.length > charactersMax
+    ? `${text.slice(0, charactersMax)}…`
+    : text;
 }
 
 const cancelled = Symbol.for("holdfast.cancelled");

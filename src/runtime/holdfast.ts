@@ -182,12 +182,12 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
     const worker = this.#workers.find(({ functions }) => functions.has(name));
     const begun = await worker?.startHere(draft);
     const id = begun ?? (await this.#context.pages.executions.create(draft)).id;
-    return runOf(this.#context, id);
+    return runOf(this.#context, name, id);
   }
 
   get<Out>(fn: DurableFunction<never, Out>, id: string): Run<Out> {
-    definitionOf(fn, "the function of the run");
-    return runOf(this.#context, parseExecutionId(id));
+    const { name } = definitionOf(fn, "the function of the run");
+    return runOf(this.#context, name, parseExecutionId(id));
   }
 
   async resolve(token: string, value: unknown): Promise<void> {

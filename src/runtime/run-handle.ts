@@ -61,7 +61,11 @@ export interface Run<out Out> {
 }
 
 /** A handle; nothing is looked up. */
-export function runOf<Out>(context: RuntimeContext, id: string): Run<Out> {
+export function runOf<Out>(
+  context: RuntimeContext,
+  name: string,
+  id: string,
+): Run<Out> {
   const {
     pages: { executions },
     clock,
@@ -71,7 +75,7 @@ export function runOf<Out>(context: RuntimeContext, id: string): Run<Out> {
     async result(options) {
       const result = await executions.waitForResult(id, options);
       if (result.kind === "completed") return result.value as Out;
-      throw runFailure(id, result);
+      throw runFailure({ id, function: name }, result);
     },
     async status() {
       const { state } = await executions.get(id);
@@ -93,18 +97,18 @@ export function runOf<Out>(context: RuntimeContext, id: string): Run<Out> {
       await executions.unpark(id);
     },
     async signal(signal, ...[value, options]) {
-      const { name, schema } = signalOf(signal);
-      const checked = await validated(`Signal "${name}"`, schema, value);
-      await executions.signal(id, name, checked, options);
+      const { name: sent, schema } = signalOf(signal);
+      const checked = await validated(`Signal "${sent}"`, schema, value);
+      await executions.signal(id, sent, checked, options);
     },
     events: ((options?: never) => executions.events(id, options)) as never,
     async fork(atVersion, options) {
       const fork = await executions.fork(id, atVersion, options);
-      return runOf(context, fork.id);
+      return runOf(context, name, fork.id);
     },
     async retry(options) {
       const fork = await executions.retry(id, options);
-      return runOf(context, fork.id);
+      return runOf(context, name, fork.id);
     },
   };
 }

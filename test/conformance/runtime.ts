@@ -1,6 +1,7 @@
 import { describe } from "vitest";
 import type { Backend } from "./backend.ts";
 import { runtimeCancellationSuite } from "./runtime/cancellation.suite.ts";
+import { runtimeErrorsSuite } from "./runtime/errors.suite.ts";
 import { runtimeForgottenSuite } from "./runtime/forgotten.suite.ts";
 import { runtimeLifeSuite } from "./runtime/life.suite.ts";
 import { runtimeManySuite } from "./runtime/many.suite.ts";
@@ -19,6 +20,7 @@ export function runtimeConformance(each: Backend): void {
     runtimeCancellationSuite(backend);
     runtimeForgottenSuite(backend);
     runtimeValuesSuite(backend);
+    runtimeErrorsSuite(backend);
     runtimeVersionsSuite(backend);
     runtimeManySuite(backend);
     runtimeProgramsSuite(backend);

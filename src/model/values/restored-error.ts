@@ -1,8 +1,10 @@
 import { isOfTheStore } from "../errors.ts";
 import { errorCodes, HoldfastError } from "../errors.ts";
 import type { ErrorCode } from "../errors.ts";
+import { isFailedRun, RunFailedError } from "../run-failed-error.ts";
 import { isRecord } from "./spoken-kind.ts";
 import type { StoredError } from "./stored-error.ts";
+import { isThrownAt, thrownAt } from "./thrown-at.ts";
 
 const builtIns: Readonly<Record<string, ErrorConstructor>> = {
   EvalError,
@@ -23,6 +25,8 @@ export function restoredError(stored: StoredError): Error {
   const error = construct(stored, options);
   if (error.name !== stored.name) hide(error, "name", stored.name);
   if (stored.code !== undefined) Object.assign(error, { code: stored.code });
+  if (stored.data !== undefined) Object.assign(error, { data: stored.data });
+  if (isThrownAt(stored.at)) hide(error, thrownAt, stored.at);
   // The stack of this function would point at the wrong place.
   hide(error, "stack", stored.stack ?? `${stored.name}: ${stored.message}`);
   return error;
@@ -33,11 +37,9 @@ export function restoredError(stored: StoredError): Error {
  * again, with the details that were recorded. What the store once said of
  * itself stays an Error with that name, since it says nothing about now.
  */
-export function restoredFailure(
-  stored: StoredError & { readonly details?: unknown },
-): Error {
+export function restoredFailure(stored: StoredError): Error {
   const error = restoredError(stored);
-  const { name, code, message, details } = stored;
+  const { name, code, message, details, at } = stored;
   if (name !== "HoldfastError" || !isErrorCode(code)) return error;
   const ours = new HoldfastError(
     code,
@@ -46,6 +48,7 @@ export function restoredFailure(
     stored.cause === undefined ? {} : { cause: error.cause },
   );
   hide(ours, "stack", error.stack ?? message);
+  if (isThrownAt(at)) hide(ours, thrownAt, at);
   return isOfTheStore(ours) ? error : ours;
 }
 
@@ -58,6 +61,13 @@ function construct(stored: StoredError, options: ErrorOptions): Error {
     const errors = stored.errors.map(restoredError);
     return new AggregateError(errors, stored.message, options);
   }
+  const { run, at } = stored;
+  if (isFailedRun(run))
+    return new RunFailedError(stored.message, {
+      run,
+      at: isThrownAt(at) ? at : undefined,
+      ...options,
+    });
   const Class = Object.hasOwn(builtIns, stored.name)
     ? builtIns[stored.name]
     : undefined;
@@ -65,7 +75,7 @@ function construct(stored: StoredError, options: ErrorOptions): Error {
 }
 
 /** Sets a property the way Error itself does: not enumerable. */
-function hide(error: Error, key: "name" | "stack", value: string): void {
+function hide(error: Error, key: PropertyKey, value: unknown): void {
   Object.defineProperty(error, key, {
     value,
     enumerable: false,

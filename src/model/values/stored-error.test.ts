@@ -2,17 +2,18 @@ import { describe, expect, test } from "vitest";
 import { isError, storedError } from "./stored-error.ts";
 
 describe("an error as data", () => {
-  test("has name, message, code, stack, cause and parts, and no other fields", () => {
+  test("has name, message, code, data, stack, cause and parts, and no other fields", () => {
     const error = Object.assign(
       new AggregateError([new RangeError("a"), "b"], "both", {
         cause: new Error("root"),
       }),
-      { code: "ALL", socket: {}, secret: "s" },
+      { code: "ALL", data: { n: 1 }, socket: {}, secret: "s" },
     );
     expect(storedError(error, { stack: false })).toStrictEqual({
       name: "AggregateError",
       message: "both",
       code: "ALL",
+      data: { n: 1 },
       cause: { name: "Error", message: "root" },
       errors: [
         { name: "RangeError", message: "a" },
@@ -50,22 +51,69 @@ describe("an error as data", () => {
 describe("whatever is thrown can be recorded", () => {
   const circular: Record<string, unknown> = {};
   circular["self"] = circular;
-  test.each<[string, unknown, string]>([
+  test.each<[string, unknown, string, unknown?]>([
     ["text", "just text", "just text"],
     ["undefined", undefined, "undefined"],
     ["null", null, "null"],
     ["a symbol", Symbol("s"), "Symbol(s)"],
     ["a bigint", 5n, "5"],
-    ["an object", { status: 404 }, '{"status":404}'],
-    ["an object with a message", { message: "gone", status: 404 }, "gone"],
+    ["an object", { status: 404 }, '{"status":404}', { status: 404 }],
+    [
+      "an object with a message",
+      { message: "gone", status: 404 },
+      "gone",
+      { message: "gone", status: 404 },
+    ],
     ["a cycle", circular, "[object Object]"],
     [
       "an object without text",
       Object.create(null, { a: { get: () => 1n, enumerable: true } }),
       "The thrown value cannot be read.",
     ],
-  ])("%s", (_, thrown, message) => {
-    expect(storedError(thrown)).toStrictEqual({ name: "NonError", message });
+  ])("%s", (_, thrown, message, data) => {
+    expect(storedError(thrown)).toStrictEqual({
+      name: "NonError",
+      message,
+      ...(data !== undefined && { data }),
+    });
+  });
+
+  test.each<[string, unknown, unknown]>([
+    ["values that JSON has", { a: [1, null, true, "x"] }, undefined],
+    [
+      "a text for a date",
+      { at: new Date(0) },
+      { at: "1970-01-01T00:00:00.000Z" },
+    ],
+    ["digits of a bigint", { n: 5n }, { n: "5" }],
+    ["what toJSON gives", { x: { toJSON: () => 1 } }, { x: 1 }],
+    [
+      "no function and no undefined",
+      { f: () => 1, u: undefined, v: 1 },
+      { v: 1 },
+    ],
+    ["a key named __proto__", JSON.parse('{"__proto__":{"a":1}}'), undefined],
+  ])("with its data: %s", (_, data, kept) => {
+    const error = Object.assign(new Error("x"), { data });
+    expect(storedError(error, { stack: false })).toStrictEqual({
+      name: "Error",
+      message: "x",
+      data: kept ?? data,
+    });
+  });
+
+  test.each<[string, unknown]>([
+    ["too long", "x".repeat(20_000)],
+    ["too many", Array.from({ length: 5_000 }, () => 0)],
+    ["too large to be read at all", new Array(2 ** 31)],
+    ["a cycle", circular],
+    ["hostile", { toJSON: () => JSON.parse("{") as unknown }],
+  ])("without data that is %s", (_, data) => {
+    const error = Object.assign(new Error("x"), { data });
+    expect(storedError(error, { stack: false })).toStrictEqual({
+      name: "Error",
+      message: "x",
+    });
   });
 
   test("an error whose message cannot be read", () => {
@@ -111,7 +159,9 @@ describe("whatever is thrown can be recorded", () => {
     const { message } = storedError(new Error("x".repeat(10_000)));
     expect(message).toBe(`${"x".repeat(8_192)}…`);
     const worst = Array.from({ length: 40 }, () => {
-      const error = new Error("\u0000".repeat(10_000));
+      const error = Object.assign(new Error("\u0000".repeat(10_000)), {
+        data: "\u0000".repeat(9_000),
+      });
       error.stack = "\u0000".repeat(10_000);
       return error;
     });

@@ -1,3 +1,8 @@
+import { isHoldfastError } from "../errors.ts";
+import { failedRunOf, type FailedRun } from "../run-failed-error.ts";
+import { jsonCopy } from "./json-copy.ts";
+import { isThrownAt, thrownAt, type ThrownAt } from "./thrown-at.ts";
+
 /**
  * An error as data: what people read and what code matches on. Further fields
  * are left out on purpose: errors in the wild carry sockets, requests and
@@ -8,23 +13,34 @@ export interface StoredError {
   readonly message: string;
   readonly code?: string | number;
   readonly stack?: string;
+  /** Its own `data`, which it has for others to read, as JSON; what was thrown, if it was an object and no error. */
+  readonly data?: unknown;
+  /** Of an error of ours, as JSON. */
+  readonly details?: unknown;
+  /** Where in a run it was thrown, when that is known. */
+  readonly at?: ThrownAt;
+  /** Which run failed, when that is what it says. */
+  readonly run?: FailedRun;
   readonly cause?: StoredError;
   /** The parts of an AggregateError. */
   readonly errors?: readonly StoredError[];
 }
 
 // Beyond these an error stops being read. Together they keep a failure below
-// the default size limit of values (16 * 16,384 characters, each escaped to six
-// at worst), so that it can always be recorded.
+// the default size limit of values (16 * 16,384 characters and those of the
+// data, each escaped to six at worst), so that it can always be recorded.
 const messageCharactersMax = 8_192;
 const stackCharactersMax = 8_192;
 const codeCharactersMax = 256;
 const depthMax = 8;
 const errorsMax = 16;
+const dataCharactersMax = 16_384;
 
 export interface StoredErrorOptions {
   /** False leaves stacks out, since they differ between machines. */
   readonly stack?: boolean;
+  /** Where it was thrown. */
+  readonly at?: ThrownAt | undefined;
 }
 
 /** Never throws, whatever was thrown: recording a failure must not fail. */
@@ -33,7 +49,8 @@ export function storedError(
   options: StoredErrorOptions = {},
 ): StoredError {
   try {
-    return new ErrorReader(options.stack ?? true).read(thrown);
+    const stored = new ErrorReader(options.stack ?? true).read(thrown);
+    return options.at === undefined ? stored : { ...stored, at: options.at };
   } catch {
     return { name: "NonError", message: "The thrown value cannot be read." };
   }
@@ -41,11 +58,9 @@ export function storedError(
 
 /** A stored error as it would be without stacks. */
 export function withoutStacks(stored: StoredError): StoredError {
-  const { name, message, code, cause, errors } = stored;
+  const { stack: _, cause, errors, ...rest } = stored;
   return {
-    name,
-    message,
-    ...(code !== undefined && { code }),
+    ...rest,
     ...(cause !== undefined && { cause: withoutStacks(cause) }),
     ...(errors !== undefined && { errors: errors.map(withoutStacks) }),
   };
@@ -64,6 +79,7 @@ class ErrorReader {
   readonly #withStack: boolean;
   readonly #ancestors: unknown[] = [];
   #errorsLeft = errorsMax;
+  #dataLeft = dataCharactersMax;
 
   constructor(withStack: boolean) {
     this.#withStack = withStack;
@@ -71,9 +87,17 @@ class ErrorReader {
 
   read(thrown: unknown): StoredError {
     this.#errorsLeft -= 1;
-    if (!isError(thrown)) return { name: "NonError", message: textOf(thrown) };
+    if (!isError(thrown)) return this.#readOther(thrown);
     const { name, message, stack, cause } = thrown;
-    const { code, errors } = thrown as { code?: unknown; errors?: unknown };
+    const {
+      code,
+      errors,
+      data,
+      [thrownAt]: at,
+    } = thrown as Partial<
+      Record<"code" | "errors" | "data" | typeof thrownAt, unknown>
+    >;
+    const run = failedRunOf(thrown);
     this.#ancestors.push(thrown);
     const stored: StoredError = {
       name: clip(name, codeCharactersMax),
@@ -83,11 +107,32 @@ class ErrorReader {
         typeof stack === "string" && {
           stack: clip(stack, stackCharactersMax),
         }),
+      ...this.#copied("data", data),
+      ...(isHoldfastError(thrown) && this.#copied("details", thrown.details)),
+      ...(isThrownAt(at) && { at }),
+      ...(run !== undefined && { run }),
       ...(this.#fits(cause) && { cause: this.read(cause) }),
       ...(Array.isArray(errors) && { errors: this.#readAll(errors) }),
     };
     this.#ancestors.pop();
     return stored;
+  }
+
+  #readOther(thrown: unknown): StoredError {
+    const isObject = typeof thrown === "object" && thrown !== null;
+    return {
+      name: "NonError",
+      message: textOf(thrown),
+      ...(isObject && this.#copied("data", thrown)),
+    };
+  }
+
+  #copied(name: "data" | "details", value: unknown): object {
+    const copied =
+      value === undefined ? undefined : jsonCopy(value, this.#dataLeft);
+    if (copied === undefined) return {};
+    this.#dataLeft -= copied.characters;
+    return { [name]: copied.copy };
   }
 
   #readAll(errors: readonly unknown[]): StoredError[] {

@@ -2,6 +2,7 @@ import { HoldfastError } from "../../model/errors.ts";
 import type { NewExecution } from "../../stores/execution/log/create.ts";
 import { runCancelled } from "../failures.ts";
 import { spokenShape, type CallShape } from "./call-shape.ts";
+import type { CallSite } from "./call-site.ts";
 import type { Entry } from "./journal.ts";
 import type { RunState } from "./run-state.ts";
 import type { LoggedHistory } from "./script.ts";
@@ -36,8 +37,9 @@ export function promiseOf(
   { number }: Call,
   asked: CallShape,
   endsWithRun: boolean,
+  site?: CallSite,
 ): Promise<unknown> {
-  return run.open.open(number, asked, endsWithRun);
+  return run.open.open(number, asked, endsWithRun, site);
 }
 
 /** Has something appended that no log has yet. */

@@ -4,6 +4,7 @@ import type { JoinSetId } from "../../model/ids/join-set-id.ts";
 import { durationMs } from "../../model/time/durations.ts";
 import type { StartAt } from "../../model/time/instants.ts";
 import type { CallOptions } from "../workflow-context.ts";
+import type { CallSite } from "./call-site.ts";
 import type { Source } from "./run-state.ts";
 
 /** What a workflow says of a child. */
@@ -13,8 +14,14 @@ export interface ChildDraft extends CallOptions {
   readonly input: unknown;
 }
 
+/** Who is given a child's result: a member of a set by that, any other by its call, with the line of it. */
+export interface Waiter {
+  readonly member?: Member;
+  readonly site?: CallSite;
+}
+
 /** The place of a child in a set of the user's. */
-export interface Member {
+interface Member {
   readonly set: JoinSetId;
   readonly index: number;
   readonly source: Source;

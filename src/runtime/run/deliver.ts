@@ -4,6 +4,7 @@ import type { ExecutionResult } from "../../model/execution/result.ts";
 import { restoredFailure } from "../../model/values/restored-error.ts";
 import type { StoredError } from "../../model/values/stored-error.ts";
 import { runCancelled, runFailure } from "../failures.ts";
+import { withSite } from "./call-site.ts";
 import { startConflict } from "./calls.ts";
 import type { RunState } from "./run-state.ts";
 import type { LoggedHistory } from "./script.ts";
@@ -100,7 +101,13 @@ function settleBy(
   if (response.kind !== "child") return call.resolve(undefined);
   const result = response.result as ExecutionResult;
   if (result.kind === "completed") call.resolve(result.value);
-  else call.reject(runFailure(response.child, result));
+  else
+    call.reject(
+      withSite(
+        runFailure({ id: response.child, function: call.shape.name }, result),
+        call.site,
+      ),
+    );
 }
 
 /** From here on the code knows that it is being cancelled; what it still does is cleanup. */

@@ -1,8 +1,7 @@
 import type { HoldfastError } from "../../model/errors.ts";
 import type { ExecutionEvent } from "../../model/execution/event.ts";
-import type { ExecutionResult } from "../../model/execution/result.ts";
-import { storedError } from "../../model/values/stored-error.ts";
-import { isCancellation, isRunFailedError, runCancelled } from "../failures.ts";
+import { isRunFailedError } from "../../model/run-failed-error.ts";
+import { isCancellation, recorded, runCancelled } from "../failures.ts";
 import { Continuation } from "./continuation.ts";
 import { append } from "./append.ts";
 import type { RunState, Settled } from "./run-state.ts";
@@ -83,24 +82,27 @@ function continued(
 
 function finished(run: RunState, settled: Settled): ExecutionEvent {
   const { values } = run.host;
-  const result = resultOf(run, settled);
-  try {
-    return values.finished(result);
-  } catch (error) {
-    // A value that cannot be stored, or is too large: said with its path.
-    return values.finished({ kind: "failed", error: storedError(error) });
-  }
-}
-
-function resultOf(run: RunState, settled: Settled): ExecutionResult {
+  const failed = (thrown: unknown): ExecutionEvent =>
+    recorded(thrown, undefined, (error) =>
+      values.finished({ kind: "failed", error }),
+    );
   if (settled.kind === "returned")
-    return { kind: "completed", value: settled.value };
+    try {
+      return values.finished({ kind: "completed", value: settled.value });
+    } catch (error) {
+      // A value that cannot be stored, or is too large: said with its path.
+      return failed(error);
+    }
   const { cancellation } = run;
   if (cancellation === null || !isOfCancellation(run, settled.error))
-    return { kind: "failed", error: storedError(settled.error) };
-  if (cancellation.cause === "deadline") return { kind: "timedOut" };
+    return failed(settled.error);
+  if (cancellation.cause === "deadline")
+    return values.finished({ kind: "timedOut" });
   const { reason } = cancellation;
-  return { kind: "cancelled", ...(reason !== null && { reason }) };
+  return values.finished({
+    kind: "cancelled",
+    ...(reason !== null && { reason }),
+  });
 }
 
 /** The cancellation itself, or that of a child which was asked to end because of it. */

@@ -2,6 +2,7 @@ import { HoldfastError } from "../../model/errors.ts";
 import type { LoggedResponse } from "../../model/execution/event.ts";
 import type { ExecutionResult } from "../../model/execution/result.ts";
 import type { ExecutionId } from "../../model/ids/execution-id.ts";
+import { definitionOf } from "../definitions.ts";
 import { runFailure } from "../failures.ts";
 import type { CallOptions, Child } from "../workflow-context.ts";
 import { assertOutsideStep } from "./calls.ts";
@@ -21,6 +22,7 @@ export interface SetHost {
 
 interface Member {
   readonly id: ExecutionId;
+  readonly function: string;
   result: ExecutionResult | undefined;
   readonly waiters: ((result: ExecutionResult) => void)[];
 }
@@ -54,7 +56,12 @@ export class RunJoinSet {
       deliver: (logged) => this.#deliver(logged),
     };
     const id = this.#host.spawn(fn, input, options, index, source);
-    const member: Member = { id, result: undefined, waiters: [] };
+    const member: Member = {
+      id,
+      function: definitionOf(fn, "the function to call").name,
+      result: undefined,
+      waiters: [],
+    };
     this.#members.set(id, member);
     return this.#host.handle(id, () => resultOf(member));
   }
@@ -123,10 +130,11 @@ export class RunJoinSet {
   }
 }
 
-function valueOf({ id, result }: Member): unknown {
+function valueOf(member: Member): unknown {
+  const { id, result } = member;
   if (result === undefined) throw new Error(`${id} has not ended.`);
   if (result.kind === "completed") return result.value;
-  throw runFailure(id, result);
+  throw runFailure({ id, function: member.function }, result);
 }
 
 function resultOf(member: Member): Promise<unknown> {

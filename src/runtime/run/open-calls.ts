@@ -1,4 +1,5 @@
 import type { CallShape } from "./call-shape.ts";
+import type { CallSite } from "./call-site.ts";
 
 /** A call of `ctx` whose promise has not settled. */
 export interface OpenCall {
@@ -7,6 +8,7 @@ export interface OpenCall {
   /** Rejected at once when the run is cancelled; others end by themselves. */
   readonly endsWithRun: boolean;
   readonly promise: Promise<unknown>;
+  readonly site: CallSite | undefined;
   resolve(value: unknown): void;
   reject(reason: unknown): void;
 }
@@ -18,11 +20,18 @@ class Opened implements OpenCall {
   readonly shape: CallShape;
   readonly endsWithRun: boolean;
   readonly promise: Promise<unknown>;
+  readonly site: CallSite | undefined;
   #resolve: (value: unknown) => void = ignored;
   #reject: (error: unknown) => void = ignored;
 
-  constructor(call: number, shape: CallShape, endsWithRun: boolean) {
+  constructor(
+    call: number,
+    shape: CallShape,
+    endsWithRun: boolean,
+    site: CallSite | undefined,
+  ) {
     this.call = call;
+    this.site = site;
     this.shape = shape;
     this.endsWithRun = endsWithRun;
     this.promise = new Promise((resolve, reject) => {
@@ -46,8 +55,13 @@ class Opened implements OpenCall {
 export class OpenCalls {
   readonly #calls = new Map<number, OpenCall>();
 
-  open(call: number, shape: CallShape, endsWithRun: boolean): Promise<unknown> {
-    const opened = new Opened(call, shape, endsWithRun);
+  open(
+    call: number,
+    shape: CallShape,
+    endsWithRun: boolean,
+    site?: CallSite,
+  ): Promise<unknown> {
+    const opened = new Opened(call, shape, endsWithRun, site);
     this.#calls.set(call, opened);
     return opened.promise;
   }

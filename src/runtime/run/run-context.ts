@@ -25,6 +25,7 @@ import type {
   StepOptions,
   WorkflowContext,
 } from "../workflow-context.ts";
+import { callSite } from "./call-site.ts";
 import { shape, startIntention, timeIntention } from "./call-shape.ts";
 import {
   assertOutsideStep,
@@ -39,8 +40,8 @@ import {
 import {
   plainStartAt,
   type ChildDraft,
-  type Member,
   type StartedChild,
+  type Waiter,
 } from "./child-draft.ts";
 import { Continuation } from "./continuation.ts";
 import { randomOf, runIdOf, uuidOf, type Draw } from "./draws.ts";
@@ -77,11 +78,14 @@ export class RunContext implements WorkflowContext {
   // The types of what follows are the interface's; here everything is checked anyway, since JavaScript lets anything in.
 
   call(fn: unknown, input?: unknown, options?: CallOptions): Promise<never> {
-    return this.#child(fn, input, options).promise as Promise<never>;
+    const site = callSite(this, "call");
+    const { promise } = this.#child(fn, input, options, { site });
+    return promise as Promise<never>;
   }
 
   spawn(fn: unknown, input?: unknown, options?: CallOptions): Child<never> {
-    const { id, promise } = this.#child(fn, input, options);
+    const site = callSite(this, "spawn");
+    const { id, promise } = this.#child(fn, input, options, { site });
     return this.#handle(id, () => promise as Promise<never>);
   }
 
@@ -263,8 +267,8 @@ export class RunContext implements WorkflowContext {
         : namedJoinSet(name, continuations);
     const made = new RunJoinSet(this.#run, {
       spawn: (fn, input, options, index, source) => {
-        const { id } = this.#child(fn, input, options, { set, index, source });
-        return id;
+        const member = { set, index, source };
+        return this.#child(fn, input, options, { member }).id;
       },
       handle: (id, result) => this.#handle(id, result),
     });
@@ -313,7 +317,7 @@ export class RunContext implements WorkflowContext {
     fn: unknown,
     input: unknown,
     options: CallOptions | undefined,
-    member?: Member,
+    waiter: Waiter,
   ): StartedChild {
     const { name, kind } = definitionOf(fn, "the function to call");
     const rest = optionsOf<CallOptions>(options, [
@@ -324,14 +328,14 @@ export class RunContext implements WorkflowContext {
     return this.#newChild(
       { ...rest, function: name, role: kind, input },
       false,
-      member,
+      waiter,
     );
   }
 
   #newChild(
     draft: ChildDraft,
     endsWithRun: boolean,
-    member?: Member,
+    { member, site }: Waiter = {},
   ): StartedChild {
     const run = this.#run;
     // The number is taken below; the id needs it.
@@ -344,7 +348,7 @@ export class RunContext implements WorkflowContext {
     const call = takeCall(run, asked);
     const promise =
       member === undefined
-        ? promiseOf(run, call, asked, endsWithRun)
+        ? promiseOf(run, call, asked, endsWithRun, site)
         : Promise.resolve();
     run.sources.set(id, member?.source ?? { call: call.number });
     run.children.set(id, call.number);

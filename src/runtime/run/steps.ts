@@ -6,8 +6,7 @@ import {
   type RetryPolicy,
 } from "../../model/time/retry-policy.ts";
 import type { Encoded } from "../../model/values/encoded.ts";
-import { storedError } from "../../model/values/stored-error.ts";
-import { isNonRetryable } from "../failures.ts";
+import { isNonRetryable, recorded } from "../failures.ts";
 import type { StepBody } from "../workflow-context.ts";
 import { AttemptContext, outside, where } from "./step-context.ts";
 
@@ -124,8 +123,9 @@ export class Steps {
 
   /** Records a step as failed that is not running. */
   fail(step: Step, error: unknown): void {
+    const failures = this.#pausing.get(step.call)?.failures ?? 0;
     this.#pausing.delete(step.call);
-    this.#finish(step, "failed", this.#host.encode(storedError(error)));
+    this.#finish(step, "failed", this.#encoded(step, failures, error));
   }
 
   /** Nothing that still runs can be recorded any more. */
@@ -190,11 +190,9 @@ export class Steps {
       encoded = this.#host.encode(value);
     } catch (error) {
       // The same value would be refused again.
-      return this.#finish(
-        running.step,
-        "failed",
-        this.#host.encode(storedError(error)),
-      );
+      const { step, attempt } = running;
+      const stored = this.#encoded(step, attempt.attempt, error);
+      return this.#finish(step, "failed", stored);
     }
     this.#finish(running.step, "completed", encoded);
   }
@@ -202,8 +200,8 @@ export class Steps {
   #failed(running: Running, error: unknown): void {
     if (!this.#ends(running)) return;
     const { step, attempt } = running;
-    const { clock, random, encode } = this.#host;
-    const stored = encode(storedError(error));
+    const { clock, random } = this.#host;
+    const stored = this.#encoded(step, attempt.attempt, error);
     const pauseMs =
       isNonRetryable(error) || attempt.isCancelled
         ? undefined
@@ -219,6 +217,11 @@ export class Steps {
       error: stored,
       call: step.call,
     });
+  }
+
+  #encoded({ name }: Step, attempt: number, error: unknown): Encoded {
+    const at = { step: name, attempt: Math.max(attempt, 1) };
+    return recorded(error, at, (stored) => this.#host.encode(stored));
   }
 
   #finish(step: Step, outcome: "completed" | "failed", value: Encoded): void {

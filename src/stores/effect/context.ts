@@ -7,7 +7,7 @@ import {
 } from "../../model/effect/envelope.ts";
 import type { EffectOutcome } from "../../model/effect/effect.ts";
 import type { Encoded } from "../../model/values/encoded.ts";
-import { isHoldfastError, type HoldfastError } from "../../model/errors.ts";
+import type { HoldfastError } from "../../model/errors.ts";
 import { expiryAt } from "../../model/lease.ts";
 import {
   isStoredError,
@@ -180,28 +180,12 @@ export function readValue(
 
 /** What a function threw, as it is recorded. */
 export function failureOf(
-  context: Pick<EffectContext, "ownCodec">,
+  { ownCodec }: Pick<EffectContext, "ownCodec">,
   thrown: unknown,
   isTransient: boolean,
 ): EffectOutcome {
-  const value = writtenFailure(context, thrown);
+  const value = ownCodec.encode(storedError(thrown)) as Encoded;
   return { status: "failed", isTransient, value };
-}
-
-/** With the details of an error of ours, if they can be stored. */
-function writtenFailure(
-  { ownCodec }: Pick<EffectContext, "ownCodec">,
-  thrown: unknown,
-): Encoded {
-  const stored = storedError(thrown);
-  if (isHoldfastError(thrown))
-    try {
-      const { details } = thrown;
-      return ownCodec.encode({ ...stored, details }) as Encoded;
-    } catch {
-      // Its details are not ours. What it is called and says is enough.
-    }
-  return ownCodec.encode(stored) as Encoded;
 }
 
 /** The error that an effect threw, as it was recorded. @throws HoldfastError `CORRUPT_ROW` */

@@ -1,0 +1,73 @@
+import { thrownAt, type ThrownAt } from "./values/thrown-at.ts";
+
+const runFailed = Symbol.for("holdfast.runFailed");
+
+/** How a run ended that did not complete. */
+export type RunFailureKind = "failed" | "cancelled" | "timedOut";
+
+/** What an error says of the run that failed, as data. */
+export interface FailedRun {
+  readonly id: string;
+  readonly function: string;
+  readonly kind: RunFailureKind;
+}
+
+/**
+ * What `result()` of a run, and `ctx.call` of a child, reject with. `cause` is
+ * the error that its code threw, with name, message, code, data and stack as
+ * they were; its message tells all of it in one line.
+ */
+export class RunFailedError extends Error {
+  override readonly name: string = "RunFailedError";
+  readonly runId: string;
+  /** The name of the workflow or activity. */
+  readonly function: string;
+  readonly kind: RunFailureKind;
+  /** In which step of it the error was thrown, if it was in one. */
+  readonly step: string | undefined;
+  /** Of that step, or of the activity; from 1 on. */
+  readonly attempt: number | undefined;
+
+  constructor(
+    message: string,
+    {
+      run,
+      at,
+      cause,
+    }: {
+      readonly run: FailedRun;
+      readonly at?: ThrownAt | undefined;
+      readonly cause?: unknown;
+    },
+  ) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.runId = run.id;
+    this.function = run.function;
+    this.kind = run.kind;
+    this.step = at?.step;
+    this.attempt = at?.attempt;
+    Object.defineProperty(this, runFailed, { value: run });
+    if (at !== undefined)
+      Object.defineProperty(this, thrownAt, { value: at, configurable: true });
+  }
+}
+
+/** Recognises it across realms and copies of the package. */
+export function isRunFailedError(value: unknown): value is RunFailedError {
+  return typeof value === "object" && value !== null && runFailed in value;
+}
+
+/** What is recorded of it, so that it can be made again. */
+export function failedRunOf(error: Error): FailedRun | undefined {
+  const { [runFailed]: run } = error as { [runFailed]?: unknown };
+  return isFailedRun(run) ? run : undefined;
+}
+
+export function isFailedRun(value: unknown): value is FailedRun {
+  const { id, function: name, kind } = Object(value) as Partial<FailedRun>;
+  return (
+    typeof id === "string" &&
+    typeof name === "string" &&
+    (kind === "failed" || kind === "cancelled" || kind === "timedOut")
+  );
+}

@@ -1,0 +1,204 @@
+import { describe, expect, test } from "vitest";
+import {
+  isRunFailedError,
+  type RunFailedError,
+} from "../../../src/model/run-failed-error.ts";
+import { activity, workflow } from "../../../src/runtime/definitions.ts";
+import { NonRetryableError } from "../../../src/runtime/failures.ts";
+import { rejection } from "../backend.ts";
+import type { Backend } from "../backend.ts";
+import { onRuntime } from "./fixture.ts";
+
+class CardDeclined extends Error {
+  override readonly name = "CardDeclined";
+  readonly data = { card: "visa", tries: [1, 2] };
+  readonly socket = { secret: "s" };
+}
+
+const once = { retry: { maxRetries: 0 } };
+const twice = { retry: { maxRetries: 1, backoff: 1 } };
+
+/** What code can tell of an error, but for its stack. */
+function seen(error: unknown): object {
+  const { name, message, code, data, details, cause } = error as Error & {
+    code?: unknown;
+    data?: unknown;
+    details?: unknown;
+  };
+  return {
+    name,
+    message,
+    code,
+    data,
+    details,
+    cause: cause === undefined ? undefined : seen(cause),
+    isRunFailed: isRunFailedError(error),
+  };
+}
+
+export function runtimeErrorsSuite(backend: Backend): void {
+  describe("errors", () => {
+    test(
+      "of a run tell its id, function, step, attempt, causes and the line of the user's code",
+      onRuntime(backend, async ({ holdfast }) => {
+        const pay = workflow("pay", async (ctx) => {
+          try {
+            await ctx.step("charge", twice, () => {
+              throw new CardDeclined("no money");
+            });
+          } catch (cause) {
+            throw new TypeError("billing failed", { cause });
+          }
+        });
+        await holdfast.work([pay]);
+        const run = await holdfast.start(pay, undefined, { id: "order-42" });
+        const error = (await rejection(run.result())) as RunFailedError;
+        expect(error).toMatchObject({
+          name: "RunFailedError",
+          runId: "order-42",
+          function: "pay",
+          kind: "failed",
+          step: "charge",
+          attempt: 2,
+        });
+        expect(error.message).toMatch(
+          /^Run order-42 of pay failed in step "charge" \(attempt 2\): TypeError: billing failed; caused by CardDeclined: no money \(at .*errors\.suite\.ts:\d+:\d+\)$/,
+        );
+        const { cause } = error;
+        expect(cause).toBeInstanceOf(TypeError);
+        expect((cause as Error).stack).toContain("errors.suite.ts");
+        expect((cause as Error).cause).toMatchObject({
+          name: "CardDeclined",
+          message: "no money",
+          data: { card: "visa", tries: [1, 2] },
+        });
+        expect((cause as Error).cause).not.toHaveProperty("socket");
+      }),
+    );
+
+    for (const hotRunsMax of [1_000, 0])
+      test(
+        `of steps, transactions and children are the same to the code, ${hotRunsMax === 0 ? "replayed" : "live"}`,
+        onRuntime(backend, async ({ holdfast }) => {
+          const inner = workflow("inner", async (ctx) =>
+            ctx.step("deep", once, () => {
+              throw new CardDeclined("deep down");
+            }),
+          );
+          const failing = activity("failing", twice, async () => {
+            throw Object.assign(new RangeError("too far"), { code: "FAR" });
+          });
+          const outer = workflow("outer", async (ctx) => {
+            const said: object[] = [];
+            const take = (thrown: unknown): void => {
+              said.push(seen(thrown));
+            };
+            await ctx
+              .step("odd", once, () => Promise.reject({ status: 404 }))
+              .catch(take);
+            await ctx
+              .step("bad value", () => ({ at: { fn: () => 1 } }))
+              .catch(take);
+            await ctx
+              .transaction("book", function* () {
+                throw new CardDeclined("not booked");
+              })
+              .catch(take);
+            await ctx.call(inner).catch(take);
+            await ctx.call(failing).catch(take);
+            const set = ctx.joinSet();
+            set.spawn(failing);
+            await set.next().catch(take);
+            await ctx.sleep(1);
+            return said;
+          });
+          await holdfast.work([outer, inner, failing], { hotRunsMax });
+          const run = await holdfast.start(outer, undefined, { id: "o" });
+          const said = await run.result();
+          const declined = (message: string) => ({
+            name: "CardDeclined",
+            message,
+            data: { card: "visa", tries: [1, 2] },
+            isRunFailed: false,
+          });
+          expect(said).toMatchObject([
+            { name: "NonError", data: { status: 404 } },
+            {
+              name: "HoldfastError",
+              code: "NOT_SERIALIZABLE",
+              details: { path: "$.at.fn" },
+            },
+            declined("not booked"),
+            {
+              name: "RunFailedError",
+              message: expect.stringMatching(
+                /^Run \S+ of inner failed in step "deep" \(attempt 1\): CardDeclined: deep down/,
+              ) as string,
+              cause: declined("deep down"),
+              isRunFailed: true,
+            },
+            {
+              message: expect.stringMatching(
+                /^Run \S+ of failing failed \(attempt 2\): RangeError: too far/,
+              ) as string,
+              cause: { name: "RangeError", code: "FAR" },
+              isRunFailed: true,
+            },
+            { cause: { name: "RangeError", code: "FAR" }, isRunFailed: true },
+          ]);
+        }),
+      );
+
+    test(
+      "of a child that its parent lets pass stay typed, and name the line of both",
+      onRuntime(backend, async ({ holdfast }) => {
+        const leaf = activity("leaf", async () => {
+          throw new NonRetryableError("no leaf", {
+            cause: new Error("frost"),
+          });
+        });
+        const branch = workflow("branch", async (ctx) => ctx.call(leaf));
+        const tree = workflow("tree", async (ctx) => ctx.call(branch));
+        await holdfast.work([leaf, branch, tree]);
+        const run = await holdfast.start(tree, undefined, { id: "t" });
+        const error = (await rejection(run.result())) as RunFailedError;
+        expect(error.message).toMatch(
+          /^Run t of tree failed: Run t\S+ of branch failed: Run t\S+ of leaf failed \(attempt 1\): NonRetryableError: no leaf; caused by Error: frost \(at \S+errors\.suite\.ts\S+\)$/,
+        );
+        const ofBranch = error.cause as RunFailedError;
+        expect(isRunFailedError(ofBranch)).toBe(true);
+        expect(ofBranch).toMatchObject({ function: "branch", kind: "failed" });
+        expect(ofBranch.stack).toContain("errors.suite.ts");
+        const ofLeaf = ofBranch.cause as RunFailedError;
+        expect(isRunFailedError(ofLeaf)).toBe(true);
+        expect(ofLeaf).toMatchObject({ function: "leaf", attempt: 1 });
+        expect(ofLeaf.stack).toContain("errors.suite.ts");
+        expect((ofLeaf.cause as Error).cause).toMatchObject({
+          message: "frost",
+        });
+      }),
+    );
+
+    test(
+      "too large for the limits of values are cut, and still end step and run",
+      onRuntime(backend, async ({ another }) => {
+        const small = await another({ valueLimits: { charactersMax: 400 } });
+        const long = workflow("long", async (ctx) => {
+          const first = await ctx
+            .step("long", once, () => {
+              throw Object.assign(new RangeError("x".repeat(5_000)), {
+                data: "y".repeat(5_000),
+              });
+            })
+            .catch((error: unknown) => error as RangeError);
+          throw first;
+        });
+        await small.work([long]);
+        const error = await rejection((await small.start(long)).result());
+        expect(error).toMatchObject({ kind: "failed", step: "long" });
+        expect(error.cause).toBeInstanceOf(RangeError);
+        expect((error.cause as Error).message).toMatch(/^x{50,}…$/);
+      }),
+    );
+  });
+}
