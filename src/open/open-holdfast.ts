@@ -22,7 +22,12 @@ export interface HoldfastOptions {
   readonly payload?: NonNullable<StoreOptions["payload"]>;
   /** How large a value may be; defaults to 2 MiB of text. */
   readonly valueLimits?: NonNullable<StoreOptions["valueLimits"]>;
-  /** Told what the runtime and `ctx.log` say; by default warnings and errors are emitted as process warnings. */
+  /**
+   * The log hook: told what the runtime and `ctx.log` say, with ids and names
+   * apart from the text. By default warnings and errors are emitted as process
+   * warnings.
+   * @example onEvent: ({ level, message, details, data }) => logger[level]({ ...details, data }, message)
+   */
   readonly onEvent?: (event: RuntimeEvent) => void;
 }
 
@@ -82,8 +87,9 @@ export async function holdfastOn(
 export async function runtimeContext(
   database: Database,
   options: StoreOptions,
-  tell: (event: RuntimeEvent) => void,
+  onEvent: (event: RuntimeEvent) => void,
 ): Promise<RuntimeContext> {
+  const say = guarded(onEvent);
   const store = executionContext(database, options);
   return {
     database,
@@ -92,12 +98,31 @@ export async function runtimeContext(
     clock: store.clock,
     drain: new Drain(),
     tokens: await externalTokens(database),
-    tell,
+    say,
+    tell: (notice) => say({ ...notice, source: "runtime" }),
   };
 }
 
 function isPostgresUrl(text: string): boolean {
   return /^postgres(ql)?:\/\//i.test(text);
+}
+
+/** A hook of the user's stops nothing, whatever it does. */
+function guarded(
+  onEvent: (event: RuntimeEvent) => unknown,
+): (event: RuntimeEvent) => void {
+  const failed = (error: unknown): void =>
+    process.emitWarning(`onEvent failed: ${String(error)}`, {
+      type: "HoldfastWarning",
+    });
+  return (event) => {
+    try {
+      const done = onEvent(event);
+      if (done instanceof Promise) done.catch(failed);
+    } catch (error) {
+      failed(error);
+    }
+  };
 }
 
 /** Information is for those who ask for it; what went wrong is for everybody. */

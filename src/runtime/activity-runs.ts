@@ -11,7 +11,7 @@ import { isNonRetryable, recorded } from "./failures.ts";
 import type { WorkerParts } from "./hot-runs.ts";
 import { pauseBefore } from "./pauses.ts";
 import { outside, where } from "./run/step-context.ts";
-import type { RunLog } from "./workflow-context.ts";
+import { runLog, writeLine } from "./run-log.ts";
 
 /** How an attempt ended. */
 type Ended =
@@ -119,7 +119,7 @@ export class ActivityRuns {
     const ctx = await this.#context(attempt);
     const { locked, end } = attempt;
     outside(() =>
-      where.run({ run: locked, step: undefined }, () => {
+      where.run({ id: locked.id, attempt: ctx.attempt }, () => {
         void callBody(definition, ctx, locked.input).then(
           (value) => end({ kind: "returned", value }),
           (error: unknown) => end({ kind: "threw", error }),
@@ -129,20 +129,23 @@ export class ActivityRuns {
   }
 
   async #context({ locked, controller }: Attempt): Promise<ActivityContext> {
+    const { holder, context } = this.#parts;
     const {
       pages: { executions },
       tell,
-    } = this.#parts.context;
-    const { holder } = this.#parts;
+    } = context;
     const { id, failures } = locked;
+    const attempt = failures + 1;
     const lastHeartbeat =
       failures === 0 ? undefined : (await executions.get(id)).progress;
     return {
       id,
-      attempt: failures + 1,
+      attempt,
       abortSignal: controller.signal,
       idempotencyKey: id,
-      log: this.#log(id),
+      log: runLog((level, message, data) =>
+        writeLine(context, { ...locked, attempt }, level, message, data),
+      ),
       lastHeartbeat,
       heartbeat(details) {
         executions
@@ -155,33 +158,6 @@ export class ActivityRuns {
             }),
           );
       },
-    };
-  }
-
-  #log(id: ExecutionId): RunLog {
-    const {
-      pages: { executions },
-      tell,
-    } = this.#parts.context;
-    const line =
-      (level: "debug" | "info" | "warn" | "error") =>
-      (message: string, data?: unknown): void => {
-        tell({ level, message, details: { id } });
-        executions
-          .log(id, [{ level, message, ...(data !== undefined && { data }) }])
-          .catch((error: unknown) =>
-            tell({
-              level: "warn",
-              message: `A line of ${id} could not be kept: ${(error as Error).message}`,
-              details: { id },
-            }),
-          );
-      };
-    return {
-      debug: line("debug"),
-      info: line("info"),
-      warn: line("warn"),
-      error: line("error"),
     };
   }
 

@@ -6,6 +6,7 @@ import type { Appends } from "./appends.ts";
 import type { WorkerParts } from "./hot-runs.ts";
 import { pauseBefore } from "./pauses.ts";
 import type { RunHost } from "./run/run-host.ts";
+import { writeLine } from "./run-log.ts";
 import type { RunState } from "./run/run-state.ts";
 
 /** What the worker's set of runs decides itself. */
@@ -41,17 +42,8 @@ export function runHost(
         untilDone(context, signal, () => executions.cancel(child, { force })),
       );
     },
-    log(run, level, message, data) {
-      const entry = { level, message, ...(data !== undefined && { data }) };
-      executions.log(run.id, [entry]).catch((error: unknown) =>
-        tell({
-          level: "warn",
-          message: `A line of ${run.id} could not be kept: ${(error as Error).message}`,
-          details: { id: run.id },
-        }),
-      );
-      tell({ level, message, details: { id: run.id } });
-    },
+    log: (speaker, level, message, data) =>
+      writeLine(context, speaker, level, message, data),
     setProgress(run, value) {
       executions
         .setProgress(run.id, value, { fence: holder })

@@ -3,7 +3,7 @@ import type { Database } from "../sql/database.ts";
 import type { ExecutionContext } from "../stores/execution/context.ts";
 import type { Drain } from "./drain.ts";
 import type { ExternalTokens } from "./external-tokens.ts";
-import type { RuntimeEvent } from "./runtime-event.ts";
+import type { Notice, RuntimeEvent } from "./runtime-event.ts";
 import type { StorePages } from "./store-pages.ts";
 
 /** What clients and workers of one database share. */
@@ -15,5 +15,8 @@ export interface RuntimeContext {
   readonly clock: Clock;
   readonly drain: Drain;
   readonly tokens: ExternalTokens;
-  readonly tell: (event: RuntimeEvent) => void;
+  /** For the log hook of the user's. Never throws. */
+  readonly say: (event: RuntimeEvent) => void;
+  /** The same for what the runtime has to say itself. */
+  readonly tell: (notice: Notice) => void;
 }

@@ -1,5 +1,5 @@
 import { where } from "./run/step-context.ts";
-import type { RuntimeEvent } from "./runtime-event.ts";
+import type { Notice } from "./runtime-event.ts";
 
 /**
  * Promises that the code of a run left behind. A branch that nobody awaits yet
@@ -9,12 +9,10 @@ import type { RuntimeEvent } from "./runtime-event.ts";
  * further: whoever awaits it later still gets it. Everything else is none of
  * ours, and ends the process as it would without us.
  */
-const tellers = new Set<(event: RuntimeEvent) => void>();
+const tellers = new Set<(notice: Notice) => void>();
 
 /** Returns the way to stop. */
-export function watchRejections(
-  tell: (event: RuntimeEvent) => void,
-): () => void {
+export function watchRejections(tell: (notice: Notice) => void): () => void {
   if (tellers.size === 0) process.on("unhandledRejection", onRejection);
   tellers.add(tell);
   return () => {
@@ -30,16 +28,16 @@ function onRejection(reason: unknown): void {
     if (process.listenerCount("unhandledRejection") > 1) return;
     throw reason;
   }
-  const { id } = inside.run as { readonly id?: string };
+  const { id, step } = inside;
   const said =
     reason instanceof Error
       ? `${reason.name}: ${reason.message}`
       : String(reason);
-  const place = inside.step === undefined ? "" : `, step "${inside.step}"`;
+  const place = step === undefined ? "" : `, step "${step}"`;
   for (const tell of tellers)
     tell({
       level: "warn",
-      message: `In run ${id ?? "?"}${place} a promise was rejected that nobody awaits: ${said}`,
-      details: { id, step: inside.step },
+      message: `In run ${id}${place} a promise was rejected that nobody awaits: ${said}`,
+      details: { id, ...(step !== undefined && { step }) },
     });
 }

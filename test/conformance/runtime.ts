@@ -4,6 +4,7 @@ import { runtimeCancellationSuite } from "./runtime/cancellation.suite.ts";
 import { runtimeErrorsSuite } from "./runtime/errors.suite.ts";
 import { runtimeForgottenSuite } from "./runtime/forgotten.suite.ts";
 import { runtimeLifeSuite } from "./runtime/life.suite.ts";
+import { runtimeLogSuite } from "./runtime/log.suite.ts";
 import { runtimeManySuite } from "./runtime/many.suite.ts";
 import { runtimeProgramsSuite } from "./runtime/programs.suite.ts";
 import { runtimeReplaySuite } from "./runtime/replay.suite.ts";
@@ -21,6 +22,7 @@ export function runtimeConformance(each: Backend): void {
     runtimeForgottenSuite(backend);
     runtimeValuesSuite(backend);
     runtimeErrorsSuite(backend);
+    runtimeLogSuite(backend);
     runtimeVersionsSuite(backend);
     runtimeManySuite(backend);
     runtimeProgramsSuite(backend);

@@ -49,7 +49,7 @@ export class HotRun implements Drained {
     };
     state.isAwake = true;
     outside(() =>
-      where.run({ run: state, step: undefined }, () => {
+      where.run({ id: state.id }, () => {
         void runBody(definition, ctx, locked.input).then(
           (value) => settle({ kind: "returned", value }),
           (error: unknown) => settle({ kind: "threw", error }),
@@ -152,8 +152,9 @@ function newState(
       differ,
     ),
     steps: new Steps({
+      id,
       // Passes of one run number their calls alike.
-      id: `${id}~${locked.continuations}`,
+      pass: `${id}~${locked.continuations}`,
       clock: host.clock,
       random: host.random,
       encode: (value) => host.values.value(value),

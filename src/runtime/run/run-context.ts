@@ -13,6 +13,7 @@ import { resolveStartAt, type StartAt } from "../../model/time/instants.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { definitionOf, signalOf } from "../definitions.ts";
 import { retryPolicyOf } from "../retries.ts";
+import { runLog } from "../run-log.ts";
 import type {
   CallOptions,
   Child,
@@ -46,8 +47,8 @@ import {
 import { Continuation } from "./continuation.ts";
 import { randomOf, runIdOf, uuidOf, type Draw } from "./draws.ts";
 import { RunJoinSet } from "./join-set.ts";
-import type { LogLevel } from "./run-host.ts";
 import type { RunState } from "./run-state.ts";
+import { where } from "./step-context.ts";
 
 /** The function name of externals: nothing runs them. */
 const externalFunction = parseFunctionName("holdfast/external");
@@ -56,12 +57,13 @@ const externalFunction = parseFunctionName("holdfast/external");
 export class RunContext implements WorkflowContext {
   readonly #run: RunState;
   #sets = 0;
-  readonly log: RunLog = {
-    debug: (message, data) => this.#log("debug", message, data),
-    info: (message, data) => this.#log("info", message, data),
-    warn: (message, data) => this.#log("warn", message, data),
-    error: (message, data) => this.#log("error", message, data),
-  };
+  readonly log: RunLog = runLog((level, message, data) => {
+    const { id, definition, host, isOver, replay } = this.#run;
+    if (isOver || !replay.isOver) return;
+    const { step, attempt } = where.getStore() ?? {};
+    const speaker = { id, function: definition.name, step, attempt };
+    host.log(speaker, level, message, data);
+  });
 
   constructor(run: RunState) {
     this.#run = run;
@@ -379,10 +381,5 @@ export class RunContext implements WorkflowContext {
         run.again();
       },
     };
-  }
-
-  #log(level: LogLevel, message: string, data: unknown): void {
-    const run = this.#run;
-    if (run.replay.isOver) run.host.log(run, level, message, data);
   }
 }

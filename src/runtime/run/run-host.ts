@@ -9,10 +9,10 @@ import type {
   NewExecution,
 } from "../../stores/execution/log/create.ts";
 import type { Drain } from "../drain.ts";
+import type { Speaker } from "../run-log.ts";
+import type { RunLog } from "../workflow-context.ts";
 import type { Entry } from "./journal.ts";
 import type { RunState } from "./run-state.ts";
-
-export type LogLevel = "debug" | "info" | "warn" | "error";
 
 /** What a run asks to be appended to its log. */
 export interface AppendDraft {
@@ -64,7 +64,12 @@ export interface RunHost {
   ): Promise<(Appended & { readonly entry: Entry }) | undefined>;
   /** Asks children to end, in this order. */
   cancel(children: readonly ExecutionId[], force: boolean): void;
-  log(run: RunState, level: LogLevel, message: string, data: unknown): void;
+  log(
+    speaker: Speaker,
+    level: keyof RunLog,
+    message: string,
+    data: unknown,
+  ): void;
   setProgress(run: RunState, value: unknown): void;
   /** The run waits: it holds no place, and may be forgotten. */
   rests(run: RunState): void;

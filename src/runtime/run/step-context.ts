@@ -4,8 +4,10 @@ import type { StepContext } from "../workflow-context.ts";
 
 /** Whose code is running: of which run, and whether inside a step. */
 export interface Where {
-  readonly run: object;
-  readonly step: string | undefined;
+  readonly id: string;
+  readonly step?: string;
+  /** Of the step, or of the activity. */
+  readonly attempt?: number;
 }
 
 /** Known wherever the code of a run has come to: it costs 0.1 µs for each await. */

@@ -41,6 +41,8 @@ type StepRecord =
 /** What the steps of a run need of it. */
 export interface StepHost {
   readonly id: string;
+  /** Names this pass of the run. */
+  readonly pass: string;
   readonly clock: Clock;
   readonly random: () => number;
   readonly encode: (value: unknown) => Encoded;
@@ -140,14 +142,15 @@ export class Steps {
   }
 
   #attempt(step: Step, number: number): void {
-    const { id } = this.#host;
-    const attempt = new AttemptContext(number, `${id}#${step.call}`);
+    const { id, pass } = this.#host;
+    const { name } = step;
+    const attempt = new AttemptContext(number, `${pass}#${step.call}`);
     const running: Running = { step, attempt, cancelTimer: nothing };
     this.#running.set(step.call, running);
     let result: unknown;
     try {
       result = outside(() =>
-        where.run({ run: this.#host, step: step.name }, () =>
+        where.run({ id, step: name, attempt: number }, () =>
           step.body(attempt),
         ),
       );

@@ -69,7 +69,7 @@ interface OwnedLine {
 
 const log = tableCheck<OwnedLine>({
   table: "holdfast_execution_log",
-  select: sql`SELECT t.key, t.execution, x.id, t.at, t.run, t.level, t.message, t.payload`,
+  select: sql`SELECT t.key, t.execution, x.id, t.at, t.run, t.step, t.attempt, t.level, t.message, t.payload`,
   from: sql`FROM holdfast_execution_log t LEFT JOIN holdfast_execution x ON x.key = t.execution`,
   ...byKey,
   weight: sql`length(t.message) + COALESCE(length(t.payload), 0)`,

@@ -58,7 +58,14 @@ export function executionNotesSuite(backend: Backend): void {
         const clock = manualClock(7);
         const { log, logs } = executions(database, { clock });
         await log("a", [
-          { level: "warn", message: "näive 🪢", run, data: { n: 1 } },
+          {
+            level: "warn",
+            message: "näive 🪢",
+            run,
+            step: "charge",
+            attempt: 2,
+            data: { n: 1 },
+          },
           { level: "trace", message: "" },
         ]);
         await say(database, "b", "of another");
@@ -70,11 +77,19 @@ export function executionNotesSuite(backend: Backend): void {
           execution: "a",
           at: 7,
           run: "Run_01HF7YAT00ABCDEFGHJKMNPQRS",
+          step: "charge",
+          attempt: 2,
           level: "warn",
           message: "näive 🪢",
           data: { n: 1 },
         });
-        expect(two).toMatchObject({ at: 7, run: null, data: undefined });
+        expect(two).toMatchObject({
+          at: 7,
+          run: null,
+          step: null,
+          attempt: null,
+          data: undefined,
+        });
         const second = await following(database, "a", first, { limit: 2 });
         expect(messages(second)).toEqual(["third"]);
         expect(second.next).toBeUndefined();

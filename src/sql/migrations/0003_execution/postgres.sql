@@ -171,6 +171,8 @@ CREATE TABLE holdfast_execution_log (
   execution BIGINT NOT NULL,
   at BIGINT NOT NULL,
   run TEXT COLLATE "C",
+  step TEXT COLLATE "C",
+  attempt BIGINT,
   level TEXT COLLATE "C" NOT NULL,
   message TEXT COLLATE "C" NOT NULL,
   payload TEXT COLLATE "C"

@@ -173,6 +173,8 @@ CREATE TABLE holdfast_execution_log (
   execution INTEGER NOT NULL,
   at INTEGER NOT NULL,
   run TEXT,
+  step TEXT,
+  attempt INTEGER,
   level TEXT NOT NULL,
   message TEXT NOT NULL,
   payload TEXT,

@@ -8,6 +8,7 @@ import {
 import { parseRunId, type RunId } from "../../../model/ids/prefixed-id.ts";
 import {
   checkedCount,
+  checkedText,
   draftOf,
   givenFlag,
   givenList,
@@ -64,6 +65,10 @@ export interface LogEntry {
   /** At most 64 KiB as UTF-8. */
   readonly message: string;
   readonly run?: RunId;
+  /** The step whose code wrote it. */
+  readonly step?: string;
+  /** Of that step, or of the activity; from 1 on. */
+  readonly attempt?: number;
   readonly data?: unknown;
 }
 
@@ -78,6 +83,8 @@ interface NewLine {
   readonly level: LogLevel;
   readonly message: string;
   readonly run: RunId | null;
+  readonly step: string | null;
+  readonly attempt: number | null;
   readonly payload: Encoded | null;
 }
 
@@ -110,8 +117,17 @@ function checkedEntry(
     level,
     message,
     run: runId,
+    step,
+    attempt,
     data,
-  } = draftOf("a log entry", entry, ["level", "message", "run", "data"]);
+  } = draftOf("a log entry", entry, [
+    "level",
+    "message",
+    "run",
+    "step",
+    "attempt",
+    "data",
+  ]);
   if (typeof level !== "string" || !isLogLevel(level))
     throw new HoldfastError(
       "OPTION_INVALID",
@@ -124,6 +140,11 @@ function checkedEntry(
     level,
     message,
     run: runId === undefined ? null : parseRunId(runId),
+    step: step === undefined ? null : checkedText("A step's name", step),
+    attempt:
+      attempt === undefined
+        ? null
+        : checkedCount("attempt", attempt, { min: 1 }),
     data,
   };
 }
@@ -141,10 +162,17 @@ export const appendLogs: StoreOperation<ExecutionContext, AppendLogs, void> =
       // The lock gives the lines of one execution their keys in the order in
       // which they become visible, so that a reader's cursor passes over none.
       const execution = yield* lockedKey(id);
-      for (const { level, message, run: runId, payload } of lines)
+      for (const {
+        level,
+        message,
+        run: runId,
+        step,
+        attempt,
+        payload,
+      } of lines)
         yield* run(sql`
-          INSERT INTO holdfast_execution_log (execution, at, run, level, message, payload)
-          VALUES (${execution}, ${at}, ${runId}, ${level}, ${message}, ${payload})`);
+          INSERT INTO holdfast_execution_log (execution, at, run, step, attempt, level, message, payload)
+          VALUES (${execution}, ${at}, ${runId}, ${step}, ${attempt}, ${level}, ${message}, ${payload})`);
     },
   });
 
@@ -166,6 +194,8 @@ export interface LogLine {
   readonly execution: ExecutionId;
   readonly at: number;
   readonly run: RunId | null;
+  readonly step: string | null;
+  readonly attempt: number | null;
   readonly level: LogLevel;
   readonly message: string;
   readonly data: unknown;
@@ -220,7 +250,7 @@ function firstKey(after: Place | undefined, from: number): number {
 }
 
 const lineBytes: Statement = sql`octet_length(l.message) + COALESCE(octet_length(l.payload), 0)`;
-const lineColumns: Statement = sql`l.key, l.at, l.run, l.level, l.message, l.payload`;
+const lineColumns: Statement = sql`l.key, l.at, l.run, l.step, l.attempt, l.level, l.message, l.payload`;
 
 function linesOfOne(
   execution: number,

@@ -1,0 +1,120 @@
+import { describe, expect, test } from "vitest";
+import { holdfastOn } from "../../../src/open/open-holdfast.ts";
+import { activity, workflow } from "../../../src/runtime/definitions.ts";
+import type { RuntimeEvent } from "../../../src/runtime/runtime-event.ts";
+import type { Backend } from "../backend.ts";
+import { onRuntime } from "./fixture.ts";
+import { until } from "./waiting.ts";
+
+const twice = { retry: { maxRetries: 1, backoff: 1 } };
+
+export function runtimeLogSuite(backend: Backend): void {
+  describe("lines of the log", () => {
+    for (const hotRunsMax of [1_000, 0])
+      test(
+        `carry run, function, step and attempt, and are written once, ${hotRunsMax === 0 ? "though replayed" : "live"}`,
+        onRuntime(backend, async ({ holdfast, said }) => {
+          const talking = workflow("talking", async (ctx) => {
+            ctx.log.info("begins", { n: 1 });
+            await ctx.step("work", twice, ({ attempt }) => {
+              ctx.log.warn("tries");
+              if (attempt === 1) throw new Error("once");
+            });
+            ctx.log.debug("worked");
+            await ctx.sleep(1);
+            ctx.log.error("slept");
+          });
+          await holdfast.work([talking], { hotRunsMax });
+          const run = await holdfast.start(talking, undefined, { id: "t" });
+          await run.result();
+          const details = { id: "t", function: "talking" };
+          const expected = [
+            { level: "info", message: "begins", data: { n: 1 }, details },
+            {
+              level: "warn",
+              message: "tries",
+              details: { ...details, step: "work", attempt: 1 },
+            },
+            {
+              level: "warn",
+              message: "tries",
+              details: { ...details, step: "work", attempt: 2 },
+            },
+            { level: "debug", message: "worked", details },
+            { level: "error", message: "slept", details },
+          ];
+          expect(said.filter(({ source }) => source === "code")).toEqual(
+            expected.map((line) => ({ ...line, source: "code" })),
+          );
+          const kept = async () => (await holdfast.executions.logs("t")).items;
+          await until(async () => (await kept()).length >= 5);
+          expect(
+            (await kept()).map(({ level, message, data, step, attempt }) => ({
+              level,
+              message,
+              data,
+              step,
+              attempt,
+            })),
+          ).toEqual(
+            expected.map(({ level, message, data, details: at }) => ({
+              level,
+              message,
+              data,
+              step: "step" in at ? at.step : null,
+              attempt: "attempt" in at ? at.attempt : null,
+            })),
+          );
+        }),
+      );
+
+    test(
+      "of activities carry run, function and attempt",
+      onRuntime(backend, async ({ holdfast, said }) => {
+        const trying = activity("trying", twice, async (ctx) => {
+          ctx.log.info("tries", [ctx.attempt]);
+          if (ctx.attempt === 1) throw new Error("once");
+        });
+        await holdfast.work([trying]);
+        const run = await holdfast.start(trying, undefined, { id: "a" });
+        await run.result();
+        expect(said.filter(({ source }) => source === "code")).toEqual(
+          [1, 2].map((attempt) => ({
+            source: "code",
+            level: "info",
+            message: "tries",
+            data: [attempt],
+            details: { id: "a", function: "trying", attempt },
+          })),
+        );
+      }),
+    );
+
+    test(
+      "that cannot be kept, and hooks that throw, stop nothing",
+      onRuntime(backend, async ({ database }) => {
+        const said: string[] = [];
+        const hook = ({ message }: RuntimeEvent): unknown => {
+          said.push(message);
+          if (message === "rejected") return Promise.reject(new Error());
+          throw new Error("a broken hook");
+        };
+        const holdfast = await holdfastOn(database, {}, hook);
+        const talking = workflow("talking", async (ctx) => {
+          ctx.log.info("thrown", { fn: () => 1 });
+          ctx.log.info("rejected");
+          await ctx.step("one", () => 1);
+          return "done";
+        });
+        try {
+          await holdfast.work([talking]);
+          const run = await holdfast.start(talking);
+          expect(await run.result()).toBe("done");
+          await until(() => said.some((text) => text.includes("$.fn")));
+        } finally {
+          await holdfast.close();
+        }
+      }),
+    );
+  });
+}
