@@ -103,6 +103,7 @@ function scripts(): readonly string[] {
     ...folders,
     "bench/processes/appender.ts",
     "bench/registry/waiter.ts",
+    "bench/runtime/worker.ts",
   ];
 }
 

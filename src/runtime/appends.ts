@@ -40,29 +40,50 @@ export class Appends {
   readonly #context: RuntimeContext;
   readonly #fence: Fence;
   readonly #signal: AbortSignal;
+  readonly #operation: ReturnType<typeof appendEvents>;
 
   constructor(context: RuntimeContext, fence: Fence, signal: AbortSignal) {
     this.#context = context;
+    this.#operation = appendEvents(context.store);
     this.#fence = fence;
     this.#signal = signal;
   }
 
   /** Undefined when the run could not append, and has been told why. */
   append(run: RunState, draft: AppendDraft): Promise<Appended | undefined> {
-    const { database, store, clock } = this.#context;
-    const operation = appendEvents(store);
+    const { clock } = this.#context;
     const at = clock.now();
-    return this.#until(run, async (version) => {
-      const outcome = await database.write(operation, {
-        id: run.id,
-        key: run.locked.key,
-        version,
-        at,
-        fence: this.#fence,
-        ...draft,
-      });
-      return appended(version, outcome);
-    });
+    const { version } = run;
+    // Nearly all are taken at once; a step has no more than these two promises.
+    return this.#write(run, draft, version, at).then(
+      (done) => moved(run, done),
+      (error: unknown) =>
+        this.#until(run, { version, error }, (next) =>
+          this.#write(run, draft, next, at),
+        ),
+    );
+  }
+
+  #write(
+    { id, locked: { key } }: RunState,
+    { events, children, starts }: AppendDraft,
+    version: number,
+    at: number,
+  ): Promise<Appended> {
+    const { database } = this.#context;
+    const input = { id, key, version, at, events, fence: this.#fence };
+    return database
+      .write(
+        this.#operation,
+        children === undefined && starts === undefined
+          ? input
+          : {
+              ...input,
+              ...(children && { children }),
+              ...(starts && { starts }),
+            },
+      )
+      .then((outcome) => appended(version, outcome));
   }
 
   /**
@@ -77,27 +98,31 @@ export class Appends {
     const at = clock.now();
     const { name, call, seen, body } = draft;
     let failure: { readonly error: unknown } | undefined;
-    const done = await this.#until(run, async (version) => {
-      const input = {
-        id: run.id,
-        version,
-        at,
-        name,
-        call,
-        seen,
-        fence: this.#fence,
-      };
-      try {
-        const outcome = await database.write(`transaction ${name}`, () =>
-          recordTransaction(store, input, body),
-        );
-        return { ...appended(version, outcome), entry: outcome.entry };
-      } catch (error) {
-        if (isOfTheLog(error)) throw error;
-        failure = { error };
-        return undefined;
-      }
-    });
+    const done = await this.#until(
+      run,
+      { version: run.version },
+      async (version) => {
+        const input = {
+          id: run.id,
+          version,
+          at,
+          name,
+          call,
+          seen,
+          fence: this.#fence,
+        };
+        try {
+          const outcome = await database.write(`transaction ${name}`, () =>
+            recordTransaction(store, input, body),
+          );
+          return { ...appended(version, outcome), entry: outcome.entry };
+        } catch (error) {
+          if (isOfTheLog(error)) throw error;
+          failure = { error };
+          return undefined;
+        }
+      },
+    );
     if (done !== undefined || failure === undefined) return done;
     const entry: Entry = {
       kind: "transactionFinished",
@@ -115,22 +140,27 @@ export class Appends {
     return failed && { ...failed, entry };
   }
 
+  /** Writes until it is known what came of it, from the first time on or after a refusal. */
   async #until<T extends Appended>(
     run: RunState,
+    begun: { readonly version: number; readonly error?: unknown },
     write: (version: number) => Promise<T | undefined>,
   ): Promise<T | undefined> {
-    let version = run.version;
+    let { version } = begun;
+    let refused: { readonly error: unknown } | undefined =
+      "error" in begun ? { error: begun.error } : undefined;
     for (let failures = 0; ; failures += 1) {
-      try {
-        const done = await write(version);
-        if (done !== undefined) run.version = done.nextVersion;
-        return done;
-      } catch (error) {
-        const next = await this.#afterRefusal(run, error, version);
+      if (refused !== undefined) {
+        const next = await this.#afterRefusal(run, refused.error, version);
         if (next.kind !== "again") return this.#giveUp(run, next);
         if (next.version === version)
           await pauseBefore(this.#context.clock, failures, this.#signal);
         version = next.version;
+      }
+      try {
+        return moved(run, await write(version));
+      } catch (error) {
+        refused = { error };
       }
     }
   }
@@ -217,14 +247,26 @@ function cannotBeAppended({ id }: RunState, cause: unknown): HoldfastError {
   );
 }
 
+function moved<T extends Appended>(
+  run: RunState,
+  done: T | undefined,
+): T | undefined {
+  if (done !== undefined) run.version = done.nextVersion;
+  return done;
+}
+
+const noneScheduled: Appended["scheduled"] = new Map();
+
 function appended(version: number, outcome: AppendOutcome): Appended {
+  const { at, nextVersion, responses = 0, scheduled } = outcome;
   return {
     version,
-    at: outcome.at,
-    nextVersion: outcome.nextVersion,
-    responses: outcome.responses ?? 0,
-    scheduled: new Map(
-      outcome.scheduled?.map((one) => [one.version, one.outcome]),
-    ),
+    at,
+    nextVersion,
+    responses,
+    scheduled:
+      scheduled === undefined
+        ? noneScheduled
+        : new Map(scheduled.map((one) => [one.version, one.outcome])),
   };
 }

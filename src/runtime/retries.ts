@@ -18,6 +18,7 @@ export interface RetryOptions {
 /** @throws HoldfastError `OPTION_INVALID`, `DURATION_INVALID` */
 export function retryPolicyOf(given: RetryOptions | undefined): RetryPolicy {
   const usual = retryPolicyFor("activity");
+  if (given === undefined) return usual;
   const { maxRetries, backoff, maxBackoff } = optionsOf<RetryOptions>(given, [
     "maxRetries",
     "backoff",

@@ -6,16 +6,19 @@ import type { LoggedHistory } from "./script.ts";
 
 /** When to look again if nothing comes; null for never. */
 export function nextWakeAt(run: RunState): number | null {
-  const { steps, mailbox, cleanupBy } = run;
-  const instants: number[] = [];
-  if (cleanupBy !== undefined) instants.push(cleanupBy);
-  if (!run.isClosing) {
-    const { nextExpiry } = mailbox;
-    const { nextRetryAt } = steps;
-    if (nextExpiry !== undefined) instants.push(nextExpiry);
-    if (nextRetryAt !== undefined) instants.push(nextRetryAt);
-  }
-  return instants.length === 0 ? null : Math.min(...instants);
+  const { steps, mailbox, cleanupBy, isClosing } = run;
+  const instant = earlier(
+    cleanupBy,
+    isClosing ? undefined : earlier(mailbox.nextExpiry, steps.nextRetryAt),
+  );
+  return instant ?? null;
+}
+
+function earlier(
+  a: number | undefined,
+  b: number | undefined,
+): number | undefined {
+  return a === undefined || (b !== undefined && b < a) ? b : a;
 }
 
 /** Appends what there is, and that the run waits if that is all it does. */

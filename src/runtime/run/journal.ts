@@ -11,9 +11,9 @@ export type Entry = HistoryFact & { readonly call: number };
 /** What one append holds. */
 export interface Batch {
   readonly events: readonly ExecutionEvent[];
-  readonly children: readonly NewExecution[];
+  readonly children?: readonly NewExecution[];
   /** What each "scheduled" is to start, in their order. */
-  readonly starts: readonly NewExecution[];
+  readonly starts?: readonly NewExecution[];
   /** Those of `events`, from their end, that are to be delivered: with their places among them. */
   readonly outcomes: readonly {
     readonly index: number;
@@ -64,6 +64,23 @@ export class Journal {
 
   /** The next append, as much as fits into one. It is gone from here. */
   take(seen: number): Batch {
+    return this.#requests.length === 0 && this.#records.length === 1
+      ? this.#takeOne(this.#records[0] as Entry, seen)
+      : this.#takeMany(seen);
+  }
+
+  /** Most appends are one step. */
+  #takeOne(entry: Entry, seen: number): Batch {
+    this.#records = [];
+    const event = { ...entry, seen } as HistoryEvent;
+    const isOutcome = entry.kind !== "stepAttemptFailed";
+    return {
+      events: [event],
+      outcomes: isOutcome ? [{ index: 0, event }] : [],
+    };
+  }
+
+  #takeMany(seen: number): Batch {
     const events: HistoryEvent[] = [];
     const children: NewExecution[] = [];
     const starts: NewExecution[] = [];

@@ -94,6 +94,8 @@ function cancelChildren(run: RunState): void {
 
 /** A signal that was read before the time was over has won: nothing is left to be delivered when this is asked. */
 function expireReceivers(run: RunState, now: number): void {
+  const { nextExpiry } = run.mailbox;
+  if (nextExpiry === undefined || nextExpiry > now) return;
   for (const { call, signal, expiresAt } of run.mailbox.receivers)
     if (expiresAt !== null && expiresAt <= now) {
       run.mailbox.forgetCall(call);

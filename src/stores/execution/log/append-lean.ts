@@ -54,11 +54,15 @@ function hasOnlyEvents({
   respondTo,
 }: AppendEvents): boolean {
   return (
-    (children === undefined || children.length === 0) &&
-    starts === undefined &&
-    withdraw === undefined &&
+    isNone(children) &&
+    isNone(starts) &&
+    isNone(withdraw) &&
     respondTo === undefined
   );
+}
+
+function isNone(list: readonly unknown[] | undefined): boolean {
+  return list === undefined || list.length === 0;
 }
 
 function* appendBare(
