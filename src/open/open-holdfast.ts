@@ -8,7 +8,8 @@ import { Drain } from "../runtime/drain.ts";
 import { externalTokens } from "../runtime/external-tokens.ts";
 import { holdfastOver, type Holdfast } from "../runtime/holdfast.ts";
 import type { RuntimeContext } from "../runtime/runtime-context.ts";
-import type { RuntimeEvent } from "../runtime/runtime-event.ts";
+import type { Notice, RuntimeEvent } from "../runtime/runtime-event.ts";
+import { UnservedFunctions } from "../runtime/unserved.ts";
 import { storePages } from "../runtime/store-pages.ts";
 import type { StoreOptions } from "../stores/context.ts";
 import { executionContext } from "../stores/execution/context.ts";
@@ -91,15 +92,18 @@ export async function runtimeContext(
 ): Promise<RuntimeContext> {
   const say = guarded(onEvent);
   const store = executionContext(database, options);
+  const { clock } = store;
+  const tell = (notice: Notice): void => say({ ...notice, source: "runtime" });
   return {
     database,
     store,
     pages: storePages(database, options),
-    clock: store.clock,
+    clock,
     drain: new Drain(),
     tokens: await externalTokens(database),
     say,
-    tell: (notice) => say({ ...notice, source: "runtime" }),
+    tell,
+    unserved: new UnservedFunctions({ database, store, clock, tell }),
   };
 }
 

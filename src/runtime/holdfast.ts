@@ -55,7 +55,8 @@ export interface Holdfast extends StorePages {
   ): Promise<void>;
   /**
    * Starts a run, or finds the one that was started under its id with the same
-   * input. Durable once it resolves; a worker of any process runs it.
+   * input. Durable once it resolves; a worker of any process runs it. If none
+   * does within two seconds, that is warned about once for each function.
    * @throws HoldfastError `EXECUTION_EXISTS`, `INPUT_INVALID`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`, `ID_MALFORMED`, `OPTION_INVALID`
    * @example const run = await holdfast.start(fulfil, order, { id: "order-42" });
    */
@@ -146,6 +147,7 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
       }
     const worker = new Worker(this.#context, byName, settings);
     this.#workers.push(worker);
+    this.#context.unserved.serve(byName.keys());
     await worker.start();
   }
 
@@ -180,6 +182,7 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
       input: await validated(`The input of ${name}`, schema, input),
     };
     const worker = this.#workers.find(({ functions }) => functions.has(name));
+    this.#context.unserved.started(name);
     const begun = await worker?.startHere(draft);
     const id = begun ?? (await this.#context.pages.executions.create(draft)).id;
     return runOf(this.#context, name, id);
@@ -215,6 +218,7 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
   close(options?: CloseOptions): Promise<void> {
     const { timeout } = optionsOf<CloseOptions>(options, ["timeout"]);
     const timeoutMs = durationMs(timeout ?? defaultClose, "timeout");
+    this.#context.unserved.close();
     this.#closing ??= Promise.all(
       this.#workers.map((worker) => worker.close(timeoutMs)),
     ).then(this.#closeDatabase);

@@ -16,8 +16,13 @@ export interface Run<out Out> {
    * @throws HoldfastError `DEADLINE_EXCEEDED` after `timeout`, `ABORTED`, `EXECUTION_NOT_FOUND`
    */
   result(options?: WaitOptions): Promise<Out>;
-  /** One word: `pending`, `scheduled`, `locked`, `blocked`, `paused`, `cancelling`, `parked`, or how it ended. */
-  status(): Promise<ExecutionStatus>;
+  /**
+   * One word: `pending`, `scheduled`, `running`, `blocked`, `paused`,
+   * `cancelling`, `parked`, or how it ended. `unserved` when it has been due
+   * for two seconds and no worker runs anything of its function.
+   * @throws HoldfastError `EXECUTION_NOT_FOUND`
+   */
+  status(): Promise<ExecutionStatus | "unserved">;
   /** What its code last gave to `ctx.setProgress`. */
   progress(): Promise<unknown>;
   /**
@@ -69,6 +74,7 @@ export function runOf<Out>(
   const {
     pages: { executions },
     clock,
+    unserved,
   } = context;
   return {
     id,
@@ -78,8 +84,12 @@ export function runOf<Out>(
       throw runFailure({ id, function: name }, result);
     },
     async status() {
-      const { state } = await executions.get(id);
-      return statusOf(state, clock.now());
+      const { state, function: served } = await executions.get(id);
+      const status = statusOf(state, clock.now());
+      if (status !== "pending" || state.pending.kind !== "pending")
+        return status;
+      const { dueAt } = state.pending;
+      return (await unserved.isUnserved(served, dueAt)) ? "unserved" : status;
     },
     async progress() {
       return (await executions.get(id)).progress ?? undefined;

@@ -34,7 +34,10 @@ export function runHost(
     random,
     codeVersion,
     tokenOf: (external) => context.tokens.tokenOf(external),
-    newExecution: (draft) => newExecution(store, draft, clock.now()),
+    newExecution(draft) {
+      if (draft.role !== "external") context.unserved.started(draft.function);
+      return newExecution(store, draft, clock.now());
+    },
     append: (run, draft) => appends.append(run, draft),
     transact: (run, draft) => appends.transact(run, draft),
     cancel(children, force) {

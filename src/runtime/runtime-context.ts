@@ -4,6 +4,7 @@ import type { ExecutionContext } from "../stores/execution/context.ts";
 import type { Drain } from "./drain.ts";
 import type { ExternalTokens } from "./external-tokens.ts";
 import type { Notice, RuntimeEvent } from "./runtime-event.ts";
+import type { UnservedFunctions } from "./unserved.ts";
 import type { StorePages } from "./store-pages.ts";
 
 /** What clients and workers of one database share. */
@@ -15,6 +16,7 @@ export interface RuntimeContext {
   readonly clock: Clock;
   readonly drain: Drain;
   readonly tokens: ExternalTokens;
+  readonly unserved: UnservedFunctions;
   /** For the log hook of the user's. Never throws. */
   readonly say: (event: RuntimeEvent) => void;
   /** The same for what the runtime has to say itself. */

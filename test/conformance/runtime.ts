@@ -8,6 +8,7 @@ import { runtimeLogSuite } from "./runtime/log.suite.ts";
 import { runtimeManySuite } from "./runtime/many.suite.ts";
 import { runtimeProgramsSuite } from "./runtime/programs.suite.ts";
 import { runtimeReplaySuite } from "./runtime/replay.suite.ts";
+import { runtimeUnservedSuite } from "./runtime/unserved.suite.ts";
 import { runtimeValuesSuite } from "./runtime/values.suite.ts";
 import { runtimeVersionsSuite } from "./runtime/versions.suite.ts";
 import { sharingPlaces } from "./shared-places.ts";
@@ -23,6 +24,7 @@ export function runtimeConformance(each: Backend): void {
     runtimeValuesSuite(backend);
     runtimeErrorsSuite(backend);
     runtimeLogSuite(backend);
+    runtimeUnservedSuite(backend);
     runtimeVersionsSuite(backend);
     runtimeManySuite(backend);
     runtimeProgramsSuite(backend);
