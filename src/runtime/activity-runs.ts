@@ -57,6 +57,8 @@ export class ActivityRuns {
   begin(definition: Definition, locked: LockedExecution): void {
     const attempt = newAttempt(locked);
     this.#attempts.set(locked.id, attempt);
+    // Somebody may have interrupted it since it was locked.
+    if (this.#parts.early.isHeard(locked.id)) void this.#interrupted(locked.id);
     const done = this.#run(definition, attempt).finally(() => {
       this.#attempts.delete(locked.id);
       this.#done.delete(done);
@@ -118,6 +120,8 @@ export class ActivityRuns {
   async #call(definition: Definition, attempt: Attempt): Promise<void> {
     const ctx = await this.#context(attempt);
     const { locked, end } = attempt;
+    // It was lost, cancelled or timed out before it could begin.
+    if (ctx.abortSignal.aborted) return end({ kind: "released" });
     outside(() =>
       where.run({ id: locked.id, attempt: ctx.attempt }, () => {
         void callBody(definition, ctx, locked.input).then(

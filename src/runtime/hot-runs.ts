@@ -9,6 +9,7 @@ import type {
 import { newResponse, runInterrupted } from "../stores/execution/topics.ts";
 import { Appends } from "./appends.ts";
 import type { Definition } from "./definitions.ts";
+import type { EarlyInterruptions } from "./early-interruptions.ts";
 import { loadedWhole, responsesAfter } from "./history.ts";
 import { nextWakeAt } from "./run/append.ts";
 import { HotRun } from "./run/hot-run.ts";
@@ -25,6 +26,7 @@ export interface WorkerParts {
   readonly settings: WorkerSettings;
   readonly holder: Fence;
   readonly slots: Slots;
+  readonly early: EarlyInterruptions;
   /** Aborted when the worker has closed. */
   readonly signal: AbortSignal;
 }
@@ -58,7 +60,9 @@ export class HotRuns {
       fetch: (run) => void this.#fetch(run.id),
       interrupted: (run) => void this.#interrupted(run.id),
       ended: (run, isContinued) =>
-        isContinued ? void this.#continue(run) : this.#forget(run.id),
+        isContinued
+          ? void parts.early.during(() => this.#continue(run))
+          : this.#forget(run.id),
       lost: (run, reason) => this.#lost(run.id, reason),
       released: (run) => this.#forget(run.id),
     });
@@ -70,6 +74,7 @@ export class HotRuns {
     this.#unsubscribe = database.subscribe(
       (hint) => {
         if (hint.kind === "closing" || hint.kind === "death") return;
+        if (hint.kind === "unknown") this.#parts.early.hear(undefined);
         const ids =
           hint.kind === "change"
             ? [hint.key as ExecutionId]
@@ -98,10 +103,16 @@ export class HotRuns {
       warm.arrive(locked.responses);
       warm.state.again();
       if (locked.hasMoreResponses) void this.#fetch(id);
+      this.#lookAgain(id);
       return;
     }
     warm?.drop(new Error("Another worker has had it since."));
-    void this.#begin(definition, locked);
+    void this.#parts.early.during(() => this.#begin(definition, locked));
+  }
+
+  /** Somebody may have interrupted it since it was locked. */
+  #lookAgain(id: ExecutionId): void {
+    if (this.#parts.early.isHeard(id)) void this.#interrupted(id);
   }
 
   async #begin(definition: Definition, locked: LoadedExecution): Promise<void> {
@@ -111,6 +122,7 @@ export class HotRuns {
       const run = new HotRun(this.#host, definition, whole);
       this.#runs.set(locked.id, run);
       run.start();
+      this.#lookAgain(locked.id);
       if (this.#isClosing) run.leave("the worker closes");
     } catch (error) {
       // Its lease ends, and it is tried again; a damaged row is told of each time.
@@ -269,6 +281,7 @@ export class HotRuns {
 
   /** A run was paused, cancelled or parked by somebody. */
   async #interrupted(id: ExecutionId): Promise<void> {
+    this.#parts.early.hear(id);
     const run = this.#runs.get(id);
     if (run === undefined) return;
     const { executions } = this.#parts.context.pages;

@@ -8,6 +8,7 @@ import type { ExecutionDraft } from "../stores/execution/log/create.ts";
 import { retryPolicyFor } from "../model/time/retry-policy.ts";
 import { ActivityRuns } from "./activity-runs.ts";
 import type { Definition } from "./definitions.ts";
+import { EarlyInterruptions } from "./early-interruptions.ts";
 import { HotRuns } from "./hot-runs.ts";
 import { pause, pauseBefore } from "./pauses.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
@@ -38,6 +39,7 @@ export class Worker {
   readonly #settings: WorkerSettings;
   readonly #holder: Fence;
   readonly #slots: Slots;
+  readonly #early = new EarlyInterruptions();
   readonly #runs: HotRuns;
   readonly #activities: ActivityRuns;
   readonly #stopLocking = new AbortController();
@@ -66,6 +68,7 @@ export class Worker {
       settings,
       holder: this.#holder,
       slots: this.#slots,
+      early: this.#early,
       signal: this.#stop.signal,
     };
     this.#runs = new HotRuns(parts);
@@ -101,6 +104,13 @@ export class Worker {
     const definition = this.functions.get(draft.function);
     if (definition === undefined || !this.#canStart(definition, draft))
       return undefined;
+    return this.#early.during(() => this.#startHere(definition, draft));
+  }
+
+  async #startHere(
+    definition: Definition,
+    draft: ExecutionDraft,
+  ): Promise<ExecutionId> {
     this.#slots.take();
     try {
       const created = await this.#context.pages.executions.createLocked(
@@ -167,7 +177,8 @@ export class Worker {
       try {
         await this.#slots.freed(signal);
         if (signal.aborted) return;
-        if ((await this.#lockSome()) === 0) await this.#somethingDue(signal);
+        const locked = await this.#early.during(() => this.#lockSome());
+        if (locked === 0) await this.#somethingDue(signal);
         failures = 0;
       } catch (error) {
         if (signal.aborted) return;
@@ -228,6 +239,9 @@ export class Worker {
     const definition = this.functions.get(locked.function);
     if (definition === undefined)
       throw new Error(`Nobody serves ${locked.function} here.`);
+    // The answer came too late: the run is anybody's, and its timers say so.
+    if (locked.leaseUntil <= this.#context.clock.now())
+      return this.#slots.give();
     if (locked.role === "activity") this.#activities.begin(definition, locked);
     else this.#runs.adopt(definition, locked);
   }
