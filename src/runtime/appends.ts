@@ -57,11 +57,34 @@ export class Appends {
     // Nearly all are taken at once; a step has no more than these two promises.
     return this.#write(run, draft, version, at).then(
       (done) => moved(run, done),
-      (error: unknown) =>
-        this.#until(run, { version, error }, (next) =>
-          this.#write(run, draft, next, at),
-        ),
+      (error: unknown) => {
+        let tried = version;
+        let isAwake = false;
+        return this.#until(run, { version, error }, (next) => {
+          // Decided once for a version: what may have been written there is repeated as it was.
+          if (next !== tried) isAwake = isToBeCancelled(run);
+          tried = next;
+          return isAwake
+            ? this.#writeAwake(run, draft, next, at)
+            : this.#write(run, draft, next, at);
+        });
+      },
     );
+  }
+
+  /** Behind its cancellation a run must not rest: nothing would wake it again. */
+  async #writeAwake(
+    run: RunState,
+    draft: AppendDraft,
+    version: number,
+    at: number,
+  ): Promise<Appended> {
+    const events = draft.events.filter(({ kind }) => kind !== "waiting");
+    const done =
+      events.length === 0
+        ? appended(version, { at, nextVersion: version })
+        : await this.#write(run, { ...draft, events }, version, at);
+    return { ...done, isAwake: true };
   }
 
   #write(
@@ -220,6 +243,11 @@ export class Appends {
       if (!isControl || next !== undefined || last === undefined)
         return undefined;
       // It may not have been known here when the hint of it came.
+      for (const { event, at } of items)
+        if (event.kind === "cancellationRequested") {
+          const { cause, reason } = event;
+          run.cancellation ??= { requestedAt: at, cause, reason };
+        }
       run.host.interrupted(run);
       return { kind: "again", version: last.version + 1 };
     } catch (error) {
@@ -244,6 +272,17 @@ function cannotBeAppended({ id }: RunState, cause: unknown): HoldfastError {
     `Run ${id} came to something that cannot be recorded: ${String(cause)}. It is parked.`,
     { id },
     { cause },
+  );
+}
+
+/** It has been asked to end, and its code has not heard of it. */
+function isToBeCancelled({
+  cancellation,
+  cancelledAt,
+  settled,
+}: RunState): boolean {
+  return (
+    cancellation !== null && cancelledAt === undefined && settled === undefined
   );
 }
 

@@ -30,6 +30,7 @@ export function append(run: RunState): boolean {
     outcomes.length === 0 &&
     run.transactions.length === 0 &&
     run.leaving === undefined &&
+    (run.settled === undefined || run.children.size > 0) &&
     !run.steps.isBusy(host.clock.now());
   const hotUntil = waits ? host.hotUntil(run) : 0;
   const events = waits
@@ -38,8 +39,9 @@ export function append(run: RunState): boolean {
   run.isAppending = true;
   void host.append(run, { ...batch, events }).then((done) => {
     if (done === undefined) return;
-    run.isWaiting = waits;
-    if (waits) run.leaseUntil = hotUntil;
+    const rests = waits && done.isAwake === undefined;
+    run.isWaiting = rests;
+    if (rests) run.leaseUntil = hotUntil;
     acknowledge(
       run,
       done,
@@ -47,7 +49,7 @@ export function append(run: RunState): boolean {
         readOutcome(run, done, done.version + index, event),
       ),
     );
-    if (waits) host.rests(run);
+    if (rests) host.rests(run);
   });
   return false;
 }

@@ -27,6 +27,8 @@ export interface Appended {
   readonly version: number;
   readonly at: number;
   readonly nextVersion: number;
+  /** That it waits was left out, since it turned out that it is to be cancelled. */
+  readonly isAwake?: true;
   /** How many responses there are, if the run waits and has not seen them all. */
   readonly responses: number;
   /** How detached starts among the events went, by version. */
