@@ -117,6 +117,7 @@ const errors = {
   NONDETERMINISM: "refused",
   CTX_IN_STEP: "refused",
   JOIN_SET_CLOSED: "refused",
+  JOIN_SET_EXISTS: "refused",
   RUN_CANCELLED: "refused",
   STEP_TIMED_OUT: "passing",
   ATTEMPT_TIMED_OUT: "passing",

@@ -161,7 +161,10 @@ export interface WorkflowContext {
   ): Promise<T | undefined>;
   /** Something that somebody outside resolves, who is given its token. */
   external<T = unknown>(): External<T>;
-  /** Children whose results are taken as they come. */
+  /**
+   * Children whose results are taken as they come. A name is part of their ids.
+   * @throws HoldfastError `JOIN_SET_EXISTS` when another set of the run has it
+   */
   joinSet<Out = unknown>(name?: string): JoinSet<Out>;
 
   /** The time, as far as the run knows: that of the last thing delivered to it. */

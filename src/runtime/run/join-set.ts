@@ -145,6 +145,15 @@ function resultOf(member: Member): Promise<unknown> {
   ).then(() => valueOf(member));
 }
 
+/** Its children would get the ids of the other set's. */
+export function joinSetExists(id: ExecutionId, name: string): HoldfastError {
+  return new HoldfastError(
+    "JOIN_SET_EXISTS",
+    `Run ${id} has a join set "${name}" already. Submit to that one, or choose another name.`,
+    { id, name },
+  );
+}
+
 function joinSetClosed(id: ExecutionId): HoldfastError {
   return new HoldfastError(
     "JOIN_SET_CLOSED",

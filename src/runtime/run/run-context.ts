@@ -46,7 +46,7 @@ import {
 } from "./child-draft.ts";
 import { Continuation } from "./continuation.ts";
 import { randomOf, runIdOf, uuidOf, type Draw } from "./draws.ts";
-import { RunJoinSet } from "./join-set.ts";
+import { joinSetExists, RunJoinSet } from "./join-set.ts";
 import type { RunState } from "./run-state.ts";
 import { where } from "./step-context.ts";
 
@@ -57,6 +57,7 @@ const externalFunction = parseFunctionName("holdfast/external");
 export class RunContext implements WorkflowContext {
   readonly #run: RunState;
   #sets = 0;
+  readonly #setNames = new Set<string>();
   readonly log: RunLog = runLog((level, message, data) => {
     const { id, definition, host, isOver, replay } = this.#run;
     if (isOver || !replay.isOver) return;
@@ -262,11 +263,14 @@ export class RunContext implements WorkflowContext {
   joinSet<Out>(name?: string): JoinSet<Out> {
     assertOutsideStep();
     const { continuations } = this.#run.locked;
+    if (name !== undefined && this.#setNames.has(name))
+      throw joinSetExists(this.#run.id, name);
     this.#sets += 1;
     const set =
       name === undefined
         ? generatedJoinSet(this.#sets, continuations)
         : namedJoinSet(name, continuations);
+    if (name !== undefined) this.#setNames.add(name);
     const made = new RunJoinSet(this.#run, {
       spawn: (fn, input, options, index, source) => {
         const member = { set, index, source };
