@@ -1,6 +1,6 @@
 import type { Database } from "../../../src/sql/database.ts";
-import { holdfastOn } from "../../../src/open/open-holdfast.ts";
-import type { Holdfast } from "../../../src/runtime/holdfast.ts";
+import { runtimeContext } from "../../../src/open/open-holdfast.ts";
+import { holdfastOver, type Holdfast } from "../../../src/runtime/holdfast.ts";
 import type { RuntimeEvent } from "../../../src/runtime/runtime-event.ts";
 import type { StoreOptions } from "../../../src/stores/context.ts";
 import { withPlace } from "../backend.ts";
@@ -12,8 +12,11 @@ export interface RuntimeFixture {
   readonly database: Database;
   readonly place: Place;
   readonly said: readonly RuntimeEvent[];
-  /** Another one over the same database, as another part of the program would have; on a clock of its own if given. */
-  readonly another: (options?: StoreOptions) => Promise<Holdfast>;
+  /** Another one over the same database, as another part of the program would have; on a clock of its own if given, and through what stands before the database. */
+  readonly another: (
+    options?: StoreOptions,
+    before?: Database,
+  ) => Promise<Holdfast>;
 }
 
 /** A test body with a runtime that has nothing in it; all is closed afterwards. */
@@ -26,10 +29,15 @@ export function onRuntime(
       const database = await place.open();
       const said: RuntimeEvent[] = [];
       const opened: Holdfast[] = [];
-      const another = async (options: StoreOptions = {}): Promise<Holdfast> => {
-        const made = await holdfastOn(database, options, (event) => {
+      const another = async (
+        options: StoreOptions = {},
+        before: Database = database,
+      ): Promise<Holdfast> => {
+        const context = await runtimeContext(before, options, (event) => {
           said.push(event);
         });
+        // The database stays open, for the next test.
+        const made = holdfastOver(context, () => Promise.resolve());
         opened.push(made);
         return made;
       };
