@@ -74,6 +74,11 @@ export class ActivityRuns {
     }));
   }
 
+  /** The functions of those that hold a place. */
+  placed(): readonly string[] {
+    return [...this.#attempts.values()].map(({ locked }) => locked.function);
+  }
+
   /** Another worker has it: what this one still does counts for nothing. */
   lose(id: ExecutionId): void {
     const attempt = this.#attempts.get(id);

@@ -41,8 +41,8 @@ export class HotRuns {
   readonly #parts: WorkerParts;
   /** Those that rest in the order in which they began to. */
   readonly #runs = new Map<ExecutionId, HotRun>();
-  /** Those that hold a place. */
-  readonly #placed = new Set<ExecutionId>();
+  /** Those that hold a place, with their functions. */
+  readonly #placed = new Map<ExecutionId, string>();
   readonly #fetching = new Set<ExecutionId>();
   readonly #host: RunHost;
   #unsubscribe: () => void = () => undefined;
@@ -94,7 +94,7 @@ export class HotRuns {
   adopt(definition: Definition, locked: LockedExecution): void {
     const { id } = locked;
     const warm = this.#runs.get(id);
-    this.#placed.add(id);
+    this.#placed.set(id, definition.name);
     if (warm !== undefined && isAsItWas(warm, locked)) {
       warm.state.version = locked.nextVersion;
       warm.state.leaseUntil = locked.leaseUntil;
@@ -142,6 +142,11 @@ export class HotRuns {
       if (!state.isWaiting && !state.isOver)
         held.push({ id: state.id, key: state.locked.key });
     return held;
+  }
+
+  /** The functions of those that hold a place. */
+  placed(): Iterable<string> {
+    return this.#placed.values();
   }
 
   renewed(
@@ -237,7 +242,7 @@ export class HotRuns {
     if (!isOurs()) return;
     slots.again(() => {
       if (!isOurs() || this.#placed.has(state.id)) slots.give();
-      else this.#placed.add(state.id);
+      else this.#placed.set(state.id, state.definition.name);
       if (isOurs()) go();
     });
   }

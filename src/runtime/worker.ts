@@ -14,6 +14,7 @@ import { pause, pauseBefore } from "./pauses.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import { Slots } from "./slots.ts";
 import { keepTime } from "./timers.ts";
+import { Turns } from "./turns.ts";
 import { watchRejections } from "./unhandled-rejections.ts";
 
 /** How a worker is to work, checked. */
@@ -40,6 +41,7 @@ export class Worker {
   readonly #holder: Fence;
   readonly #slots: Slots;
   readonly #early = new EarlyInterruptions();
+  readonly #turns = new Turns();
   readonly #runs: HotRuns;
   readonly #activities: ActivityRuns;
   readonly #stopLocking = new AbortController();
@@ -204,7 +206,7 @@ export class Worker {
     let used = 0;
     try {
       const { locked, damaged } = await executions.lockPending({
-        functions: this.#served,
+        functions: this.#withLoads(),
         limit: wanted,
         holder: this.#holder,
         lease: leaseMs,
@@ -226,6 +228,17 @@ export class Worker {
     }
   }
 
+  /** Functions share the places: one with thousands of runs leaves some to the others. */
+  #withLoads(): readonly FunctionDraft[] {
+    const running = new Map<string, number>();
+    for (const names of [this.#runs.placed(), this.#activities.placed()])
+      for (const name of names) running.set(name, (running.get(name) ?? 0) + 1);
+    return this.#served.map((served) => ({
+      ...served,
+      load: this.#turns.loadOf(served.name, running.get(served.name) ?? 0),
+    }));
+  }
+
   async #somethingDue(signal: AbortSignal): Promise<void> {
     const { executions } = this.#context.pages;
     const { codeVersion } = this.#settings;
@@ -242,6 +255,7 @@ export class Worker {
     // The answer came too late: the run is anybody's, and its timers say so.
     if (locked.leaseUntil <= this.#context.clock.now())
       return this.#slots.give();
+    this.#turns.add(definition.name);
     if (locked.role === "activity") this.#activities.begin(definition, locked);
     else this.#runs.adopt(definition, locked);
   }

@@ -187,7 +187,8 @@ export interface Executions extends ExecutionReads {
   >;
 
   /**
-   * Locks what is due, longest due first; also what was parked under code
+   * Locks what is due: of each function the longest due first, and functions
+   * share the limit, those first with less `load`; also what was parked under code
    * versions other than the one given, and nothing that was parked under it.
    * What cannot be read is left alone and named. Repeated by the same executor and run it gives others, not
    * those again: what an answer that was lost had locked comes back when its

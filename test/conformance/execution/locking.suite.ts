@@ -115,6 +115,51 @@ export function executionLockingSuite(backend: Backend): void {
       }),
     );
 
+    test(
+      "functions share what is locked: thousands of one keep none of another waiting",
+      onExecutions(backend, async ({ store, clock }) => {
+        for (let n = 10; n < 40; n += 1)
+          await store.create({ id: `f-${n}`, function: "f" });
+        clock.advance(1_000);
+        for (const id of ["g-1", "g-2", "h-1"])
+          await store.create({ id, function: id.slice(0, 1) });
+        expect(await lockedIds(store, 6, "f", "g", "h")).toEqual([
+          "f-10",
+          "f-11",
+          "f-12",
+          "g-1",
+          "g-2",
+          "h-1",
+        ]);
+      }),
+    );
+
+    test(
+      "functions of which the caller has less come first",
+      onExecutions(backend, async ({ store, clock }) => {
+        for (const id of ["f-1", "f-2", "f-3"])
+          await store.create({ id, function: "f" });
+        clock.advance(1_000);
+        await store.create({ id: "g-1", function: "g" });
+        const take = async (load: number): Promise<readonly string[]> => {
+          const { locked } = await store.lockPending({
+            ...byAnn,
+            functions: [{ name: "f", load }, "g"],
+            limit: 2,
+          });
+          return locked.map(({ id }) => id);
+        };
+        expect(await take(1.5)).toEqual(["f-1", "g-1"]);
+        await store.create({ id: "g-2", function: "g" });
+        await store.create({ id: "g-3", function: "g" });
+        expect(await take(2)).toEqual(["g-2", "g-3"]);
+        for (const load of [-1, Number.NaN, "1" as never])
+          await expect(take(load)).rejects.toMatchObject({
+            code: "OPTION_INVALID",
+          });
+      }),
+    );
+
     test.each([
       ["before", 999],
       ["exactly at", 1_000],

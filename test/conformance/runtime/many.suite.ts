@@ -40,6 +40,25 @@ export function runtimeManySuite(backend: Backend): void {
     );
 
     test(
+      "one function with many runs leaves places to others, also of a worker that has one",
+      onRuntime(backend, async ({ holdfast, another }) => {
+        const order: string[] = [];
+        const busy = workflow("busy", async () => void order.push("busy"));
+        const rare = workflow("rare", async () => void order.push("rare"));
+        const starts = Array.from({ length: 300 }, () => ({
+          input: undefined,
+        }));
+        const many = await holdfast.startMany(busy, starts);
+        const few = await holdfast.startMany(rare, starts.slice(0, 3));
+        await (await another()).work([busy, rare], { concurrency: 1 });
+        await Promise.all([...many, ...few].map((run) => run.result()));
+        expect(
+          order.slice(0, 6).filter((name) => name === "rare"),
+        ).toHaveLength(3);
+      }),
+    );
+
+    test(
       "[E59] [E56] a worker at its limit locks nothing, and a function's limit holds over two workers",
       onRuntime(backend, async ({ holdfast, another }) => {
         const opened = gate();

@@ -45,19 +45,21 @@ export interface Candidates {
 }
 
 /**
- * What should be locked next: due first, whatever the function, within the
- * limits. Each function is asked for as many as are wanted in all, by its
- * index, and the answers are merged. Nothing is locked by this.
+ * What should be locked next, within the limits: a function's longest due
+ * first, and functions share, so that none waits behind the thousands of
+ * another. Each is asked for as many as are wanted in all, by its index, and
+ * the answers are merged by rank. Nothing is locked by this.
  */
 export function* candidatesOf(wanted: Wanted): Tx<Candidates> {
-  const items: Candidate[] = [];
+  const ranked: Ranked[] = [];
   const walked = new Map<FunctionName, string>();
   let isLimited = false;
   for (const served of wanted.functions) {
     const held = wanted.holdings.get(served.name);
     if (held === undefined) {
-      items.push(...(yield* dueOf(served.name, wanted, wanted.count)));
-      items.push(...(yield* remembering(served.name, wanted, wanted.count)));
+      const due = yield* dueOf(served.name, wanted, wanted.count);
+      const others = yield* remembering(served.name, wanted, wanted.count);
+      ranked.push(...inTurn(served, wanted.chosen, [...due, ...others]));
       continue;
     }
     const places = new Places(served, held, wanted.chosen);
@@ -65,14 +67,34 @@ export function* candidatesOf(wanted: Wanted): Tx<Candidates> {
       served.perKeyMax === undefined || places.room === 0
         ? yield* dueWithinRoom(served.name, wanted, places.room)
         : yield* dueWithinKeys(served.name, wanted, places, walked);
-    items.push(...found.items);
+    ranked.push(...inTurn(served, wanted.chosen, found.items));
     isLimited ||= found.isLimited;
   }
-  return {
-    items: items.toSorted(longestDueFirst).slice(0, wanted.count),
-    isLimited,
-    walked,
-  };
+  const items = ranked
+    .toSorted(
+      (a, b) => a.rank - b.rank || longestDueFirst(a.candidate, b.candidate),
+    )
+    .slice(0, wanted.count)
+    .map(({ candidate }) => candidate);
+  // Rows are locked in this order.
+  return { items: items.toSorted(longestDueFirst), isLimited, walked };
+}
+
+interface Ranked {
+  readonly candidate: Candidate;
+  readonly rank: number;
+}
+
+/** Those of one function, each a place behind the one before; what the caller has of it, or was given just now, is before them all. */
+function inTurn(
+  { name, load = 0 }: LimitedFunction,
+  chosen: readonly Candidate[],
+  found: readonly Candidate[],
+): readonly Ranked[] {
+  const before = chosen.filter((one) => one.function === name).length;
+  return found
+    .toSorted(longestDueFirst)
+    .map((candidate, place) => ({ candidate, rank: load + before + place }));
 }
 
 function longestDueFirst(a: Candidate, b: Candidate): number {

@@ -92,10 +92,11 @@ export interface LockPendingOutcome {
 }
 
 /**
- * Selects and locks what is due, the longest due first whatever its function,
- * equal ones by id.
+ * Selects and locks what is due: of a function the longest due first, equal
+ * ones by id; functions share what is wanted, those first of which the caller
+ * has less.
  *
- *   candidates        without locks, function by function from the index, merged by (due_at, id)
+ *   candidates        without locks, function by function from the index, merged by (rank in it, due_at, id)
  *     → lock rows     only as many as are wanted, SKIP LOCKED: what others are locking is passed over
  *     → read values   in the same transaction, 1 MiB for all: nobody holds what cannot be read,
  *                     and those whose inputs do not fit are left for the next call

@@ -3,7 +3,12 @@ import {
   type FunctionName,
 } from "../../../model/ids/function-name.ts";
 import type { RetryPolicy } from "../../../model/time/retry-policy.ts";
-import { checkedCount, draftOf, givenList } from "../../../model/shape.ts";
+import {
+  checkedCount,
+  draftOf,
+  givenInvalid,
+  givenList,
+} from "../../../model/shape.ts";
 import { lockRow } from "../../../sql/dialect.ts";
 import { row, rows, run, type Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
@@ -30,6 +35,7 @@ export interface FunctionLimits {
 
 export interface LimitedFunction extends FunctionLimits {
   readonly name: FunctionName;
+  readonly load?: number | undefined;
 }
 
 /** A function that a worker serves, with its limits and its way of retrying. */
@@ -37,6 +43,8 @@ export interface FunctionDraft extends FunctionLimits {
   readonly name: string;
   /** Defaults to that of the call. */
   readonly retry?: RetryPolicy;
+  /** How many of it the caller runs already: functions with less come first. Defaults to 0. */
+  readonly load?: number;
 }
 
 /** A function that may be locked, with its limits and its way of retrying if it has any. */
@@ -53,14 +61,15 @@ export function servedFunctions(
 
 function servedFunction(draft: string | FunctionDraft): ServedFunction {
   if (typeof draft === "string") return { name: parseFunctionName(draft) };
-  const { name, concurrencyMax, perKeyMax, retry } = draftOf(
+  const { name, concurrencyMax, perKeyMax, retry, load } = draftOf(
     "a served function",
     draft,
-    ["name", "concurrencyMax", "perKeyMax", "retry"],
+    ["name", "concurrencyMax", "perKeyMax", "retry", "load"],
   );
   return {
     name: parseFunctionName(name),
     ...(retry !== undefined && { retry: checkedRetry(retry) }),
+    ...(load !== undefined && { load: checkedLoad(load) }),
     ...(concurrencyMax !== undefined && {
       concurrencyMax: checkedCount("concurrencyMax", concurrencyMax),
     }),
@@ -68,6 +77,11 @@ function servedFunction(draft: string | FunctionDraft): ServedFunction {
       perKeyMax: checkedCount("perKeyMax", perKeyMax),
     }),
   };
+}
+
+function checkedLoad(load: number): number {
+  if (Number.isFinite(load) && load >= 0) return load;
+  throw givenInvalid("load", "a number from 0 on", load);
 }
 
 function onceEach(
