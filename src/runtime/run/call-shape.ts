@@ -11,7 +11,7 @@ export interface CallShape {
     "step" | "transaction" | "child" | "start" | "sleep" | "receive";
   /** Of the step, function or signal; "" for a sleep. */
   readonly name: string;
-  /** As the code put it: a sleep's time, a child's id, a start's time and id. */
+  /** As the code put it: a sleep's time, a child's name, a start's time and id. */
   readonly intention: string;
   readonly inputHash: string | null;
 }
@@ -27,7 +27,12 @@ export function recordedShape(
     case "transactionFinished":
       return shape("transaction", event.name);
     case "childRequested":
-      return shape("child", event.function, event.child, event.inputHash);
+      return shape(
+        "child",
+        event.function,
+        childName(event.child),
+        event.inputHash,
+      );
     case "scheduled":
       return shape(
         "start",
@@ -52,6 +57,11 @@ export function shape(
   inputHash: string | null = null,
 ): CallShape {
   return { kind, name, intention, inputHash };
+}
+
+/** What tells a child from others of its parent: its set and its number there. */
+export function childName(child: string): string {
+  return child.slice(child.lastIndexOf(".") + 1);
 }
 
 export function timeIntention(startAt: StartAt): string {

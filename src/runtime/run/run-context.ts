@@ -27,7 +27,12 @@ import type {
   WorkflowContext,
 } from "../workflow-context.ts";
 import { callSite } from "./call-site.ts";
-import { shape, startIntention, timeIntention } from "./call-shape.ts";
+import {
+  childName,
+  shape,
+  startIntention,
+  timeIntention,
+} from "./call-shape.ts";
 import {
   assertOutsideStep,
   begin,
@@ -205,7 +210,11 @@ export class RunContext implements WorkflowContext {
     const promise = promiseOf(run, call, asked, true);
     const joinSet = this.#ownSet(call);
     const delay = delayId(run.id, joinSet, 1);
-    run.sources.set(delay, { call: call.number });
+    const recorded = call.recorded?.event;
+    run.sources.set(
+      recorded?.kind === "delayRequested" ? recorded.delay : delay,
+      { call: call.number },
+    );
     request(run, call, {
       kind: "delayRequested",
       joinSet,
@@ -347,11 +356,14 @@ export class RunContext implements WorkflowContext {
     // The number is taken below; the id needs it.
     const joinSet =
       member?.set ?? oneOffJoinSet(run.calls + 1, run.locked.continuations);
-    const id = childId(run.id, joinSet, member?.index ?? 1);
-    const created = run.host.newExecution({ ...draft, id });
+    const own = childId(run.id, joinSet, member?.index ?? 1);
+    const created = run.host.newExecution({ ...draft, id: own });
     const { inputHash } = created.created;
-    const asked = shape("child", draft.function, id, inputHash);
+    const asked = shape("child", draft.function, childName(own), inputHash);
     const call = takeCall(run, asked);
+    const recorded = call.recorded?.event;
+    // A fork keeps the children that had ended: they are those of the run it was made from.
+    const id = recorded?.kind === "childRequested" ? recorded.child : own;
     const promise =
       member === undefined
         ? promiseOf(run, call, asked, endsWithRun, site)
@@ -364,7 +376,7 @@ export class RunContext implements WorkflowContext {
       {
         kind: "childRequested",
         joinSet,
-        child: id,
+        child: own,
         function: created.created.function,
         inputHash,
         call: call.number,
