@@ -1,7 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { Database } from "../../src/sql/database.ts";
+import { executions } from "../../src/stores/execution/executions.ts";
 import { schedules } from "../../src/stores/schedule/schedules.ts";
 import { sessions } from "../../src/stores/session/sessions.ts";
+import { until } from "../conformance/runtime/waiting.ts";
 import { Child } from "./child.ts";
 import { pendingWaits } from "./pending-waits.ts";
 
@@ -50,6 +52,23 @@ export function lingeringSuite(open: () => Promise<LingeringFixture>): void {
     expect(await child.ended).toBe(0);
     expect(child.errors).toBe("");
     expect(child.lines.slice(2)).toEqual(["fired"]);
+  });
+
+  test("[RT16] a process lives on while all its runs sleep, and gives them back when it is told to stop", async () => {
+    started("work");
+    await child.reported(2);
+    expect(child.lines).toEqual(["end of script", "slept"]);
+    const { get } = executions(fixture.database);
+    await until(
+      async () => (await get("napping")).state.pending.kind === "blocked",
+    );
+    child.process.kill("SIGTERM");
+    expect(await child.ended).toBe("SIGTERM");
+    expect(child.errors).toBe("");
+    expect((await get("napping")).state.pending).toMatchObject({
+      kind: "blocked",
+      leaseUntil: null,
+    });
   });
 
   test("a process lives on until each of its calls is answered", async () => {

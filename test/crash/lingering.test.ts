@@ -27,6 +27,14 @@ describe("in memory", () => {
     ]);
   });
 
+  test("[RT16] a process lives on while all its runs sleep", async () => {
+    const child = new Child("lingering.ts", [":memory:", "work"]);
+    await child.reported(2);
+    expect(child.lines).toEqual(["end of script", "slept"]);
+    child.process.kill("SIGTERM");
+    expect(await child.ended).toBe("SIGTERM");
+  });
+
   test("a process ends by itself with a database that is only open", async () => {
     const child = new Child("lingering.ts", [":memory:", "open"]);
     expect(await child.ended).toBe(0);

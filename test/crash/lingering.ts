@@ -1,4 +1,6 @@
 import { isHoldfastError } from "../../src/model/errors.ts";
+import { holdfastOn } from "../../src/open/open-holdfast.ts";
+import { workflow } from "../../src/runtime/definitions.ts";
 import type { OwnerId } from "../../src/model/ids/prefixed-id.ts";
 import type { SqliteDatabase } from "../../src/sqlite.ts";
 import type { Database } from "../../src/sql/database.ts";
@@ -52,6 +54,18 @@ switch (order) {
       },
     );
     say("running");
+    break;
+  }
+  case "work": {
+    const holdfast = await holdfastOn(database);
+    const napping = workflow("napping", async (ctx) => {
+      await ctx.sleep(200);
+      await ctx.step("say", () => say("slept"));
+      await ctx.sleep("1 day");
+    });
+    await holdfast.work([napping]);
+    await holdfast.start(napping, undefined, { id: "napping" });
+    holdfast.closeOnSignals();
     break;
   }
   case "close":
