@@ -31,6 +31,18 @@ export function takeCall(run: RunState, asked: CallShape): Call {
   return { number, recorded };
 }
 
+/**
+ * Under which id the answer to a call comes: a fork keeps the children and
+ * sleeps that had ended, which are those of the run it was made from.
+ */
+export function answeringId<T extends string>({ recorded }: Call, own: T): T {
+  const { child, delay } = (recorded?.event ?? {}) as {
+    readonly child?: T;
+    readonly delay?: T;
+  };
+  return child ?? delay ?? own;
+}
+
 /** A promise that settles when the call's outcome or response is delivered. */
 export function promiseOf(
   run: RunState,

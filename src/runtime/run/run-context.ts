@@ -34,6 +34,7 @@ import {
   timeIntention,
 } from "./call-shape.ts";
 import {
+  answeringId,
   assertOutsideStep,
   begin,
   beginStep,
@@ -210,11 +211,7 @@ export class RunContext implements WorkflowContext {
     const promise = promiseOf(run, call, asked, true);
     const joinSet = this.#ownSet(call);
     const delay = delayId(run.id, joinSet, 1);
-    const recorded = call.recorded?.event;
-    run.sources.set(
-      recorded?.kind === "delayRequested" ? recorded.delay : delay,
-      { call: call.number },
-    );
+    run.sources.set(answeringId(call, delay), { call: call.number });
     request(run, call, {
       kind: "delayRequested",
       joinSet,
@@ -361,9 +358,7 @@ export class RunContext implements WorkflowContext {
     const { inputHash } = created.created;
     const asked = shape("child", draft.function, childName(own), inputHash);
     const call = takeCall(run, asked);
-    const recorded = call.recorded?.event;
-    // A fork keeps the children that had ended: they are those of the run it was made from.
-    const id = recorded?.kind === "childRequested" ? recorded.child : own;
+    const id = answeringId(call, own);
     const promise =
       member === undefined
         ? promiseOf(run, call, asked, endsWithRun, site)
