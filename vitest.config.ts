@@ -6,7 +6,6 @@ const loneFiles = [
   "src/backends/sqlite/neighbours/peers.test.ts",
   "src/host/timers.test.ts",
 ];
-const unitFiles = ["src/**/*.test.ts"];
 const sqliteFiles = [
   "test/backends/sqlite-*.test.ts",
   "test/{crash,simulation,sqlite}/**/*.test.ts",
@@ -22,7 +21,7 @@ const timeoutMs =
   process.env["HOLDFAST_TEST_DEPTH"] === "deep" ? 1_800_000 : 60_000;
 
 /**
- * Five projects, so that a run starts only what its files need: the Postgres
+ * Four projects, so that a run starts only what its files need: the Postgres
  * server belongs to the last one. Tests spawn and kill processes, hence forks;
  * three at a time, for two cores: many wait rather than compute. Most
  * files share the modules of their process: loading them anew took up to a
@@ -46,22 +45,13 @@ export default defineConfig({
       {
         extends: true,
         test: {
-          name: "unit",
-          include: unitFiles,
-          exclude: [...configDefaults.exclude, ...loneFiles],
-          isolate: false,
-        },
-      },
-      {
-        extends: true,
-        test: {
           name: "tree",
           // Whatever the others do not take, so that no file is left out.
           include: ["{src,test}/**/*.test.ts"],
           isolate: false,
           exclude: [
             ...configDefaults.exclude,
-            ...unitFiles,
+            ...loneFiles,
             ...sqliteFiles,
             ...postgresFiles,
           ],

@@ -120,7 +120,7 @@ try {
     runs.push(await runVitest(process.execPath, [], requiredSuites, {}));
     const again = [
       ...kernelSuites,
-      ...inTurn(driverSuites, 3),
+      ...inTurn(driverSuites, 4),
       ...inTurn(storesInMemory, storesInMemory.length),
     ];
     console.log("\nThe SQLite suites again, with node:sqlite.");

@@ -2,4 +2,4 @@ import { pageConformance } from "../conformance/pages.ts";
 import { sqliteFile } from "./sqlite-file.ts";
 
 // What is judged before a database is asked is judged in memory already.
-pageConformance(sqliteFile, { oneIn: 16 });
+pageConformance(sqliteFile, { oneIn: 30 });

@@ -28,7 +28,7 @@ async function idsOf(store: Attachments): Promise<readonly string[]> {
 }
 
 describe("attachments in files, killed with SIGKILL under load", () => {
-  const rounds = isDeep ? 40 : 4;
+  const rounds = isDeep ? 40 : 3;
 
   test(`what was committed is there, and a sweep leaves nothing else, over ${rounds} rounds`, () =>
     withFolder(async (folder) => {

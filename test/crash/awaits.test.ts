@@ -29,7 +29,7 @@ describe("two processes at one await-event", () => {
       await bob.reported(2);
       expect(bob.lines[1]).toBe('{"kind":"accepted"}');
 
-      const rounds = isDeep ? 200 : 20;
+      const rounds = isDeep ? 200 : 10;
       for (let round = 0; round < rounds; round += 1) {
         const { token } = await events.open(scope, `${round}`);
         for (const racer of racers) racer.tell(`resolve ${token}`);

@@ -37,7 +37,7 @@ class Waiter {
   }
 }
 
-const rounds = isDeep ? 1_000 : 40;
+const rounds = isDeep ? 1_000 : 20;
 
 test(`a wait in another process is woken by a commit here, ${rounds} times without a loss or a poll`, () =>
   withFolder(async (folder) => {

@@ -32,12 +32,12 @@ describe("processes on one file", () => {
       expect(stats?.peers.unavailable).toBeUndefined();
     }));
 
-  test(`lose no wake-up over ${isDeep ? 1_000 : 40} rounds under load`, () =>
+  test(`lose no wake-up over ${isDeep ? 1_000 : 20} rounds under load`, () =>
     withFile(async (_, start) => {
       const [a, b] = [await start(), await start()];
       const load = new Child("busy-loop.ts", []);
       try {
-        const rounds = isDeep ? 1_000 : 40;
+        const rounds = isDeep ? 1_000 : 20;
         for (let round = 0; round < rounds; round += 1) {
           await a.write(`r${round}`);
           await b.until(() => b.heardKeys.includes(`r${round}`));

@@ -17,7 +17,7 @@ describe("two processes that race for one session", () => {
         (name) => new Child("turn-racer.ts", [folder.file(), name, fence]),
       );
       for (const racer of racers) await racer.reported(1);
-      const rounds = isDeep ? 200 : 20;
+      const rounds = isDeep ? 200 : 10;
       for (let round = 0; round < rounds; round += 1) {
         for (const racer of racers) racer.tell(String(round + 1));
         for (const racer of racers) await racer.reported(round + 2);

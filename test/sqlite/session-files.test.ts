@@ -16,6 +16,7 @@ import type { SessionFiles } from "../../src/sqlite.ts";
 import { leases } from "../../src/stores/lease/leases.ts";
 import { rejection } from "../conformance/backend.ts";
 import { holding, said } from "../conformance/session/fixture.ts";
+import { isDeep } from "../depth.ts";
 import { driverName, withFolder } from "./place.ts";
 import type { Folder } from "./place.ts";
 
@@ -164,7 +165,7 @@ describe("sessions in files of their own", () => {
   test("[A53] [AX17] what is committed to a session that was created while its file was being deleted stays", () =>
     withFolder(async (folder) => {
       const files = filesIn(folder);
-      for (let round = 0; round < 4; round += 1) {
+      for (let round = 0; round < (isDeep ? 20 : 2); round += 1) {
         await (await files.create("s")).close();
         const others = Array.from({ length: 4 }, async (_, index) => {
           for (let step = 0; step < index * 3; step += 1)

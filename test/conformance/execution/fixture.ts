@@ -8,7 +8,7 @@ import type { Holder } from "../../../src/model/execution/event.ts";
 import type { ExecutionState } from "../../../src/model/execution/state.ts";
 import { row, rows } from "../../../src/sql/operation.ts";
 import type { Tx } from "../../../src/sql/operation.ts";
-import { sql } from "../../../src/sql/statement.ts";
+import { spelled, sql } from "../../../src/sql/statement.ts";
 import type { Statement } from "../../../src/sql/statement.ts";
 import type { Database } from "../../../src/sql/database.ts";
 import { executions } from "../../../src/stores/execution/executions.ts";
@@ -170,16 +170,32 @@ export async function openDelays({
   return found.map(({ id }) => id);
 }
 
-const tables: readonly Statement[] = [
-  sql`SELECT * FROM holdfast_execution ORDER BY key`,
-  sql`SELECT * FROM holdfast_execution_event ORDER BY seq`,
-  sql`SELECT * FROM holdfast_execution_response ORDER BY key`,
-  sql`SELECT * FROM holdfast_execution_delay ORDER BY key`,
-  sql`SELECT * FROM holdfast_execution_tag ORDER BY execution, tag`,
-  sql`SELECT * FROM holdfast_execution_log ORDER BY key`,
-  sql`SELECT * FROM holdfast_execution_backtrace ORDER BY execution, version_from`,
-  sql`SELECT * FROM holdfast_execution_stack ORDER BY hash`,
+const tables: readonly (readonly [name: string, order: string])[] = [
+  ["holdfast_execution", "key"],
+  ["holdfast_execution_event", "seq"],
+  ["holdfast_execution_response", "key"],
+  ["holdfast_execution_delay", "key"],
+  ["holdfast_execution_tag", "execution, tag"],
+  ["holdfast_execution_log", "key"],
+  ["holdfast_execution_backtrace", "execution, version_from"],
+  ["holdfast_execution_stack", "hash"],
 ];
+
+const dumps: readonly Statement[] = tables.map(([name, order]) => {
+  const text = `SELECT * FROM ${name} ORDER BY ${order}`;
+  return spelled({ sqlite: text, postgres: text });
+});
+
+/** The same of all tables: each statement is a round trip, and tests look often. */
+const dumpAtOnce: Statement = spelled({
+  sqlite: "",
+  postgres: tables
+    .map(
+      ([name, order], index) =>
+        `(SELECT ${index} AS place, row_to_json(t)::text AS found FROM ${name} t ORDER BY ${order})`,
+    )
+    .join(" UNION ALL "),
+});
 
 /** Every row of the execution log, for telling whether anything was written. */
 export function dump({
@@ -190,9 +206,18 @@ export function dump({
   return database.read("dump", function* (): Tx<
     readonly (readonly object[])[]
   > {
-    const all: (readonly object[])[] = [];
-    for (const table of tables)
-      all.push((yield* rows(table)).map((found) => ({ ...found })));
+    const all: object[][] = [];
+    if (database.dialect === "sqlite") {
+      for (const table of dumps)
+        all.push((yield* rows(table)).map((found) => ({ ...found })));
+      return all;
+    }
+    for (const _ of tables) all.push([]);
+    for (const { place, found } of yield* rows<{
+      readonly place: number;
+      readonly found: string;
+    }>(dumpAtOnce))
+      all[place]?.push(JSON.parse(found) as object);
     return all;
   });
 }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { isDeep, seed } from "../../depth.ts";
+import { isDeep, roundsOn, seed } from "../../depth.ts";
 import { withDatabase } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { example } from "./example.ts";
@@ -8,12 +8,13 @@ import { runAtOnce, runSequence, Tally } from "./sequence.ts";
 import { eventKinds, stepNames, steps } from "./steps.ts";
 import { expectSound } from "../sound.ts";
 
-/** Deep runs prove; short ones find what is broken for everybody. */
-const sequences = isDeep ? 1_000 : 30;
-
 const groupSize = 5;
 
 export function executionFoldSuite(backend: Backend): void {
+  // Deep runs prove; short ones find what is broken for everybody.
+  const sequences = roundsOn(backend, { deep: 1_000, short: 30, least: 10 });
+  const groups = roundsOn(backend, { deep: 300, short: 20, least: 6 });
+
   describe("the state of an execution", () => {
     test("[E19] equals the fold of its log when every operation and every kind of event has occurred", () =>
       withDatabase(backend, async (database) => {
@@ -50,7 +51,7 @@ export function executionFoldSuite(backend: Backend): void {
           fc.asyncProperty(steps, async (sequence) =>
             tally.add(await runAtOnce(database, sequence, groupSize)),
           ),
-          { numRuns: isDeep ? 300 : 20, seed },
+          { numRuns: groups, seed },
         );
         expect(tally.missing(["create", "append"])).toEqual([]);
         await expectSound(database);

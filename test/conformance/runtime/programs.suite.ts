@@ -25,7 +25,7 @@ import { programs, sequences } from "./random-programs.ts";
 /** Most rounds in memory: what is replayed is the same everywhere, and waits take no flushes there. */
 function roundsOn({ survives }: Backend): number {
   if (isDeep) return survives ? 150 : 1_500;
-  return survives ? 8 : 30;
+  return survives ? 5 : 30;
 }
 
 /** Moments at which code may not have come to rest yet. */
