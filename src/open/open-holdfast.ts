@@ -7,6 +7,7 @@ import type { Database } from "../sql/database.ts";
 import { Drain } from "../runtime/drain.ts";
 import { externalTokens } from "../runtime/external-tokens.ts";
 import { holdfastOver, type Holdfast } from "../runtime/holdfast.ts";
+import { LoopWatch } from "../runtime/loop-watch.ts";
 import type { RuntimeContext } from "../runtime/runtime-context.ts";
 import type { Notice, RuntimeEvent } from "../runtime/runtime-event.ts";
 import { UnservedFunctions } from "../runtime/unserved.ts";
@@ -99,7 +100,7 @@ export async function runtimeContext(
     store,
     pages: storePages(database, options),
     clock,
-    drain: new Drain(),
+    drain: new Drain(undefined, new LoopWatch(tell)),
     tokens: await externalTokens(database),
     say,
     tell,

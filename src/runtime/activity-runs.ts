@@ -1,3 +1,4 @@
+import { monotonicMs } from "../host/timers.ts";
 import { HoldfastError, isHoldfastError } from "../model/errors.ts";
 import type { ExecutionId } from "../model/ids/execution-id.ts";
 import type { ExecutionResult } from "../model/execution/result.ts";
@@ -127,6 +128,9 @@ export class ActivityRuns {
     const { locked, end } = attempt;
     // It was lost, cancelled or timed out before it could begin.
     if (ctx.abortSignal.aborted) return end({ kind: "released" });
+    const { loop } = this.#parts.context.drain;
+    const { toldMs } = loop;
+    const began = monotonicMs();
     outside(() =>
       where.run({ id: locked.id, attempt: ctx.attempt }, () => {
         void callBody(definition, ctx, locked.input).then(
@@ -135,6 +139,10 @@ export class ActivityRuns {
         );
       }),
     );
+    loop.took(monotonicMs() - began, toldMs, () => ({
+      functions: [definition.name],
+      id: locked.id,
+    }));
   }
 
   async #context({ locked, controller }: Attempt): Promise<ActivityContext> {

@@ -1,3 +1,4 @@
+import { LoopWatch } from "./loop-watch.ts";
 import { monotonicMs, soonWhateverTimers } from "../host/timers.ts";
 
 /**
@@ -19,6 +20,8 @@ const nextTick: (go: () => void) => void = process.nextTick.bind(process);
 export interface Drained {
   /** Does one thing. Whoever has more to do asks to be drained again. */
   pump(): void;
+  /** Of the function whose code it runs. */
+  readonly name: string;
 }
 
 /** Calls `go` once the microtask queue is empty. */
@@ -32,13 +35,19 @@ const stretchMs = 4;
 
 /** One for all runs of a process: what is at rest is moved on together, so that their appends share a transaction. */
 export class Drain {
+  /** Told how long the code of runs took between two rests. */
+  readonly loop: LoopWatch;
   readonly #after: AfterMicrotasks;
   #waiting: Drained[] = [];
   #isAsked = false;
   #stretchEnds = 0;
+  /** When it was asked for: from then to the next tick only microtasks run. */
+  #askedAt = 0;
+  #toldMs = 0;
 
-  constructor(after: AfterMicrotasks = afterMicrotasks) {
+  constructor(after: AfterMicrotasks = afterMicrotasks, loop?: LoopWatch) {
     this.#after = after;
+    this.loop = loop ?? new LoopWatch(() => undefined);
   }
 
   /** `pump` is called at the next rest, once however often it was asked for. */
@@ -53,15 +62,32 @@ export class Drain {
     if (this.#isAsked) return;
     this.#isAsked = true;
     const now = monotonicMs();
+    this.#askedAt = now;
+    this.#toldMs = this.loop.toldMs;
     if (now < this.#stretchEnds || this.#stretchEnds === 0) {
       if (this.#stretchEnds === 0) this.#startStretch(now);
-      this.#after(this.#go);
+      this.#after(this.#rest);
     } else {
       // The event loop comes round, and a new stretch begins.
       this.#stretchEnds = 0;
-      soonWhateverTimers(() => this.#after(this.#go));
+      this.#after(() => {
+        this.#measure();
+        soonWhateverTimers(() => this.#after(this.#go));
+      });
     }
   }
+
+  /** The code of one of those who asked may have run all the time since. */
+  #measure(): void {
+    this.loop.took(monotonicMs() - this.#askedAt, this.#toldMs, () => ({
+      functions: this.#waiting.map(({ name }) => name),
+    }));
+  }
+
+  readonly #rest = (): void => {
+    this.#measure();
+    this.#go();
+  };
 
   #startStretch(now: number): void {
     this.#stretchEnds = now + stretchMs;

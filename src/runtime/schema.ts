@@ -45,7 +45,32 @@ export async function validated(
   value: unknown,
 ): Promise<unknown> {
   if (schema === undefined) return value;
-  const verdict = await schema["~standard"].validate(value);
+  return accepted(what, await schema["~standard"].validate(value));
+}
+
+/**
+ * The same without waiting, for calls of a workflow: its code must not go on
+ * at another moment than it will when it is run again.
+ * @throws HoldfastError `INPUT_INVALID`
+ */
+export function validatedNow(
+  what: string,
+  schema: Schema | undefined,
+  value: unknown,
+): unknown {
+  if (schema === undefined) return value;
+  const verdict = schema["~standard"].validate(value);
+  if (!("then" in verdict)) return accepted(what, verdict);
+  void verdict.then(undefined, () => undefined);
+  throw new HoldfastError(
+    "INPUT_INVALID",
+    `${what} has a schema that answers later, which code of a workflow cannot wait for. ` +
+      "Check it in a step and give the function a schema without promises.",
+    { issues: [] },
+  );
+}
+
+function accepted(what: string, verdict: Verdict<unknown>): unknown {
   if (verdict.issues === undefined) return verdict.value;
   const issues = verdict.issues.map(({ message, path }) => ({
     path: pathText(path ?? []),

@@ -106,6 +106,7 @@ export interface WorkflowContext {
    * Runs another function as a child, on any worker and with its own retries,
    * and waits for its result.
    * @throws RunFailedError when it failed, was cancelled or timed out
+   * @throws HoldfastError `INPUT_INVALID` when its schema refuses the input
    * @example const payment = await ctx.call(charge, order);
    */
   call<In, Out>(

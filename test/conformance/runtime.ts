@@ -4,6 +4,7 @@ import { runtimeAnswersSuite } from "./runtime/answers.suite.ts";
 import { runtimeCancellationSuite } from "./runtime/cancellation.suite.ts";
 import { runtimeErrorsSuite } from "./runtime/errors.suite.ts";
 import { runtimeExpirySuite } from "./runtime/expiry.suite.ts";
+import { runtimeFaultsSuite } from "./runtime/faults.suite.ts";
 import { runtimeForgottenSuite } from "./runtime/forgotten.suite.ts";
 import { runtimeLifeSuite } from "./runtime/life.suite.ts";
 import { runtimeLogSuite } from "./runtime/log.suite.ts";
@@ -32,6 +33,7 @@ export function runtimeConformance(each: Backend): void {
     runtimeValuesSuite(backend);
     runtimeErrorsSuite(backend);
     runtimeLogSuite(backend);
+    runtimeFaultsSuite(backend);
     runtimeUnservedSuite(backend);
     runtimeVersionsSuite(backend);
     runtimeManySuite(backend);

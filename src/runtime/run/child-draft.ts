@@ -3,6 +3,8 @@ import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import type { JoinSetId } from "../../model/ids/join-set-id.ts";
 import { durationMs } from "../../model/time/durations.ts";
 import type { StartAt } from "../../model/time/instants.ts";
+import type { Definition } from "../definitions.ts";
+import { validatedNow } from "../schema.ts";
 import type { CallOptions } from "../workflow-context.ts";
 import type { CallSite } from "./call-site.ts";
 import type { Source } from "./run-state.ts";
@@ -30,6 +32,14 @@ interface Member {
 export interface StartedChild {
   readonly id: ExecutionId;
   readonly promise: Promise<unknown>;
+}
+
+/** What its schema makes of an input. A changed schema is a change of the code that calls. @throws HoldfastError `INPUT_INVALID` */
+export function inputFor(
+  { name, schema }: Definition,
+  input: unknown,
+): unknown {
+  return validatedNow(`The input of ${name}`, schema, input);
 }
 
 /** As it is recorded: numbers, whatever the code gave. */

@@ -1,3 +1,4 @@
+import { monotonicMs } from "../../host/timers.ts";
 import type { LoggedResponse } from "../../model/execution/event.ts";
 import type { LoadedExecution } from "../../stores/execution/lock/locked.ts";
 import type { Definition } from "../definitions.ts";
@@ -48,6 +49,9 @@ export class HotRun implements Drained {
       state.again();
     };
     state.isAwake = true;
+    const { loop } = state.host.drain;
+    const { toldMs } = loop;
+    const began = monotonicMs();
     outside(() =>
       where.run({ id: state.id }, () => {
         void runBody(definition, ctx, locked.input).then(
@@ -56,7 +60,15 @@ export class HotRun implements Drained {
         );
       }),
     );
+    loop.took(monotonicMs() - began, toldMs, () => ({
+      functions: [definition.name],
+      id: state.id,
+    }));
     state.again();
+  }
+
+  get name(): string {
+    return this.state.definition.name;
   }
 
   pump(): void {
@@ -158,6 +170,11 @@ function newState(
       clock: host.clock,
       random: host.random,
       encode: (value) => host.values.value(value),
+      took(step, ms) {
+        const { loop } = host.drain;
+        const functions = [definition.name];
+        loop.took(ms, loop.toldMs, () => ({ functions, id, step }));
+      },
       record(record) {
         journal.record(record);
         again();

@@ -45,6 +45,7 @@ import {
   type Call,
 } from "./calls.ts";
 import {
+  inputFor,
   plainStartAt,
   type ChildDraft,
   type StartedChild,
@@ -121,7 +122,7 @@ export class RunContext implements WorkflowContext {
       ...rest,
       id,
       startAt,
-      input,
+      input: inputFor(definition, input),
       function: definition.name,
       role: definition.kind,
       scheduledBy: run.id,
@@ -331,14 +332,20 @@ export class RunContext implements WorkflowContext {
     options: CallOptions | undefined,
     waiter: Waiter,
   ): StartedChild {
-    const { name, kind } = definitionOf(fn, "the function to call");
+    const definition = definitionOf(fn, "the function to call");
+    const { name, kind } = definition;
     const rest = optionsOf<CallOptions>(options, [
       "deadline",
       "tags",
       "concurrencyKey",
     ]);
     return this.#newChild(
-      { ...rest, function: name, role: kind, input },
+      {
+        ...rest,
+        function: name,
+        role: kind,
+        input: inputFor(definition, input),
+      },
       false,
       waiter,
     );

@@ -1,3 +1,4 @@
+import { monotonicMs } from "../../host/timers.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import type { Clock } from "../../model/time/clock.ts";
 import {
@@ -46,6 +47,8 @@ export interface StepHost {
   readonly clock: Clock;
   readonly random: () => number;
   readonly encode: (value: unknown) => Encoded;
+  /** Told how long the body of a step ran before it gave way. */
+  readonly took: (step: string, ms: number) => void;
   /** Called as soon as there is something to record. */
   readonly record: (record: StepRecord) => void;
 }
@@ -148,6 +151,7 @@ export class Steps {
     const running: Running = { step, attempt, cancelTimer: nothing };
     this.#running.set(step.call, running);
     let result: unknown;
+    const began = monotonicMs();
     try {
       result = outside(() =>
         where.run({ id, step: name, attempt: number }, () =>
@@ -156,6 +160,8 @@ export class Steps {
       );
     } catch (error) {
       return this.#failed(running, error);
+    } finally {
+      this.#host.took(name, monotonicMs() - began);
     }
     if (!isThenable(result)) return this.#done(running, result);
     this.#armTimeout(running);
