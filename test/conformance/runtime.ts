@@ -11,6 +11,7 @@ import { runtimeLogSuite } from "./runtime/log.suite.ts";
 import { runtimeLocksSuite } from "./runtime/locks.suite.ts";
 import { runtimeManySuite } from "./runtime/many.suite.ts";
 import { runtimeProgramsSuite } from "./runtime/programs.suite.ts";
+import { runtimeRegressionsSuite } from "./runtime/regressions.suite.ts";
 import { runtimeReplaySuite } from "./runtime/replay.suite.ts";
 import { runtimeUnservedSuite } from "./runtime/unserved.suite.ts";
 import { runtimeUnknownOutcomesSuite } from "./runtime/unknown-outcomes.suite.ts";
@@ -36,6 +37,7 @@ export function runtimeConformance(each: Backend): void {
     runtimeFaultsSuite(backend);
     runtimeUnservedSuite(backend);
     runtimeVersionsSuite(backend);
+    runtimeRegressionsSuite(backend);
     runtimeManySuite(backend);
     runtimeProgramsSuite(backend);
   });

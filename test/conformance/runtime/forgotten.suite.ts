@@ -8,7 +8,7 @@ import { gate, kindsOf, until } from "./waiting.ts";
 export function runtimeForgottenSuite(backend: Backend): void {
   describe("what nobody awaits", () => {
     test(
-      "[RT11] a rejecting step, a branch that rejects while the run sleeps: no unhandled rejection",
+      "[RT11] [RT15] a rejecting step, a branch that rejects while the run sleeps: no unhandled rejection",
       onRuntime(backend, async ({ holdfast, said }) => {
         const careless = workflow("careless", async (ctx) => {
           const fails = { retry: { maxRetries: 0 } };
