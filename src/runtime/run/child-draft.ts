@@ -5,9 +5,9 @@ import { durationMs } from "../../model/time/durations.ts";
 import type { StartAt } from "../../model/time/instants.ts";
 import type { Definition } from "../definitions.ts";
 import { validatedNow } from "../schema.ts";
-import type { CallOptions } from "../workflow-context.ts";
+import type { CallOptions, Child } from "../workflow-context.ts";
 import type { CallSite } from "./call-site.ts";
-import type { Source } from "./run-state.ts";
+import type { RunState, Source } from "./run-state.ts";
 
 /** What a workflow says of a child. */
 export interface ChildDraft extends CallOptions {
@@ -48,4 +48,21 @@ export function plainStartAt(startAt: StartAt): StartAt {
   if ("in" in startAt) return { in: durationMs(startAt.in, "startAt") };
   if ("at" in startAt) return { at: Number(startAt.at) };
   return unreachable(startAt);
+}
+
+/** What `spawn` gives: the child may be asked to end while it has not. */
+export function childHandle<T>(
+  run: RunState,
+  id: ExecutionId,
+  result: () => Promise<T>,
+): Child<T> {
+  return {
+    id,
+    result,
+    cancel() {
+      if (!run.children.has(id)) return;
+      run.childrenToCancel = [...run.childrenToCancel, id];
+      run.again();
+    },
+  };
 }

@@ -1,4 +1,4 @@
-import { childId, type ExecutionId } from "../../model/ids/execution-id.ts";
+import { childId } from "../../model/ids/execution-id.ts";
 import { delayId } from "../../model/ids/delay-id.ts";
 import { parseFunctionName } from "../../model/ids/function-name.ts";
 import {
@@ -45,6 +45,7 @@ import {
   type Call,
 } from "./calls.ts";
 import {
+  childHandle,
   inputFor,
   plainStartAt,
   type ChildDraft,
@@ -96,7 +97,7 @@ export class RunContext implements WorkflowContext {
   spawn(fn: unknown, input?: unknown, options?: CallOptions): Child<never> {
     const site = callSite(this, "spawn");
     const { id, promise } = this.#child(fn, input, options, { site });
-    return this.#handle(id, () => promise as Promise<never>);
+    return childHandle(this.#run, id, () => promise as Promise<never>);
   }
 
   start(
@@ -283,7 +284,7 @@ export class RunContext implements WorkflowContext {
         const member = { set, index, source };
         return this.#child(fn, input, options, { member }).id;
       },
-      handle: (id, result) => this.#handle(id, result),
+      handle: (id, result) => childHandle(this.#run, id, result),
     });
     return made as unknown as JoinSet<Out>;
   }
@@ -386,18 +387,5 @@ export class RunContext implements WorkflowContext {
       created,
     );
     return { id, promise };
-  }
-
-  #handle<T>(id: ExecutionId, result: () => Promise<T>): Child<T> {
-    const run = this.#run;
-    return {
-      id,
-      result,
-      cancel() {
-        if (!run.children.has(id)) return;
-        run.childrenToCancel = [...run.childrenToCancel, id];
-        run.again();
-      },
-    };
   }
 }
