@@ -3,6 +3,12 @@ import type { LoggedResponse } from "../../model/execution/event.ts";
 import type { ExecutionResult } from "../../model/execution/result.ts";
 import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import { definitionOf } from "../definitions.ts";
+import {
+  generatedJoinSet,
+  namedJoinSet,
+  type JoinSetId,
+} from "../../model/ids/join-set-id.ts";
+import type { LoadedExecution } from "../../stores/execution/lock/locked.ts";
 import { runFailure } from "../failures.ts";
 import type { CallOptions, Child } from "../workflow-context.ts";
 import { assertOutsideStep } from "./calls.ts";
@@ -145,8 +151,26 @@ function resultOf(member: Member): Promise<unknown> {
   ).then(() => valueOf(member));
 }
 
+/** The sets of a run: those without a name are numbered, and no two have the same. */
+export class JoinSetNames {
+  #count = 0;
+  readonly #names = new Set<string>();
+
+  /** @throws HoldfastError `JOIN_SET_EXISTS`, `NAME_INVALID` */
+  next(
+    { id, continuations }: Pick<LoadedExecution, "id" | "continuations">,
+    name: string | undefined,
+  ): JoinSetId {
+    this.#count += 1;
+    if (name === undefined) return generatedJoinSet(this.#count, continuations);
+    if (this.#names.has(name)) throw joinSetExists(id, name);
+    this.#names.add(name);
+    return namedJoinSet(name, continuations);
+  }
+}
+
 /** Its children would get the ids of the other set's. */
-export function joinSetExists(id: ExecutionId, name: string): HoldfastError {
+function joinSetExists(id: ExecutionId, name: string): HoldfastError {
   return new HoldfastError(
     "JOIN_SET_EXISTS",
     `Run ${id} has a join set "${name}" already. Submit to that one, or choose another name.`,

@@ -1,12 +1,7 @@
 import { childId } from "../../model/ids/execution-id.ts";
 import { delayId } from "../../model/ids/delay-id.ts";
 import { parseFunctionName } from "../../model/ids/function-name.ts";
-import {
-  generatedJoinSet,
-  namedJoinSet,
-  oneOffJoinSet,
-  type JoinSetId,
-} from "../../model/ids/join-set-id.ts";
+import { oneOffJoinSet, type JoinSetId } from "../../model/ids/join-set-id.ts";
 import { checkedText, givenInvalid, optionsOf } from "../../model/shape.ts";
 import { durationMs, type Duration } from "../../model/time/durations.ts";
 import { resolveStartAt, type StartAt } from "../../model/time/instants.ts";
@@ -54,7 +49,7 @@ import {
 } from "./child-draft.ts";
 import { Continuation } from "./continuation.ts";
 import { randomOf, runIdOf, uuidOf, type Draw } from "./draws.ts";
-import { joinSetExists, RunJoinSet } from "./join-set.ts";
+import { JoinSetNames, RunJoinSet } from "./join-set.ts";
 import type { RunState } from "./run-state.ts";
 import { where } from "./step-context.ts";
 
@@ -64,8 +59,7 @@ const externalFunction = parseFunctionName("holdfast/external");
 /** The `ctx` of a workflow: see `WorkflowContext` for what each method promises. */
 export class RunContext implements WorkflowContext {
   readonly #run: RunState;
-  #sets = 0;
-  readonly #setNames = new Set<string>();
+  readonly #sets = new JoinSetNames();
   readonly log: RunLog = runLog((level, message, data) => {
     const { id, definition, host, isOver, replay } = this.#run;
     if (isOver || !replay.isOver) return;
@@ -270,15 +264,7 @@ export class RunContext implements WorkflowContext {
 
   joinSet<Out>(name?: string): JoinSet<Out> {
     assertOutsideStep();
-    const { continuations } = this.#run.locked;
-    if (name !== undefined && this.#setNames.has(name))
-      throw joinSetExists(this.#run.id, name);
-    this.#sets += 1;
-    const set =
-      name === undefined
-        ? generatedJoinSet(this.#sets, continuations)
-        : namedJoinSet(name, continuations);
-    if (name !== undefined) this.#setNames.add(name);
+    const set = this.#sets.next(this.#run.locked, name);
     const made = new RunJoinSet(this.#run, {
       spawn: (fn, input, options, index, source) => {
         const member = { set, index, source };
