@@ -17,6 +17,16 @@ interface FunctionOptions {
   readonly concurrency?: number;
   /** The same for each concurrency key. */
   readonly concurrencyPerKey?: number;
+  /**
+   * How long a run that was started is kept after it has ended, with all below
+   * it; workers that serve the function remove it soon afterwards, and who
+   * then asks for its result is told that there is no such run. Defaults to
+   * for ever. Children are kept as long as what called them.
+   * @example workflow("poll", { keep: "30 days", keepFailed: "1 year" }, async (ctx) => …)
+   */
+  readonly keep?: Duration;
+  /** The same for runs that failed or timed out; defaults to `keep`. */
+  readonly keepFailed?: Duration;
 }
 
 export interface WorkflowOptions extends FunctionOptions {
@@ -67,6 +77,9 @@ export interface Definition {
   readonly retry: RetryPolicy;
   readonly timeoutMs: number | undefined;
   readonly cleanupMs: number;
+  /** Undefined for ever. */
+  readonly keepMs: number | undefined;
+  readonly keepFailedMs: number | undefined;
 }
 
 // Not a private field: an app may have two copies of the package, one bundled.
@@ -154,7 +167,13 @@ export function signal(name: string, schema?: Schema): Signal<unknown> {
 }
 
 const defaultCleanup: Duration = "5 minutes";
-const sharedNames = ["input", "concurrency", "concurrencyPerKey"] as const;
+const sharedNames = [
+  "input",
+  "concurrency",
+  "concurrencyPerKey",
+  "keep",
+  "keepFailed",
+] as const;
 const optionNames = {
   workflow: [...sharedNames, "cleanupTimeout"],
   activity: [...sharedNames, "retry", "timeout"],
@@ -192,6 +211,8 @@ function defined(
       options.cleanupTimeout ?? defaultCleanup,
       "cleanupTimeout",
     ),
+    keepMs: msOf("keep", options.keep),
+    keepFailedMs: msOf("keepFailed", options.keepFailed ?? options.keep),
   };
   return Object.freeze({ kind, name: made.name, [definition]: made });
 }

@@ -12,6 +12,7 @@ import { EarlyInterruptions } from "./early-interruptions.ts";
 import { HotRuns } from "./hot-runs.ts";
 import { pause, pauseBefore } from "./pauses.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
+import { removeOld } from "./retention.ts";
 import { Slots } from "./slots.ts";
 import { keepTime } from "./timers.ts";
 import { Turns } from "./turns.ts";
@@ -98,6 +99,7 @@ export class Worker {
       this.#lockLoop(),
       this.#renewLoop(),
       keepTime(this.#context, this.#stop.signal),
+      removeOld(this.#context, this.functions.values(), this.#stop.signal),
     ]);
   }
 

@@ -13,6 +13,7 @@ import { runtimeManySuite } from "./runtime/many.suite.ts";
 import { runtimeProgramsSuite } from "./runtime/programs.suite.ts";
 import { runtimeRegressionsSuite } from "./runtime/regressions.suite.ts";
 import { runtimeReplaySuite } from "./runtime/replay.suite.ts";
+import { runtimeRetentionSuite } from "./runtime/retention.suite.ts";
 import { runtimeUnservedSuite } from "./runtime/unserved.suite.ts";
 import { runtimeUnknownOutcomesSuite } from "./runtime/unknown-outcomes.suite.ts";
 import { runtimeValuesSuite } from "./runtime/values.suite.ts";
@@ -34,6 +35,7 @@ export function runtimeConformance(each: Backend): void {
     runtimeValuesSuite(backend);
     runtimeErrorsSuite(backend);
     runtimeLogSuite(backend);
+    runtimeRetentionSuite(backend);
     runtimeFaultsSuite(backend);
     runtimeUnservedSuite(backend);
     runtimeVersionsSuite(backend);

@@ -1,9 +1,12 @@
 import { expect, test } from "vitest";
+import type { FunctionName } from "../../src/model/ids/function-name.ts";
+import type { Statement } from "../../src/sql/statement.ts";
 import {
   hotStatements,
   seedExecutions,
   usesListIndex,
 } from "../fixtures/hot-paths.ts";
+import { finishedTrees } from "../fixtures/execution-operations.ts";
 import { withNewPlace } from "./place.ts";
 import { planOf, plans } from "./plans.ts";
 
@@ -37,4 +40,17 @@ test("no hot path of the execution log walks over what does not concern it", () 
     expect(faults).toEqual([]);
     // So many are recorded: fewer would mean that the driver above does less.
     expect(statements.length).toBeGreaterThan(45);
+    const old = finishedTrees
+      .one({
+        function: "fn5" as FunctionName,
+        after: { finishedAt: 3, id: "a" },
+        upTo: { finishedAt: 9_000, id: "b" },
+        limit: 100,
+      })
+      .next().value as { readonly statement: Statement };
+    for (const plan of plans) {
+      const steps = (await planOf(shell, old.statement, plan)).join("\n");
+      expect(steps).toContain("using holdfast_execution_retention");
+      expect(steps).not.toContain("Sort");
+    }
   }));

@@ -8,6 +8,7 @@ import {
   earliestTimer,
   expiredTimers,
   findLockable,
+  finishedTrees,
 } from "../fixtures/execution-operations.ts";
 import { mail, tax } from "../conformance/execution/awaited-executions.ts";
 import { withFolder } from "./place.ts";
@@ -59,6 +60,18 @@ test.each([
     "earliestTimer",
     driveToStatements(earliestTimer.one(undefined)),
     timerIndexes,
+  ],
+  [
+    "finishedTrees",
+    driveToStatements(
+      finishedTrees.one({
+        function: mail,
+        after: { finishedAt: 3, id: "a" },
+        upTo: { finishedAt: 9, id: "b" },
+        limit: 100,
+      }),
+    ),
+    ["holdfast_execution_retention"],
   ],
   ["expiredTimers", driveToStatements(expiredTimers.one(at)), timerIndexes],
   [

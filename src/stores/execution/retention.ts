@@ -1,11 +1,17 @@
 import { durationMs, type Duration } from "../../model/time/durations.ts";
 import { HoldfastError } from "../../model/errors.ts";
+import type { ResultKind } from "../../model/execution/event.ts";
 import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import {
   parseFunctionName,
   type FunctionName,
 } from "../../model/ids/function-name.ts";
-import { checkedCount, draftOf } from "../../model/shape.ts";
+import {
+  checkedCount,
+  draftOf,
+  givenInvalid,
+  givenList,
+} from "../../model/shape.ts";
 import {
   row,
   rows,
@@ -24,6 +30,8 @@ export interface RetentionPolicy {
   readonly olderThan?: Duration;
   /** Kept per function. */
   readonly keepNewest?: number;
+  /** Only those that ended so; defaults to all. The others are passed over. */
+  readonly results?: readonly ResultKind[];
 }
 
 export interface RetentionReport {
@@ -44,8 +52,9 @@ export async function removeFinished(
   context: ExecutionContext,
   policy: RetentionPolicy,
   options?: SweepOptions<RetentionReport>,
+  swept?: SweptPlaces,
 ): Promise<RetentionReport> {
-  const checked = checkedPolicy(policy);
+  const checked = { ...checkedPolicy(policy), swept };
   const sweeping = sweepOptions(options);
   const { rowsPerSlice: rowsMax, signal } = sweeping;
   const trees = treesToRemove(context, checked);
@@ -67,12 +76,20 @@ export async function removeFinished(
   });
 }
 
+/**
+ * Where sweeps by the same policy have come to, by function: the next one goes
+ * on there, past what is kept. For one who sweeps again and again; what was
+ * skipped is met again only without it.
+ */
+export type SweptPlaces = Map<FunctionName, TreePlace>;
+
 const nothing: RetentionReport = { trees: 0, rows: 0, skipped: 0 };
 
 interface CheckedPolicy {
   readonly function: FunctionName | undefined;
   readonly olderThanMs: number | undefined;
   readonly keepNewest: number | undefined;
+  readonly results: ReadonlySet<ResultKind> | undefined;
 }
 
 function checkedPolicy(given: RetentionPolicy): CheckedPolicy {
@@ -80,10 +97,12 @@ function checkedPolicy(given: RetentionPolicy): CheckedPolicy {
     function: name,
     olderThan,
     keepNewest,
+    results,
   } = draftOf("a retention policy", given, [
     "function",
     "olderThan",
     "keepNewest",
+    "results",
   ]);
   if (olderThan === undefined && keepNewest === undefined)
     throw new HoldfastError(
@@ -98,13 +117,35 @@ function checkedPolicy(given: RetentionPolicy): CheckedPolicy {
       keepNewest === undefined
         ? undefined
         : checkedCount("keepNewest", keepNewest, { min: 0, max: 1_000_000 }),
+    results: results === undefined ? undefined : checkedResults(results),
   };
+}
+
+const resultKinds: Readonly<Record<ResultKind, true>> = {
+  completed: true,
+  failed: true,
+  cancelled: true,
+  timedOut: true,
+};
+
+function checkedResults(
+  results: readonly ResultKind[],
+): ReadonlySet<ResultKind> {
+  const kinds = new Set(givenList("results", results));
+  for (const kind of kinds)
+    if (typeof kind !== "string" || !Object.hasOwn(resultKinds, kind))
+      throw givenInvalid(
+        "results",
+        `some of ${Object.keys(resultKinds).join(", ")}`,
+        kind,
+      );
+  return kinds;
 }
 
 /** The trees that a policy removes, looked up as they are needed. */
 async function* treesToRemove(
   context: ExecutionContext,
-  policy: CheckedPolicy,
+  policy: CheckedPolicy & { readonly swept: SweptPlaces | undefined },
 ): AsyncGenerator<ExecutionId, void> {
   yield* interruptedTrees(context);
   if (policy.function !== undefined) {
@@ -139,7 +180,12 @@ const treesPerRead = 100;
 
 async function* treesOf(
   context: ExecutionContext,
-  { olderThanMs, keepNewest }: CheckedPolicy,
+  {
+    olderThanMs,
+    keepNewest,
+    results,
+    swept,
+  }: CheckedPolicy & { readonly swept: SweptPlaces | undefined },
   name: FunctionName,
 ): AsyncGenerator<ExecutionId, void> {
   const { database, clock } = context;
@@ -153,14 +199,18 @@ async function* treesOf(
       : await beyondNewest(context, name, keepNewest);
   const upTo = laterOf(byAge, byCount);
   if (upTo === undefined) return;
-  for (let after: TreePlace | null = null; ;) {
+  for (let after: TreePlace | null = swept?.get(name) ?? null; ;) {
     const found: readonly FinishedTree[] = await database.read(
       finishedTrees(context),
       { function: name, after, upTo, limit: treesPerRead },
     );
-    for (const { id } of found) yield id;
+    for (const { id, resultKind } of found)
+      if (results?.has(resultKind) ?? true) yield id;
     after = found.at(-1) ?? null;
     if (after === null) return;
+    swept?.set(name, after);
+    // As below: all of them may have been passed over.
+    await database.pause();
   }
 }
 
@@ -196,6 +246,7 @@ interface TreePlace {
 
 interface FinishedTree extends TreePlace {
   readonly id: ExecutionId;
+  readonly resultKind: ResultKind;
 }
 
 /** Sorts after every id: no id begins with it. */
@@ -227,7 +278,7 @@ interface TreesBetween {
 }
 
 /** Finished trees between two places, oldest first. */
-const finishedTrees: StoreOperation<
+export const finishedTrees: StoreOperation<
   ExecutionContext,
   TreesBetween,
   readonly FinishedTree[]
@@ -235,12 +286,20 @@ const finishedTrees: StoreOperation<
   key: (input: TreesBetween) => input.function,
   *one(_: ExecutionContext, { function: name, after, upTo, limit }) {
     const { finishedAt, id } = after ?? { finishedAt: -1, id: "" };
-    const found = yield* rows<{ finished_at: number; id: ExecutionId }>(sql`
-      SELECT finished_at, id FROM holdfast_execution
+    const found = yield* rows<{
+      readonly finished_at: number;
+      readonly id: ExecutionId;
+      readonly result_kind: ResultKind;
+    }>(sql`
+      SELECT finished_at, id, result_kind FROM holdfast_execution
       WHERE function = ${name} AND state = 'finished' AND parent IS NULL
         AND (finished_at, id) > (${finishedAt}, ${id}) AND (finished_at, id) <= (${upTo.finishedAt}, ${upTo.id})
       ORDER BY finished_at, id LIMIT ${limit}`);
-    return found.map((tree) => ({ finishedAt: tree.finished_at, id: tree.id }));
+    return found.map((tree) => ({
+      finishedAt: tree.finished_at,
+      id: tree.id,
+      resultKind: tree.result_kind,
+    }));
   },
 });
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { manualClock } from "../../../src/model/time/clock.ts";
 import type { ManualClock } from "../../../src/model/time/clock.ts";
+import type { ExecutionResult } from "../../../src/model/execution/result.ts";
 import { row } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import type { Statement } from "../../../src/sql/statement.ts";
@@ -153,6 +154,48 @@ export function executionRetentionSuite(backend: Backend): void {
         expect(await ids(fixture)).toEqual(["c"]);
         await fixture.log.removeFinished({ keepNewest: 1, olderThan: 0 });
         expect(await ids(fixture)).toEqual([]);
+      }),
+    );
+
+    test(
+      "removes only what ended so, past any number that did not",
+      onFixture(async (fixture) => {
+        const { log, clock } = fixture;
+        const end = async (
+          id: string,
+          result: ExecutionResult,
+        ): Promise<void> => {
+          await log.create({ id, function: "f" });
+          await log.finish(id, 1, result);
+        };
+        for (let n = 10; n < 130; n += 1)
+          await end(`completed-${n}`, { kind: "completed", value: n });
+        await end("failed", {
+          kind: "failed",
+          error: { name: "Error", message: "x" },
+        });
+        await end("timedOut", { kind: "timedOut" });
+        await end("cancelled", { kind: "cancelled" });
+        clock.advance(2);
+        const policy = { function: "f", olderThan: 1 };
+        expect(
+          await log.removeFinished({
+            ...policy,
+            results: ["failed", "timedOut"],
+          }),
+        ).toMatchObject({ trees: 2 });
+        for (const status of ["failed", "timedOut"] as const)
+          expect((await log.list({ status })).items).toEqual([]);
+        expect(
+          await log.removeFinished({ ...policy, results: ["completed"] }),
+        ).toMatchObject({ trees: 120 });
+        expect(await ids(fixture)).toEqual(["cancelled"]);
+        for (const results of ["failed", ["odd"], [1], [["failed"]]])
+          expect(
+            await rejection(
+              log.removeFinished({ ...policy, results: results as never }),
+            ),
+          ).toMatchObject({ code: "OPTION_INVALID" });
       }),
     );
 

@@ -127,7 +127,7 @@ function executionReads(owner: string): Calls {
     logs: ["a", {}],
     addBacktraces: ["a", [{ from: 0, to: 1, stack: "at a.ts:1" }], {}],
     backtrace: ["a", { version: 0 }, {}],
-    removeFinished: [{ olderThan: "1h" }, {}],
+    removeFinished: [{ olderThan: "1h", results: ["failed"] }, {}],
     pruneHistory: ["a", {}],
   });
 }

@@ -1,0 +1,102 @@
+import { isHoldfastError } from "../model/errors.ts";
+import {
+  removeFinished,
+  type RetentionPolicy,
+  type SweptPlaces,
+} from "../stores/execution/retention.ts";
+import type { Definition } from "./definitions.ts";
+import { pause } from "./pauses.ts";
+import type { RuntimeContext } from "./runtime-context.ts";
+
+/** No more often than this, and no later, is anything looked for that may go. */
+const periodMsMin = 60_000;
+const periodMsMax = 3_600_000;
+/** Small enough for others to come between. */
+const rowsPerSlice = 200;
+
+interface Keeping {
+  readonly policy: RetentionPolicy & { readonly function: string };
+  readonly ms: number;
+  readonly swept: SweptPlaces;
+}
+
+/**
+ * Removes runs that have ended and are kept no longer, as their functions say,
+ * in small transactions. Workers of several processes look at moments of their
+ * own; what one has removed the others do not find.
+ */
+export async function removeOld(
+  context: RuntimeContext,
+  functions: Iterable<Definition>,
+  signal: AbortSignal,
+): Promise<void> {
+  const all = [...functions].flatMap(keepingOf);
+  if (all.length === 0) return;
+  const { clock, store } = context;
+  const shortest = Math.min(...all.map(({ ms }) => ms));
+  const periodMs = Math.min(Math.max(shortest / 10, periodMsMin), periodMsMax);
+  let pauseMs = periodMsMin * store.random();
+  while (!signal.aborted) {
+    await pause(clock, pauseMs, signal);
+    for (const each of all) await sweepOne(context, each, signal);
+    pauseMs = periodMs * (0.5 + store.random() / 2);
+  }
+}
+
+function keepingOf({
+  name,
+  keepMs,
+  keepFailedMs,
+}: Definition): readonly Keeping[] {
+  const keeping = (
+    ms: number | undefined,
+    results: RetentionPolicy["results"],
+  ): readonly Keeping[] =>
+    ms === undefined
+      ? []
+      : [
+          {
+            policy: {
+              function: name,
+              olderThan: ms,
+              ...(results && { results }),
+            },
+            ms,
+            swept: new Map(),
+          },
+        ];
+  if (keepMs === keepFailedMs) return keeping(keepMs, undefined);
+  return [
+    ...keeping(keepMs, ["completed", "cancelled"]),
+    ...keeping(keepFailedMs, ["failed", "timedOut"]),
+  ];
+}
+
+async function sweepOne(
+  { store, tell }: RuntimeContext,
+  { policy, swept }: Keeping,
+  signal: AbortSignal,
+): Promise<void> {
+  if (signal.aborted) return;
+  const details = { function: policy.function };
+  try {
+    const options = { signal, rowsPerSlice };
+    const report = await removeFinished(store, policy, options, swept);
+    // What could not go yet is met again from the start.
+    if (report.skipped > 0) swept.clear();
+    if (report.trees > 0)
+      tell({
+        level: "debug",
+        message: `Removed ${report.trees} runs of ${policy.function} that are kept no longer.`,
+        details: { ...details, runs: report.trees },
+      });
+  } catch (error) {
+    swept.clear();
+    if (signal.aborted || (isHoldfastError(error) && error.retryable)) return;
+    tell({
+      level: "warn",
+      message: `Old runs of ${policy.function} could not be removed: ${(error as Error).message}`,
+      details,
+    });
+  }
+}

@@ -1,0 +1,72 @@
+import { describe, expect, test } from "vitest";
+import { manualClock } from "../../../src/model/time/clock.ts";
+import { activity, workflow } from "../../../src/runtime/definitions.ts";
+import { rejection } from "../backend.ts";
+import type { Backend } from "../backend.ts";
+import { onRuntime } from "./fixture.ts";
+import { until } from "./waiting.ts";
+
+const T0 = 1_700_000_000_000;
+const hour = 3_600_000;
+const day = 24 * hour;
+
+export function runtimeRetentionSuite(backend: Backend): void {
+  describe("runs that have ended", () => {
+    test(
+      "are removed by workers when their function says so, with all below them, failed ones later, others never",
+      onRuntime(backend, async ({ another, said }) => {
+        const clock = manualClock(T0);
+        const holdfast = await another({ clock });
+        const part = activity("part", async () => 1);
+        const brief = workflow(
+          "brief",
+          { keep: "1 hour", keepFailed: "1 day" },
+          async (ctx, isGood: boolean) => {
+            await ctx.call(part);
+            if (!isGood) throw new Error("bad");
+          },
+        );
+        const lasting = workflow("lasting", async () => 1);
+        const functions = [part, brief, lasting];
+        await holdfast.work(functions);
+        await (await another({ clock })).work(functions);
+        const good = await holdfast.start(brief, true, { id: "good" });
+        const bad = await holdfast.start(brief, false, { id: "bad" });
+        const old = await holdfast.start(lasting, undefined, { id: "old" });
+        await Promise.all([good.result(), old.result()]);
+        await rejection(bad.result());
+        const ids = async (): Promise<readonly string[]> =>
+          (await holdfast.runs.list({ topLevelOnly: true })).items
+            .map(({ id }) => id as string)
+            .toSorted();
+        const gone = async (id: string): Promise<number> => {
+          await until(async () => {
+            if (!(await ids()).includes(id)) return true;
+            clock.advance(10 * 60_000);
+            return false;
+          });
+          return clock.now() - T0;
+        };
+        expect(await gone("good")).toBeGreaterThan(hour);
+        expect(await ids()).toEqual(["bad", "old"]);
+        expect(await gone("bad")).toBeGreaterThan(day);
+        expect(await ids()).toEqual(["old"]);
+        expect((await holdfast.runs.list()).items).toHaveLength(1);
+        expect(await rejection(good.result())).toMatchObject({
+          code: "EXECUTION_NOT_FOUND",
+        });
+        expect(said.filter(({ level }) => level === "warn")).toEqual([]);
+      }),
+    );
+
+    test(
+      "are kept for ever by default, and what is said wrongly is refused",
+      onRuntime(backend, async () => {
+        for (const options of [{ keep: "soon" }, { keepFailed: -1 }])
+          expect(() => workflow("w", options as never, async () => 1)).toThrow(
+            expect.objectContaining({ code: "DURATION_INVALID" }),
+          );
+      }),
+    );
+  });
+}
