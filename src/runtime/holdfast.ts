@@ -33,6 +33,8 @@ export interface WorkOptions {
   readonly lease?: Duration;
   /** How many runs that wait are kept in memory; others are replayed when they go on. Defaults to 1,000. */
   readonly hotRunsMax?: number;
+  /** About how many bytes of recorded values those may hold together; defaults to 64 MiB. */
+  readonly hotBytesMax?: number;
 }
 
 export interface CloseOptions {
@@ -94,6 +96,7 @@ export interface Holdfast extends StorePages {
 const defaultConcurrency = 100;
 const defaultLease: Duration = "30s";
 const defaultHotRuns = 1_000;
+const defaultHotBytes = 64 * 1024 * 1024;
 const defaultClose: Duration = "10s";
 
 /** The stores of the database are its properties too. */
@@ -227,12 +230,13 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
 }
 
 function settingsOf(given: WorkOptions | undefined) {
-  const { concurrency, codeVersion, lease, hotRunsMax } =
+  const { concurrency, codeVersion, lease, hotRunsMax, hotBytesMax } =
     optionsOf<WorkOptions>(given, [
       "concurrency",
       "codeVersion",
       "lease",
       "hotRunsMax",
+      "hotBytesMax",
     ]);
   return {
     concurrency: checkedCount(
@@ -248,6 +252,7 @@ function settingsOf(given: WorkOptions | undefined) {
         : checkedText("A code version", codeVersion),
     leaseMs: leaseOf(lease ?? defaultLease),
     hotRunsMax: checkedCount("hotRunsMax", hotRunsMax ?? defaultHotRuns),
+    hotBytesMax: checkedCount("hotBytesMax", hotBytesMax ?? defaultHotBytes),
   };
 }
 

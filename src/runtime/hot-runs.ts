@@ -44,6 +44,9 @@ export class HotRuns {
   /** Those that hold a place, with their functions. */
   readonly #placed = new Map<ExecutionId, string>();
   readonly #fetching = new Set<ExecutionId>();
+  readonly #resting = new HeldBytes();
+  /** Those that are about to be forgotten. */
+  readonly #evicted = new Set<ExecutionId>();
   readonly #host: RunHost;
   #unsubscribe: () => void = () => undefined;
   #isClosing = false;
@@ -211,13 +214,24 @@ export class HotRuns {
     this.#runs.delete(id);
     this.#runs.set(id, run);
     if (this.#isClosing) return run.leave("the worker closes");
-    if (this.#runs.size > this.#parts.settings.hotRunsMax) this.#evictOne();
+    this.#resting.add(id, run.state.heldBytes);
+    this.#evict();
   }
 
-  /** Forgets the run that has rested longest. Going on then costs one replay. */
-  #evictOne(): void {
-    for (const run of this.#runs.values())
-      if (run.isAtRest) return run.leave("evicted");
+  /** Forgets those that have rested longest, until the others fit. Going on then costs one replay each. */
+  #evict(): void {
+    const { hotRunsMax, hotBytesMax } = this.#parts.settings;
+    const fits = (): boolean =>
+      this.#runs.size - this.#evicted.size <= hotRunsMax &&
+      this.#resting.bytes <= hotBytesMax;
+    if (fits()) return;
+    for (const [id, run] of this.#runs) {
+      if (!run.isAtRest || this.#evicted.has(id)) continue;
+      this.#evicted.add(id);
+      this.#resting.delete(id);
+      run.leave("evicted");
+      if (fits()) return;
+    }
   }
 
   /** A timer of the run has come. */
@@ -340,12 +354,30 @@ export class HotRuns {
     if (run !== undefined && !run.state.isOver)
       run.drop(new Error("It was given back."));
     this.#runs.delete(id);
+    this.#evicted.delete(id);
+    this.#resting.delete(id);
     this.#givePlace(id);
     if (this.#runs.size === 0) this.#onEmpty?.();
   }
 
   #givePlace(id: ExecutionId): void {
     if (this.#placed.delete(id)) this.#parts.slots.give();
+  }
+}
+
+/** What runs held when they last began to rest, and all of them together. */
+class HeldBytes {
+  readonly #each = new Map<ExecutionId, number>();
+  bytes = 0;
+
+  add(id: ExecutionId, bytes: number): void {
+    this.bytes += bytes - (this.#each.get(id) ?? 0);
+    this.#each.set(id, bytes);
+  }
+
+  delete(id: ExecutionId): void {
+    this.bytes -= this.#each.get(id) ?? 0;
+    this.#each.delete(id);
   }
 }
 

@@ -26,6 +26,8 @@ export interface WorkerSettings {
   readonly leaseMs: number;
   /** How many runs that wait are kept in memory. */
   readonly hotRunsMax: number;
+  /** About how many bytes those may hold together. */
+  readonly hotBytesMax: number;
 }
 
 /** What one call locks at most. */

@@ -82,6 +82,9 @@ function readOutcome(
   version: number,
   event: ExecutionEvent,
 ): LoggedHistory {
+  // As text it is about as large as it will be.
+  const { value } = event as { readonly value?: string };
+  if (value !== undefined) run.heldBytes += value.length;
   const outcome = scheduled.get(version);
   const whole =
     outcome === undefined ? event : ({ ...event, outcome } as ExecutionEvent);

@@ -4,6 +4,7 @@ import type { LoadedExecution } from "../../stores/execution/lock/locked.ts";
 import type { Definition } from "../definitions.ts";
 import type { Drained } from "../drain.ts";
 import { nextWakeAt } from "./append.ts";
+import { loadedBytes, roughBytes } from "./held-bytes.ts";
 import { Journal } from "./journal.ts";
 import { Mailbox } from "./mailbox.ts";
 import { nondeterminism } from "./nondeterminism.ts";
@@ -82,6 +83,7 @@ export class HotRun implements Drained {
     for (const logged of responses)
       if (logged.seq > state.known) {
         state.known = logged.seq;
+        state.heldBytes += roughBytes(logged.response);
         state.arrived.push(logged);
       }
     if (state.arrived.length > 0 || state.isClosing) state.again();
@@ -242,6 +244,7 @@ function atTheStart(
     cleanupBy: undefined,
     childrenToCancel: [],
     version: locked.nextVersion,
+    heldBytes: loadedBytes(locked),
     leaseUntil: locked.leaseUntil ?? 0,
   };
 }

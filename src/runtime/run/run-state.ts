@@ -83,6 +83,8 @@ export interface RunState {
   isAbandoned: boolean;
   /** The version that its next event gets. */
   version: number;
+  /** About how many bytes of values its code was given: so much it may hold. */
+  heldBytes: number;
   /** Until then nobody else locks it. */
   leaseUntil: number;
   /** Children that are to be asked to end, newest first. */

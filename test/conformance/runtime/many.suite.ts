@@ -1,8 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { activity, workflow } from "../../../src/runtime/definitions.ts";
+import {
+  activity,
+  signal,
+  workflow,
+} from "../../../src/runtime/definitions.ts";
+import type { Run } from "../../../src/runtime/run-handle.ts";
 import type { Backend } from "../backend.ts";
 import { onRuntime } from "./fixture.ts";
-import { gate, Tally, until } from "./waiting.ts";
+import { gate, kindsOf, Tally, until } from "./waiting.ts";
 
 export function runtimeManySuite(backend: Backend): void {
   describe("many at once", () => {
@@ -36,6 +41,52 @@ export function runtimeManySuite(backend: Backend): void {
         expect(await Promise.all(runs.map((run) => run.result()))).toEqual([
           1, 2, 3, 4,
         ]);
+      }),
+    );
+
+    test(
+      "runs that wait are kept in memory while their values fit, and going on costs the others one replay",
+      onRuntime(backend, async ({ holdfast }) => {
+        const go = signal("go");
+        const tally = new Tally();
+        const large = workflow("large", async (ctx, name: string) => {
+          tally.count(`${name} begins`);
+          const text = await ctx.step("read", () => {
+            tally.count(`${name} reads`);
+            return "x".repeat(100_000);
+          });
+          await ctx.receive(go);
+          return text.length;
+        });
+        await holdfast.work([large], { hotBytesMax: 250_000 });
+        const names = ["a", "b", "c", "d"];
+        const runs: Run<number>[] = [];
+        for (const id of names) {
+          const run = await holdfast.start(large, id, { id });
+          await until(async () => (await run.status()) === "blocked");
+          runs.push(run);
+        }
+        const isEvicted = async (id: string): Promise<boolean> =>
+          (await kindsOf(holdfast, id)).includes("unlocked");
+        await until(() => isEvicted("b"));
+        expect(await Promise.all(names.map(isEvicted))).toEqual([
+          true,
+          true,
+          false,
+          false,
+        ]);
+        for (const run of runs) await run.signal(go);
+        for (const run of runs) expect(await run.result()).toBe(100_000);
+        expect(tally.all).toEqual({
+          "a begins": 2,
+          "a reads": 1,
+          "b begins": 2,
+          "b reads": 1,
+          "c begins": 1,
+          "c reads": 1,
+          "d begins": 1,
+          "d reads": 1,
+        });
       }),
     );
 

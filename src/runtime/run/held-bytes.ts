@@ -1,0 +1,41 @@
+import type { LoadedExecution } from "../../stores/execution/lock/locked.ts";
+
+/** What a run takes besides its values: closures, promises, a few maps. */
+const bareRunBytes = 4_000;
+/** What an object, a property or an item takes besides what is in it. */
+const partBytes = 16;
+/** Parts of one value that are looked at; the rest is taken to be like them. */
+const partsMax = 10_000;
+
+/** About how many bytes a run holds once its code has been given all of this. */
+export function loadedBytes({
+  input,
+  history,
+  responses,
+  unreadSignals,
+}: LoadedExecution): number {
+  let bytes = bareRunBytes + roughBytes(input);
+  for (const { event } of history) bytes += roughBytes(event);
+  for (const { response } of responses) bytes += roughBytes(response);
+  for (const { response } of unreadSignals) bytes += roughBytes(response);
+  return bytes;
+}
+
+/** About how many bytes a value takes: enough to tell kilobytes from megabytes. */
+export function roughBytes(value: unknown): number {
+  let bytes = 0;
+  let parts = 0;
+  const left: unknown[] = [value];
+  while (left.length > 0 && parts < partsMax) {
+    const part = left.pop();
+    parts += 1;
+    bytes += partBytes;
+    if (typeof part === "string") bytes += part.length;
+    else if (part instanceof Uint8Array) bytes += part.byteLength;
+    else if (part instanceof Map) left.push(...part.keys(), ...part.values());
+    else if (part instanceof Set) left.push(...part);
+    else if (typeof part === "object" && part !== null)
+      for (const inner of Object.values(part)) left.push(inner);
+  }
+  return left.length === 0 ? bytes : (bytes / parts) * (parts + left.length);
+}
