@@ -11,7 +11,7 @@ export interface ActivityContext {
   /** The same for all attempts: for services that take one. */
   readonly idempotencyKey: string;
   readonly log: RunLog;
-  /** What the attempt before last gave to `heartbeat`. */
+  /** What the attempts before last gave to `heartbeat`; undefined if nothing. */
   readonly lastHeartbeat: unknown;
   /** Tells how far it has come; the next attempt is given it. Also shown as the run's progress. */
   heartbeat(details?: unknown): void;

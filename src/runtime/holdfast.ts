@@ -105,8 +105,14 @@ export function holdfastOver(
   close: () => Promise<void>,
 ): Holdfast {
   const opened = new OpenHoldfast(context, close);
-  const pages = Object.getOwnPropertyDescriptors(context.pages);
-  return Object.defineProperties(opened, pages) as OpenHoldfast & StorePages;
+  const { pages } = context;
+  for (const name of Object.keys(pages) as (keyof StorePages)[])
+    Object.defineProperty(opened, name, {
+      enumerable: true,
+      // Made when it is first asked for, and then the same.
+      get: () => pages[name],
+    });
+  return opened as OpenHoldfast & StorePages;
 }
 
 const startNames = [

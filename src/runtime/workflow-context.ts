@@ -168,7 +168,7 @@ export interface WorkflowContext {
    */
   joinSet<Out = unknown>(name?: string): JoinSet<Out>;
 
-  /** The time, as far as the run knows: that of the last thing delivered to it. */
+  /** The time, as far as the run knows: that of the last thing delivered to it, at first when it was due. */
   now(): number;
   /** At least 0 and below 1, the same when run again. */
   random(): number;

@@ -6,6 +6,7 @@ import { runtimeErrorsSuite } from "./runtime/errors.suite.ts";
 import { runtimeExpirySuite } from "./runtime/expiry.suite.ts";
 import { runtimeFaultsSuite } from "./runtime/faults.suite.ts";
 import { runtimeForgottenSuite } from "./runtime/forgotten.suite.ts";
+import { runtimeHandlesSuite } from "./runtime/handles.suite.ts";
 import { runtimeLifeSuite } from "./runtime/life.suite.ts";
 import { runtimeLogSuite } from "./runtime/log.suite.ts";
 import { runtimeLocksSuite } from "./runtime/locks.suite.ts";
@@ -34,6 +35,7 @@ export function runtimeConformance(each: Backend): void {
     runtimeForgottenSuite(backend);
     runtimeValuesSuite(backend);
     runtimeErrorsSuite(backend);
+    runtimeHandlesSuite(backend);
     runtimeLogSuite(backend);
     runtimeRetentionSuite(backend);
     runtimeFaultsSuite(backend);

@@ -229,7 +229,8 @@ function atTheStart(
     calls: 0,
     draws: 0,
     seen: 0,
-    now: locked.startedAt,
+    // One that was to start later is not in the past when it does.
+    now: Math.max(locked.startedAt, locked.created.scheduledAt),
     isAwake: false,
     isAppending: false,
     isWaiting: false,
