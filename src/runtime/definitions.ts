@@ -149,12 +149,13 @@ export function activity(name: string, ...rest: unknown[]): never {
 }
 
 /**
- * Names a message that runs can be sent. A schema checks what is sent.
+ * Names a message that runs can be sent. A schema checks what is sent. One
+ * that is sent without a value is received as `true`.
  *
  * @throws HoldfastError `NAME_INVALID`, `OPTION_INVALID`
  * @example const approval = signal<{ ok: boolean }>("approval");
  */
-export function signal<T = undefined>(name: string): Signal<T>;
+export function signal<T = true>(name: string): Signal<T>;
 export function signal<In, Parsed>(
   name: string,
   schema: Schema<In, Parsed>,

@@ -40,12 +40,13 @@ export interface Run<out Out> {
   unpark(): Promise<void>;
   /**
    * Sends it a message, which is kept until it asks. Sending twice under one
-   * key is sending once.
+   * key is sending once. Without a value `true` is sent, so that what comes can
+   * be told from a wait whose time is over.
    * @throws HoldfastError `EXECUTION_FINISHED`, `SIGNAL_CONFLICT`, `INPUT_INVALID`
    */
   signal<T>(
     signal: Signal<T>,
-    ...args: undefined extends T
+    ...args: [T] extends [true]
       ? [value?: NoInfer<T>, options?: { readonly key?: string }]
       : [value: NoInfer<T>, options?: { readonly key?: string }]
   ): Promise<void>;
@@ -106,8 +107,9 @@ export function runOf<Out>(
     async unpark() {
       await executions.unpark(id);
     },
-    async signal(signal, ...[value, options]) {
+    async signal(signal, ...args) {
       const { name: sent, schema } = signalOf(signal);
+      const [value, options] = args.length === 0 ? [true as never] : args;
       const checked = await validated(`Signal "${sent}"`, schema, value);
       await executions.signal(id, sent, checked, options);
     },

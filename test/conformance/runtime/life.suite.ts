@@ -229,6 +229,21 @@ export function runtimeLifeSuite(backend: Backend): void {
     );
 
     test(
+      "a signal without a value is received as true, and a wait whose time is over as undefined",
+      onRuntime(backend, async ({ holdfast }) => {
+        const stop = signal("stop");
+        const waiting = workflow("stopped", async (ctx) => [
+          await ctx.receive(stop, { timeout: "1 minute" }),
+          await ctx.receive(stop, { timeout: 5 }),
+        ]);
+        await holdfast.work([waiting]);
+        const run = await holdfast.start(waiting);
+        await run.signal(stop);
+        expect(await run.result()).toEqual([true, undefined]);
+      }),
+    );
+
+    test(
       "started twice under one id is one run; with another input it is refused",
       onRuntime(backend, async ({ holdfast }) => {
         const echo = workflow("echo", async (_, value: number) => value);
