@@ -21,6 +21,8 @@ export function closeAndEnd(run: RunState): boolean {
   for (const { response, seq } of run.arrived.splice(0)) {
     run.seen = seq;
     if (response.kind === "child") run.children.delete(response.child);
+    // The next pass, if there is one, is given what nobody here asked for.
+    if (response.kind === "signal") run.mailbox.deliver(seq, response);
   }
   run.acknowledged.length = 0;
   // What the code asked for before it ended, such as starts that outlive it.

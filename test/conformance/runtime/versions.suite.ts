@@ -101,6 +101,29 @@ export function runtimeVersionsSuite(backend: Backend): void {
     );
 
     test(
+      "[RT13] no signal is lost or read twice, however often the run begins anew while they come",
+      onRuntime(backend, async ({ holdfast }) => {
+        const note = signal<number>("note");
+        const sent = Array.from({ length: 12 }, (_, index) => index);
+        const reading = workflow("reading", async (ctx, read: number[]) => {
+          await ctx.step("look", () => 0);
+          const next = await ctx.receive(note, { timeout: 0 });
+          const all = next === undefined ? read : [...read, next];
+          return all.length < sent.length ? ctx.continueWith(all) : all;
+        });
+        await holdfast.work([reading]);
+        const runs = await holdfast.startMany(
+          reading,
+          Array.from({ length: 6 }, () => ({ input: [] })),
+        );
+        for (const number of sent)
+          await Promise.all(runs.map((run) => run.signal(note, number)));
+        for (const run of runs)
+          expect(await run.result({ timeout: "20s" })).toEqual(sent);
+      }),
+    );
+
+    test(
       "old and new workers side by side leave each other's runs alone",
       onRuntime(backend, async ({ holdfast, another }) => {
         const name = "rolling";
