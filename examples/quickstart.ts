@@ -1,32 +1,23 @@
-import { openSqlite } from "holdfast/sqlite";
-import { integer, operation, row, run, sql } from "holdfast/kernel";
+import { activity, openHoldfast, workflow } from "holdfast";
 
-const deposit = operation("deposit", {
-  key: (input: { id: string; cents: number }) => input.id,
-  *one({ id, cents }) {
-    yield* run(
-      sql`UPDATE account SET cents = cents + ${cents} WHERE id = ${id}`,
-    );
-    return yield* row<{ cents: number }>(
-      sql`SELECT cents FROM account WHERE id = ${id}`,
-    );
-  },
+const charge = activity("charge", async (ctx, cents: number) => {
+  console.log(`charging ${cents} cents, attempt ${ctx.attempt}`);
+  return { receipt: `receipt-${cents}` };
 });
 
-const database = await openSqlite("./bank.db");
-await database.setUp("bank", [
-  {
-    name: "0001 accounts",
-    *up() {
-      yield* run(
-        sql`CREATE TABLE account (id TEXT PRIMARY KEY, cents ${integer})`,
-      );
-      yield* run(sql`INSERT INTO account (id, cents) VALUES ('ada', 0)`);
-    },
-  },
-]);
-console.log(await database.write(deposit, { id: "ada", cents: 500 }));
-await database.close();
+const fulfil = workflow("fulfil", async (ctx, order: string) => {
+  const { receipt } = await ctx.call(charge, 500); // on any worker, with its own retries
+  const label = await ctx.step("print label", () => `label of ${order}`); // here, recorded
+  await ctx.sleep("2 seconds"); // or "2 days": nothing is held meanwhile
+  return { receipt, label };
+});
+
+const holdfast = await openHoldfast("./orders.db"); // or "postgres://…"
+await holdfast.work([fulfil, charge]); // in this process, or in others
+const run = await holdfast.start(fulfil, "order-42", { id: "order-42" });
+console.log(await run.result());
+await holdfast.close();
 
 // Output:
-// { cents: 500 }
+// charging 500 cents, attempt 1
+// { receipt: 'receipt-500', label: 'label of order-42' }

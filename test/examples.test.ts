@@ -105,11 +105,13 @@ describe("examples", () => {
       }),
   );
 
-  test("the first one prints what it promises, and goes on from there when it is run again", () =>
+  test("the first one prints what it promises, and its result alone when it is run again", () =>
     inFolder((folder) => {
-      expect(runExample(keeping, folder)).toBe(promisedOutput(keeping));
-      expect(runExample(keeping, folder)).toBe("{ cents: 1000 }\n");
-      expect(leftIn(folder)).toEqual(["bank.db"]);
+      const promised = promisedOutput(keeping) ?? "";
+      expect(runExample(keeping, folder)).toBe(promised);
+      const result = promised.slice(promised.indexOf("{"));
+      expect(runExample(keeping, folder)).toBe(result);
+      expect(leftIn(folder)).toEqual(["orders.db"]);
     }));
 
   test("one runs from its source, too", () =>

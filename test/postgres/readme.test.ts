@@ -1,5 +1,6 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
 import {
   cpSync,
   mkdirSync,
@@ -15,6 +16,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openSqlite } from "../../src/sqlite.ts";
+import { executions } from "../../src/stores/execution/executions.ts";
 import { nodeWithSqlite } from "../../scripts/node-with-sqlite.ts";
 
 const root = path.join(import.meta.dirname, "../..");
@@ -73,13 +76,24 @@ function snippet(): string {
 
 /** The same as README says it is for Postgres. */
 function onPostgres(url: string): string {
-  return snippet()
-    .replace('{ openSqlite } from "holdfast/sqlite"', () => {
-      expect(readme).toContain('`openPostgres("postgres://…")`');
-      return '{ openPostgres } from "holdfast/postgres"';
-    })
-    .replace('openSqlite("./bank.db")', `openPostgres("${url}")`);
+  expect(readme).toContain("give `openHoldfast` a `postgres://…` URL");
+  return snippet().replace("./orders.db", url);
 }
+
+async function untilItSleeps(place: string): Promise<void> {
+  const database = await openSqlite(place);
+  const log = executions(database);
+  const sleeps = async (): Promise<boolean> => {
+    const { items } = await log.events("order-42");
+    return items.some(({ event }) => event.kind === "delayRequested");
+  };
+  while (!(await sleeps()))
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  await database.close();
+}
+
+const charged = "charging 500 cents, attempt 1\n";
+const result = "{ receipt: 'receipt-500', label: 'label of order-42' }\n";
 
 /** `npx tsx app.mts`, which is all that Node 20 can. */
 const withTsx = (): string => node(["node_modules/tsx/dist/cli.mjs", file]);
@@ -103,10 +117,10 @@ describe("README's example, in an empty folder with the packed package", () => {
   test.each(ways)("runs on SQLite with %s, once and again", (_, run) => {
     writeFileSync(path.join(home, file), snippet());
     try {
-      expect(run()).toBe("{ cents: 500 }\n");
-      expect(run()).toBe("{ cents: 1000 }\n");
+      expect(run()).toBe(charged + result);
+      expect(run()).toBe(result);
     } finally {
-      rmSync(path.join(home, "bank.db"));
+      rmSync(path.join(home, "orders.db"));
     }
     expect(readdirSync(home).toSorted()).toEqual([file, "node_modules"]);
   });
@@ -120,11 +134,29 @@ describe("README's example, in an empty folder with the packed package", () => {
       place.pathname = own;
       link("postgres");
       writeFileSync(path.join(home, file), onPostgres(place.href));
-      expect(run()).toBe("{ cents: 500 }\n");
+      expect(run()).toBe(charged + result);
     } finally {
       rmSync(path.join(home, "node_modules/postgres"));
       await admin.unsafe(`DROP DATABASE ${own} WITH (FORCE)`);
       await admin.end();
+    }
+  });
+
+  test("goes on after it was killed while it slept", async () => {
+    writeFileSync(path.join(home, file), snippet());
+    const args = ["node_modules/tsx/dist/cli.mjs", file];
+    const child = spawn(process.execPath, args, { cwd: home, detached: true });
+    try {
+      const [said] = (await once(child.stdout, "data")) as [Buffer];
+      expect(String(said)).toBe(charged);
+      await untilItSleeps(path.join(home, "orders.db"));
+      // tsx runs it in a process of its own.
+      process.kill(-(child.pid ?? 0), "SIGKILL");
+      await once(child, "exit");
+      expect(withTsx()).toBe(result);
+    } finally {
+      for (const left of ["orders.db", "orders.db-wal", "orders.db-shm"])
+        rmSync(path.join(home, left), { force: true });
     }
   });
 
