@@ -33,7 +33,7 @@ const plan = workflow("trips/plan", async (ctx, trip: Trip) => {
     await ctx.call(bookHotel, trip);
     return "booked";
   } catch (error) {
-    for (const step of undo.reverse()) await step();
+    for (const step of undo.toReversed()) await step();
     throw error;
   }
 });
