@@ -43,6 +43,37 @@ export function runtimeVersionsSuite(backend: Backend): void {
     );
 
     test(
+      "[RT13] patched is true again when a kill came before it was recorded, between two outcomes of one append",
+      onRuntime(backend, async ({ holdfast }) => {
+        const parallel = workflow("parallel", async (ctx) => {
+          const seen: unknown[] = [];
+          await Promise.all([
+            ctx
+              .step("first", () => 0)
+              .then(async (value) => {
+                const isNew = ctx.patched("more");
+                seen.push(value, isNew);
+                if (isNew) seen.push(await ctx.step("more", () => "more"));
+              }),
+            ctx.step("second", () => 0).then((value) => seen.push(value)),
+          ]);
+          return seen;
+        });
+        await recordedRun(holdfast, "r", "parallel", [
+          stepDone(1, "first", 1),
+          stepDone(2, "second", 2),
+        ]);
+        await holdfast.work([parallel]);
+        expect(await holdfast.get(parallel, "r").result()).toEqual([
+          1,
+          true,
+          2,
+          "more",
+        ]);
+      }),
+    );
+
+    test(
       "[RT13] continueWith begins anew under the id, with children and sleeps of the same numbers, and keeps unread signals",
       onRuntime(backend, async ({ holdfast }) => {
         const note = signal<string>("note");
