@@ -60,10 +60,10 @@ declare const types: unique symbol;
 /** Either of them. */
 export type DurableFunction<In, Out> = Workflow<In, Out> | Activity<In, Out>;
 
-/** A message that a run can be sent, and waits for with `ctx.receive`. Made by `signal`. */
-export interface Signal<in out T> {
+/** A message that a run can be sent, and waits for with `ctx.receive`. What is sent may be `In`, of which a schema makes `T`. Made by `signal`. */
+export interface Signal<out T, in In = T> {
   readonly name: string;
-  readonly [types]?: (value: T) => T;
+  readonly [types]?: (sent: In) => T;
 }
 
 /** What the runtime knows of a function. */
@@ -159,7 +159,7 @@ export function signal<T = true>(name: string): Signal<T>;
 export function signal<In, Parsed>(
   name: string,
   schema: Schema<In, Parsed>,
-): Signal<Parsed>;
+): Signal<Parsed, In>;
 export function signal(name: string, schema?: Schema): Signal<unknown> {
   return Object.freeze({
     name: parseFunctionName(name),

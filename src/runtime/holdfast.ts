@@ -22,7 +22,7 @@ import type { RuntimeContext } from "./runtime-context.ts";
 import { validated } from "./schema.ts";
 import type { StorePages } from "./store-pages.ts";
 import { Worker } from "./worker.ts";
-import type { InputAnd, StartOptions } from "./workflow-context.ts";
+import type { InputAnd, StartOf, StartOptions } from "./workflow-context.ts";
 
 export interface WorkOptions {
   /** How many runs go on at once in this process; those that wait do not count. Defaults to 100. */
@@ -69,7 +69,7 @@ export interface Holdfast extends StorePages {
   /** The same for many at once, in order. Each is started on its own: repeat the call after an error. */
   startMany<In, Out>(
     fn: DurableFunction<In, Out>,
-    starts: readonly ({ readonly input: NoInfer<In> } & StartOptions)[],
+    starts: readonly StartOf<In>[],
   ): Promise<readonly Run<Out>[]>;
   /** A run that was started before, here or elsewhere. Whether it exists is found out when it is asked. */
   get<Out>(fn: DurableFunction<never, Out>, id: string): Run<Out>;
@@ -169,10 +169,11 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
 
   startMany<In, Out>(
     fn: DurableFunction<In, Out>,
-    starts: readonly ({ readonly input: NoInfer<In> } & StartOptions)[],
+    starts: readonly StartOf<In>[],
   ): Promise<readonly Run<Out>[]> {
+    const given: readonly StartOf<unknown>[] = givenList("starts", starts);
     return Promise.all(
-      Array.from(givenList("starts", starts), ({ input, ...options }) =>
+      Array.from(given, ({ input, ...options }) =>
         this.#start<Out>(fn, input, options),
       ),
     );

@@ -44,11 +44,11 @@ export interface Run<out Out> {
    * be told from a wait whose time is over.
    * @throws HoldfastError `EXECUTION_FINISHED`, `SIGNAL_CONFLICT`, `INPUT_INVALID`
    */
-  signal<T>(
-    signal: Signal<T>,
-    ...args: [T] extends [true]
-      ? [value?: NoInfer<T>, options?: { readonly key?: string }]
-      : [value: NoInfer<T>, options?: { readonly key?: string }]
+  signal<In>(
+    signal: Signal<unknown, In>,
+    ...args: [In] extends [true]
+      ? [value?: NoInfer<In>, options?: { readonly key?: string }]
+      : [value: NoInfer<In>, options?: { readonly key?: string }]
   ): Promise<void>;
   /** Its log, by version. */
   events: Executions["events"] extends (

@@ -11,6 +11,12 @@ export type InputAnd<In, Options> = [In] extends [void]
     ? [input?: NoInfer<In>, options?: Options]
     : [input: NoInfer<In>, options?: Options];
 
+/** One of many starts of a function. */
+export type StartOf<In> = StartOptions &
+  (undefined extends In
+    ? { readonly input?: NoInfer<In> }
+    : { readonly input: NoInfer<In> });
+
 export interface CallOptions {
   /** It ends as timed out when it is not done by then. */
   readonly deadline?: Duration;
@@ -155,9 +161,9 @@ export interface WorkflowContext {
    * a timeout it gives undefined when none came in time.
    * @example const reply = await ctx.receive(approval, { timeout: "1 day" });
    */
-  receive<T>(signal: Signal<T>): Promise<T>;
+  receive<T>(signal: Signal<T, never>): Promise<T>;
   receive<T>(
-    signal: Signal<T>,
+    signal: Signal<T, never>,
     options: { readonly timeout: Duration },
   ): Promise<T | undefined>;
   /** Something that somebody outside resolves, who is given its token. */
