@@ -49,6 +49,11 @@ export class Child {
     );
   }
 
+  /** The same without those of the runtime: that the database was away, or the machine slow. */
+  get failures(): string {
+    return this.errors.replaceAll(/^.*HoldfastWarning:.*$\n?/gm, "");
+  }
+
   /** Waits for so many lines, or the end of the process. */
   reported(count: number): Promise<void> {
     return this.until(() => this.lines.length >= count);

@@ -1,9 +1,17 @@
 import path from "node:path";
 import { describe, expect, test } from "vitest";
-import { openHoldfast } from "../../src/open/open-holdfast.ts";
+import { holdfastOn } from "../../src/open/open-holdfast.ts";
 import { isDeep } from "../depth.ts";
 import { withFolder } from "../sqlite/place.ts";
+import { programsSurviveKills } from "./program-kill.suite.ts";
 import { survivesKills } from "./runtime-kill.suite.ts";
+import { startsOnce } from "./same-start.suite.ts";
+
+test("runs that two processes start at once under one id are one run", () =>
+  withFolder(async (folder) => {
+    const effects = path.join(folder.path, "effects.txt");
+    expect(await startsOnce(folder.file(), effects)).toBe(50);
+  }));
 
 describe("workers on one file that are killed with SIGKILL", () => {
   const runs = isDeep ? 500 : 60;
@@ -11,19 +19,29 @@ describe("workers on one file that are killed with SIGKILL", () => {
 
   test(`[RT2] ${runs} workflows of ten steps all end rightly over ${kills} kills, and no recorded step runs again`, () =>
     withFolder(async (folder) => {
-      const file = folder.file();
-      const holdfast = await openHoldfast(file);
-      try {
-        const effects = path.join(path.dirname(file), "effects.txt");
-        const ended = await survivesKills({
-          holdfast,
-          args: [file, effects, "{}"],
-          runs,
-          kills,
-        });
-        expect(ended).toBe(runs);
-      } finally {
-        await holdfast.close();
-      }
+      const ended = await survivesKills({
+        holdfast: await holdfastOn(await folder.open()),
+        place: folder.file(),
+        effects: path.join(folder.path, "effects.txt"),
+        pauseMs: isDeep ? 1_500 : 150,
+        runs,
+        kills,
+      });
+      expect(ended).toBe(runs);
+    }));
+
+  const rounds = isDeep ? 50 : 1;
+
+  test(`[RT1] [RT2] random programs see the same in all the processes that ran them, ${rounds} times`, () =>
+    withFolder(async (folder) => {
+      const compared = await programsSurviveKills({
+        database: await folder.open(),
+        place: folder.file(),
+        traces: path.join(folder.path, "traces.txt"),
+        rounds,
+        programs: 12,
+        kills: 4,
+      });
+      expect(compared).toBe(rounds * 12);
     }));
 });

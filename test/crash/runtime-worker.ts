@@ -1,30 +1,31 @@
 import { appendFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { openHoldfast } from "../../src/open/open-holdfast.ts";
+import { holdfastOn } from "../../src/open/open-holdfast.ts";
 import { workflow } from "../../src/runtime/definitions.ts";
+import { openTold } from "./told-database.ts";
 
 /**
  * Runs workflows of ten steps until it is killed. Each step writes a line to a
- * file outside the database before it is recorded: `<run> <step>`.
+ * file outside the database before it is recorded, `<run> <step>`, and another
+ * when its code is given the outcome, `<run> <step> recorded`.
  */
-const [place = "", effects = "", options = "{}"] = process.argv.slice(2);
-
-export const stepsPerRun = 10;
+const [place = "", effects = "", pauseMs = ""] = process.argv.slice(2);
 
 const tenSteps = workflow("ten-steps", async (ctx, start: number) => {
   let sum = start;
   const { id } = ctx;
-  for (let step = 0; step < stepsPerRun; step += 1) {
+  for (let step = 0; step < 10; step += 1) {
     sum += await ctx.step(`step ${step}`, async () => {
       appendFileSync(effects, `${id} ${step}\n`);
-      if (step % 3 === 0) await sleep(1);
+      if (step % 3 === 0) await sleep(Number(pauseMs));
       return step;
     });
+    appendFileSync(effects, `${id} ${step} recorded\n`);
     if (step === 4) await ctx.sleep(5);
   }
   return sum;
 });
 
-const holdfast = await openHoldfast(place, JSON.parse(options) as object);
+const holdfast = await holdfastOn(await openTold(place));
 await holdfast.work([tenSteps], { concurrency: 20, lease: "2s" });
 console.log("ready");

@@ -7,9 +7,9 @@ import { isDeep } from "../depth.ts";
 import { appendEntry, createHead } from "../fixtures/append-entry.ts";
 import { createHeads } from "./log.ts";
 import { listen } from "./listen.ts";
+import { crashServer } from "./crash-server.ts";
 import { withOwnServer } from "./own-server.ts";
 import { until } from "./place.ts";
-import type { Place } from "./place.ts";
 
 const writers = 30;
 
@@ -65,25 +65,6 @@ async function versionOf(database: Database, head: number): Promise<number> {
   return found?.version ?? -1;
 }
 
-/** As a machine that loses a process would: the server ends all sessions and recovers from its log. */
-async function crash(place: Place): Promise<void> {
-  const shell = place.shell();
-  const sessions = async (): Promise<readonly number[]> => {
-    const found = await shell<{ pid: number }[]>`
-      SELECT pid FROM pg_stat_activity WHERE application_name = ${place.app}`;
-    return found.map(({ pid }) => pid);
-  };
-  const before = await sessions();
-  const [own] = await shell<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`;
-  process.kill(own?.pid ?? 0, "SIGKILL");
-  await until(() =>
-    sessions().then(
-      (pids) => !pids.some((pid) => before.includes(pid)),
-      () => false,
-    ),
-  );
-}
-
 describe("a server that crashes and recovers under load", () => {
   test("loses nothing acknowledged, fails calls only as retryable, and goes on", () =>
     withOwnServer(async (place) => {
@@ -95,7 +76,7 @@ describe("a server that crashes and recovers under load", () => {
       for (let round = 0; round < (isDeep ? 10 : 2); round += 1) {
         const before = progress();
         await until(() => progress() > before + 500);
-        await crash(place);
+        await crashServer(place);
       }
       const after = progress();
       await until(() => progress() > after + 500);

@@ -62,6 +62,20 @@ export type Node =
 /** Everything that the code of a run saw, each time it was run. */
 export type Traces = Map<string, string[][]>;
 
+/** Called when the code of a run begins; what it gives is called with each thing that the code sees. */
+type Watch = (id: string) => (line: string) => void;
+
+/** Keeps what is seen, for a test that runs the programs itself. */
+export function tracedIn(traces: Traces): Watch {
+  return (id) => {
+    const trace: string[] = [];
+    const known = traces.get(id);
+    if (known === undefined) traces.set(id, [trace]);
+    else known.push(trace);
+    return (line) => trace.push(line);
+  };
+}
+
 export const ping: Signal<number> = signal<number>("ping");
 
 const nap: Workflow<{ value: number; ms: number; fails: boolean }, number> =
@@ -93,7 +107,7 @@ function shortly(): Promise<void> {
 }
 
 /** The workflow that runs a program, and what it needs. */
-export function programFunctions(traces: Traces): {
+export function programFunctions(watch: Watch): {
   readonly program: Workflow<readonly Node[], string>;
   readonly all: readonly (
     Workflow<never, unknown> | Activity<never, unknown>
@@ -101,11 +115,11 @@ export function programFunctions(traces: Traces): {
 } {
   const program = workflow("program", async (ctx, nodes: readonly Node[]) => {
     const trace: string[] = [];
-    const known = traces.get(ctx.id);
-    if (known === undefined) traces.set(ctx.id, [trace]);
-    else known.push(trace);
+    const saw = watch(ctx.id);
     const see = (where: string, value: unknown): number => {
-      trace.push(`${where} ${JSON.stringify(value)} at ${ctx.now()}`);
+      const line = `${where} ${JSON.stringify(value)} at ${ctx.now()}`;
+      trace.push(line);
+      saw(line);
       return typeof value === "number" ? value : 0;
     };
     await runNodes(ctx, nodes, "", see);

@@ -17,6 +17,7 @@ import {
   disagreement,
   ping,
   programFunctions,
+  tracedIn,
   type Node,
   type Traces,
 } from "./program.ts";
@@ -82,7 +83,7 @@ export function runtimeProgramsSuite(backend: Backend): void {
     test(
       "[E68] one after the other leave the same log twice, kept or forgotten, and when they run on from all they had",
       onRuntime(backend, async ({ holdfast, another }) => {
-        const { program, all } = programFunctions(new Map());
+        const { program, all } = programFunctions(() => () => undefined);
         const numRuns = Math.ceil(roundsOn(backend) / 3);
         const samples = fc.sample(sequences, { numRuns, seed });
         const ended = async (
@@ -155,7 +156,7 @@ class Programming {
   readonly #context: RuntimeContext;
   readonly #said: readonly RuntimeEvent[];
   readonly #traces: Traces = new Map();
-  readonly #functions = programFunctions(this.#traces);
+  readonly #functions = programFunctions(tracedIn(this.#traces));
 
   constructor(
     holdfast: Holdfast,

@@ -1,0 +1,143 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import fc from "fast-check";
+import { expect } from "vitest";
+import { runtimeContext } from "../../src/open/open-holdfast.ts";
+import { definitionOf } from "../../src/runtime/definitions.ts";
+import { loadedWhole } from "../../src/runtime/history.ts";
+import { holdfastOver, type Holdfast } from "../../src/runtime/holdfast.ts";
+import { replayHistory } from "../../src/runtime/replay-history.ts";
+import type { Run } from "../../src/runtime/run-handle.ts";
+import type { Database } from "../../src/sql/database.ts";
+import {
+  disagreement,
+  ping,
+  programFunctions,
+} from "../conformance/runtime/program.ts";
+import { programs } from "../conformance/runtime/random-programs.ts";
+import { seed, seededRandom } from "../depth.ts";
+import { Child } from "./child.ts";
+
+export interface ProgramKillPlan {
+  readonly database: Database;
+  /** What a worker process is told of it, and where it notes what programs see. */
+  readonly place: string;
+  readonly traces: string;
+  readonly rounds: number;
+  readonly programs: number;
+  /** Fewer than five: after so many deaths without progress a run is set aside. */
+  readonly kills: number;
+}
+
+/**
+ * Random programs are run by two processes, which kill themselves in the
+ * middle of it and are replaced. What the code of a program saw in each of
+ * them must agree, with its result and with a replay of its whole log. Tells
+ * how many were compared.
+ */
+export async function programsSurviveKills(
+  plan: ProgramKillPlan,
+): Promise<number> {
+  const { database, rounds } = plan;
+  let compared = 0;
+  const context = await runtimeContext(database, {}, () => undefined);
+  const holdfast = holdfastOver(context, () => Promise.resolve());
+  const { program } = programFunctions(() => () => undefined);
+  for (let round = 0; round < rounds; round += 1) {
+    writeFileSync(plan.traces, "");
+    const sampled = fc.sample(programs, {
+      numRuns: plan.programs,
+      seed: seed + round,
+    });
+    const runs = await Promise.all(
+      sampled.map(async (nodes) => {
+        const run = await holdfast.start(program, nodes);
+        for (const value of [1, 2, 3]) await run.signal(ping, value);
+        return run;
+      }),
+    );
+    await runToTheEnd(plan, holdfast, runs, seededRandom(seed + round));
+    const traces = readTraces(plan.traces);
+    for (const run of runs) {
+      const value = await run.result();
+      const locked = await loadedWhole(
+        context,
+        await holdfast.executions.load(run.id),
+      );
+      const definition = definitionOf(program, "program");
+      expect(await replayHistory(context, definition, locked)).toEqual({
+        kind: "ends",
+        result: { kind: "completed", value },
+      });
+      const passes = [...(traces.get(run.id)?.values() ?? [])];
+      expect(disagreement([...passes, value.split("\n")])).toBeUndefined();
+      compared += 1;
+    }
+  }
+  return compared;
+}
+
+async function runToTheEnd(
+  { place, traces, kills, programs: count }: ProgramKillPlan,
+  holdfast: Holdfast,
+  runs: readonly Run<string>[],
+  random: () => number,
+): Promise<void> {
+  let left = kills;
+  let isEnded = false;
+  const lane = async (): Promise<void> => {
+    while (!isEnded) {
+      const isMortal = left > 0;
+      left -= 1;
+      // A program sees about ten things.
+      const lifetime = isMortal ? 1 + Math.floor(random() * count * 4) : 0;
+      const hotRunsMax = random() < 0.5 ? 0 : 1_000;
+      const child = new Child("program-worker.ts", [
+        place,
+        traces,
+        lifetime,
+        hotRunsMax,
+      ]);
+      await Promise.race([child.ended, ended]);
+      child.kill();
+      await child.ended;
+      expect(child.failures).toBe("");
+    }
+  };
+  const ended = Promise.race([
+    Promise.all(runs.map((run) => run.result())),
+    whenOneIsParked(holdfast, () => isEnded),
+  ]).finally(() => (isEnded = true));
+  await Promise.all([ended, lane(), lane()]);
+}
+
+/** Rejects when a run has been set aside: it would not end by itself. */
+async function whenOneIsParked(
+  { runs, executions }: Holdfast,
+  isEnded: () => boolean,
+): Promise<void> {
+  while (!isEnded()) {
+    const { items } = await runs.list({ status: "parked", limit: 1 });
+    const [parked] = items;
+    if (parked !== undefined) {
+      const { event } = await executions.lastEvent(parked.id);
+      throw new Error((event as { reason?: string }).reason);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+/** What the code of each run saw, each time it was run. */
+function readTraces(
+  file: string,
+): ReadonlyMap<string, ReadonlyMap<string, readonly string[]>> {
+  const found = new Map<string, Map<string, string[]>>();
+  for (const text of readFileSync(file, "utf8").trim().split("\n")) {
+    const [run, pass, line] = JSON.parse(text) as [string, string, string];
+    const passes = found.get(run) ?? new Map<string, string[]>();
+    found.set(run, passes);
+    const lines = passes.get(pass) ?? [];
+    passes.set(pass, lines);
+    lines.push(line);
+  }
+  return found;
+}
