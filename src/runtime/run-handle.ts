@@ -47,7 +47,7 @@ export interface Run<out Out> {
   signal<In>(
     signal: Signal<unknown, In>,
     ...args: [In] extends [true]
-      ? [value?: NoInfer<In>, options?: { readonly key?: string }]
+      ? [value?: true, options?: { readonly key?: string }]
       : [value: NoInfer<In>, options?: { readonly key?: string }]
   ): Promise<void>;
   /** Its log, by version. */
