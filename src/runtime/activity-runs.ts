@@ -8,7 +8,7 @@ import type { GivenEvent } from "../model/execution/given-event.ts";
 import { runInterrupted } from "../stores/execution/topics.ts";
 import type { ActivityContext } from "./activity-context.ts";
 import type { Definition } from "./definitions.ts";
-import { isNonRetryable, recorded } from "./failures.ts";
+import { isNonRetryable, isOfTheCodec, recorded } from "./failures.ts";
 import type { WorkerParts } from "./hot-runs.ts";
 import { pauseBefore } from "./pauses.ts";
 import { outside, where } from "./run/step-context.ts";
@@ -60,11 +60,13 @@ export class ActivityRuns {
     this.#attempts.set(locked.id, attempt);
     // Somebody may have interrupted it since it was locked.
     if (this.#parts.early.isHeard(locked.id)) void this.#interrupted(locked.id);
-    const done = this.#run(definition, attempt).finally(() => {
-      this.#attempts.delete(locked.id);
-      this.#done.delete(done);
-      this.#parts.slots.give();
-    });
+    const done = this.#run(definition, attempt)
+      .catch((error: unknown) => this.#tellUnrecorded(locked, error))
+      .finally(() => {
+        this.#attempts.delete(locked.id);
+        this.#done.delete(done);
+        this.#parts.slots.give();
+      });
     this.#done.add(done);
   }
 
@@ -73,6 +75,18 @@ export class ActivityRuns {
       id,
       key,
     }));
+  }
+
+  /** Its lease ends, and the attempt is made again. */
+  #tellUnrecorded(
+    { id, function: name }: LockedExecution,
+    error: unknown,
+  ): void {
+    this.#parts.context.tell({
+      level: "error",
+      message: `An attempt of run ${id} of ${name} could not be begun or recorded, and will be made again: ${(error as Error).message}`,
+      details: { id, function: name },
+    });
   }
 
   /** The functions of those that hold a place. */
@@ -230,6 +244,7 @@ export class ActivityRuns {
         store.values.value(ended.value);
         return finished({ kind: "completed", value: ended.value });
       } catch (error) {
+        if (isOfTheCodec(error)) throw error;
         // The same value would be refused again.
         return failed(error);
       }

@@ -10,6 +10,7 @@ import type {
   Appended,
   TransactionDraft,
 } from "./run/run-host.ts";
+import { cannotBeRecorded } from "./run/broken.ts";
 import type { RunState } from "./run/run-state.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import { pauseBefore } from "./pauses.ts";
@@ -206,7 +207,7 @@ export class Appends {
     version: number,
   ): Promise<AfterRefusal> {
     if (!isHoldfastError(error))
-      return { kind: "park", reason: cannotBeAppended(run, error) };
+      return { kind: "park", reason: cannotBeRecorded(run, error) };
     if (run.isOver || losing.has(error.code))
       return { kind: "drop", reason: error };
     if (error.code === "VERSION_CONFLICT")
@@ -263,16 +264,6 @@ function isOfTheLog(error: unknown): boolean {
   if (!isHoldfastError(error)) return false;
   const { code, retryable } = error;
   return retryable || code === "VERSION_CONFLICT" || losing.has(code);
-}
-
-/** No refusal of the store's: what it was given is not as it should be. */
-function cannotBeAppended({ id }: RunState, cause: unknown): HoldfastError {
-  return new HoldfastError(
-    "EVENTS_INVALID",
-    `Run ${id} came to something that cannot be recorded: ${String(cause)}. It is parked.`,
-    { id },
-    { cause },
-  );
 }
 
 /** It has been asked to end, and its code has not heard of it. */

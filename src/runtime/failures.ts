@@ -34,6 +34,11 @@ export function isNonRetryable(thrown: unknown): boolean {
   );
 }
 
+/** True when a payload codec is out of order: that says nothing about the value. */
+export function isOfTheCodec(thrown: unknown): boolean {
+  return isHoldfastError(thrown) && thrown.code === "PAYLOAD_CODEC_FAILED";
+}
+
 /**
  * Writes an error down: whole, and if it does not fit what values may take,
  * what is most important of it.

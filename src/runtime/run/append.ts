@@ -1,4 +1,5 @@
 import type { ExecutionEvent } from "../../model/execution/event.ts";
+import { broke } from "./broken.ts";
 import { deliverOutcome } from "./deliver.ts";
 import type { Appended } from "./run-host.ts";
 import type { RunState } from "./run-state.ts";
@@ -42,9 +43,7 @@ export function append(run: RunState): boolean {
     const rests = waits && done.isAwake === undefined;
     run.isWaiting = rests;
     if (rests) run.leaseUntil = hotUntil;
-    acknowledge(
-      run,
-      done,
+    acknowledge(run, done, () =>
       outcomes.map(({ index, event }) =>
         readOutcome(run, done, done.version + index, event),
       ),
@@ -68,7 +67,7 @@ export function transact(run: RunState): boolean {
   void run.host.transact(run, { ...task, seen }).then((done) => {
     if (done === undefined) return;
     const { version, entry } = done;
-    acknowledge(run, done, [
+    acknowledge(run, done, () => [
       readOutcome(run, done, version, { ...entry, seen }),
     ]);
   });
@@ -99,15 +98,19 @@ function readOutcome(
 function acknowledge(
   run: RunState,
   { responses }: Appended,
-  outcomes: readonly LoggedHistory[],
+  outcomes: () => readonly LoggedHistory[],
 ): void {
   run.isAppending = false;
   if (run.isOver) return;
-  run.acknowledged.push(...outcomes);
-  if (responses > run.known) run.host.fetch(run);
-  if (isListening(run)) {
-    const first = run.acknowledged.shift();
-    if (first !== undefined) deliverOutcome(run, first);
+  try {
+    run.acknowledged.push(...outcomes());
+    if (responses > run.known) run.host.fetch(run);
+    if (isListening(run)) {
+      const first = run.acknowledged.shift();
+      if (first !== undefined) deliverOutcome(run, first);
+    }
+  } catch (error) {
+    broke(run, error);
   }
   run.again();
 }

@@ -1,7 +1,12 @@
 import type { HoldfastError } from "../../model/errors.ts";
 import type { ExecutionEvent } from "../../model/execution/event.ts";
 import { isRunFailedError } from "../../model/run-failed-error.ts";
-import { isCancellation, recorded, runCancelled } from "../failures.ts";
+import {
+  isCancellation,
+  isOfTheCodec,
+  recorded,
+  runCancelled,
+} from "../failures.ts";
 import { Continuation } from "./continuation.ts";
 import { append } from "./append.ts";
 import type { RunState, Settled } from "./run-state.ts";
@@ -92,6 +97,7 @@ function finished(run: RunState, settled: Settled): ExecutionEvent {
     try {
       return values.finished({ kind: "completed", value: settled.value });
     } catch (error) {
+      if (isOfTheCodec(error)) throw error;
       // A value that cannot be stored, or is too large: said with its path.
       return failed(error);
     }

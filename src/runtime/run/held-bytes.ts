@@ -25,17 +25,25 @@ export function loadedBytes({
 export function roughBytes(value: unknown): number {
   let bytes = 0;
   let parts = 0;
+  let passedOver = 0;
   const left: unknown[] = [value];
-  while (left.length > 0 && parts < partsMax) {
+  while (left.length > 0) {
     const part = left.pop();
     parts += 1;
     bytes += partBytes;
     if (typeof part === "string") bytes += part.length;
     else if (part instanceof Uint8Array) bytes += part.byteLength;
-    else if (part instanceof Map) left.push(...part.keys(), ...part.values());
-    else if (part instanceof Set) left.push(...part);
     else if (typeof part === "object" && part !== null)
-      for (const inner of Object.values(part)) left.push(inner);
+      for (const inner of innerParts(part))
+        if (parts + left.length < partsMax) left.push(inner);
+        else passedOver += 1;
   }
-  return left.length === 0 ? bytes : (bytes / parts) * (parts + left.length);
+  return (bytes / parts) * (parts + passedOver);
+}
+
+function innerParts(part: object): Iterable<unknown> {
+  if (Array.isArray(part) || part instanceof Set)
+    return part as Iterable<unknown>;
+  if (part instanceof Map) return (part as Map<unknown, unknown>).entries();
+  return Object.values(part) as readonly unknown[];
 }

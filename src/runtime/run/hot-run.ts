@@ -4,6 +4,7 @@ import type { LoadedExecution } from "../../stores/execution/lock/locked.ts";
 import type { Definition } from "../definitions.ts";
 import type { Drained } from "../drain.ts";
 import { nextWakeAt } from "./append.ts";
+import { broke } from "./broken.ts";
 import { loadedBytes, roughBytes } from "./held-bytes.ts";
 import { Journal } from "./journal.ts";
 import { Mailbox } from "./mailbox.ts";
@@ -73,8 +74,12 @@ export class HotRun implements Drained {
   }
 
   pump(): void {
-    if (pump(this.state)) this.state.again();
-    else this.#arm();
+    try {
+      if (pump(this.state)) this.state.again();
+      else this.#arm();
+    } catch (error) {
+      broke(this.state, error);
+    }
   }
 
   /** Responses that were read, in order; those that it knows are passed over. */
@@ -177,6 +182,7 @@ function newState(
         const functions = [definition.name];
         loop.took(ms, loop.toldMs, () => ({ functions, id, step }));
       },
+      broke: (error) => broke(state, error),
       record(record) {
         journal.record(record);
         again();

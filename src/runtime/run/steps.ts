@@ -7,7 +7,7 @@ import {
   type RetryPolicy,
 } from "../../model/time/retry-policy.ts";
 import type { Encoded } from "../../model/values/encoded.ts";
-import { isNonRetryable, recorded } from "../failures.ts";
+import { isNonRetryable, isOfTheCodec, recorded } from "../failures.ts";
 import type { StepBody } from "../workflow-context.ts";
 import { AttemptContext, outside, where } from "./step-context.ts";
 
@@ -49,6 +49,8 @@ export interface StepHost {
   readonly encode: (value: unknown) => Encoded;
   /** Told how long the body of a step ran before it gave way. */
   readonly took: (step: string, ms: number) => void;
+  /** Nothing can be recorded of a step: its run cannot go on as it is. */
+  readonly broke: (error: unknown) => void;
   /** Called as soon as there is something to record. */
   readonly record: (record: StepRecord) => void;
 }
@@ -130,7 +132,8 @@ export class Steps {
   fail(step: Step, error: unknown): void {
     const failures = this.#pausing.get(step.call)?.failures ?? 0;
     this.#pausing.delete(step.call);
-    this.#finish(step, "failed", this.#encoded(step, failures, error));
+    const stored = this.#encoded(step, failures, error);
+    if (stored !== undefined) this.#finish(step, "failed", stored);
   }
 
   /** Nothing that still runs can be recorded any more. */
@@ -151,6 +154,7 @@ export class Steps {
     const running: Running = { step, attempt, cancelTimer: nothing };
     this.#running.set(step.call, running);
     let result: unknown;
+    let isLater = false;
     const began = monotonicMs();
     try {
       result = outside(() =>
@@ -158,14 +162,15 @@ export class Steps {
           step.body(attempt),
         ),
       );
+      isLater = isThenable(result);
     } catch (error) {
       return this.#failed(running, error);
     } finally {
       this.#host.took(name, monotonicMs() - began);
     }
-    if (!isThenable(result)) return this.#done(running, result);
+    if (!isLater) return this.#done(running, result);
     this.#armTimeout(running);
-    result.then(
+    void Promise.resolve(result).then(
       (value) => this.#done(running, value),
       (error: unknown) => this.#failed(running, error),
     );
@@ -194,16 +199,18 @@ export class Steps {
 
   #done(running: Running, value: unknown): void {
     if (!this.#ends(running)) return;
-    let encoded: Encoded;
+    const { step, attempt } = running;
+    let encoded: Encoded | undefined;
     try {
       encoded = this.#host.encode(value);
     } catch (error) {
+      if (isOfTheCodec(error)) return this.#host.broke(error);
       // The same value would be refused again.
-      const { step, attempt } = running;
-      const stored = this.#encoded(step, attempt.attempt, error);
-      return this.#finish(step, "failed", stored);
+      encoded = this.#encoded(step, attempt.attempt, error);
+      if (encoded !== undefined) this.#finish(step, "failed", encoded);
+      return;
     }
-    this.#finish(running.step, "completed", encoded);
+    this.#finish(step, "completed", encoded);
   }
 
   #failed(running: Running, error: unknown): void {
@@ -211,6 +218,7 @@ export class Steps {
     const { step, attempt } = running;
     const { clock, random } = this.#host;
     const stored = this.#encoded(step, attempt.attempt, error);
+    if (stored === undefined) return;
     const pauseMs =
       isNonRetryable(error) || attempt.isCancelled
         ? undefined
@@ -228,9 +236,19 @@ export class Steps {
     });
   }
 
-  #encoded({ name }: Step, attempt: number, error: unknown): Encoded {
+  /** Undefined when nothing can be encoded, which has been told. */
+  #encoded(
+    { name }: Step,
+    attempt: number,
+    error: unknown,
+  ): Encoded | undefined {
     const at = { step: name, attempt: Math.max(attempt, 1) };
-    return recorded(error, at, (stored) => this.#host.encode(stored));
+    try {
+      return recorded(error, at, (stored) => this.#host.encode(stored));
+    } catch (broken) {
+      this.#host.broke(broken);
+      return undefined;
+    }
   }
 
   #finish(step: Step, outcome: "completed" | "failed", value: Encoded): void {

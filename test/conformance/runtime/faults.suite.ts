@@ -305,6 +305,79 @@ export function runtimeFaultsSuite(backend: Backend): void {
     );
 
     test(
+      "an activity whose outcome cannot be encoded is made again",
+      onRuntime(backend, async ({ another, said }) => {
+        let isBroken = false;
+        const payload = {
+          name: "test",
+          encode(text: string) {
+            if (isBroken) throw new Error("no key");
+            return text;
+          },
+          decode: (text: string) => text,
+          hash: "sha256" as const,
+        };
+        const holdfast = await another({ payload });
+        const tally = new Tally();
+        const fn = activity("coded", async () => {
+          isBroken = tally.count("made") === 1;
+          return "done";
+        });
+        await holdfast.work([fn], { lease: "1s" });
+        const run = await holdfast.start(fn);
+        await until(() => said.some(({ level }) => level === "error"));
+        isBroken = false;
+        expect(await run.result()).toBe("done");
+        expect(tally.of("made")).toBe(2);
+      }),
+    );
+
+    for (const side of ["encode", "decode"] as const)
+      for (const place of ["step", "result", "throw"] as const)
+        test(
+          `a payload codec that fails to ${side} at a ${place} parks the run, which goes on when it is mended`,
+          onRuntime(backend, async ({ another, said }) => {
+            let broken: string | undefined;
+            const failing = (method: string) => (text: string) => {
+              if (broken === method) throw new Error("no key");
+              return text;
+            };
+            const payload = {
+              name: "test",
+              encode: failing("encode"),
+              decode: failing("decode"),
+              hash: "sha256" as const,
+            };
+            const holdfast = await another({ payload });
+            const fn = workflow("coded", async (ctx) => {
+              const isMended = said.some(({ level }) => level === "error");
+              const first = await ctx.step("first", () => 1);
+              if (place !== "step" && !isMended) broken = side;
+              const rest = { retry: { maxRetries: 0 } };
+              await ctx
+                .step("second", rest, () => {
+                  if (place === "step" && !isMended) broken = side;
+                  if (place === "throw") throw new Error("thrown");
+                })
+                .catch(() => undefined);
+              return first;
+            });
+            await holdfast.work([fn]);
+            const run = await holdfast.start(fn);
+            await until(() => said.some(({ level }) => level === "error"));
+            broken = undefined;
+            await until(async () => (await run.status()) === "parked");
+            const { event } = await holdfast.executions.lastEvent(run.id);
+            expect(event).toMatchObject({
+              kind: "parked",
+              code: "PAYLOAD_CODEC_FAILED",
+            });
+            await run.unpark();
+            expect(await run.result()).toBe(1);
+          }),
+        );
+
+    test(
       "a database that is closed under a worker is told to who waits, and what was recorded goes on when it is open again",
       onRuntime(backend, async ({ place, another }) => {
         const tally = new Tally();

@@ -1,0 +1,27 @@
+import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
+import type { RunState } from "./run-state.ts";
+
+/**
+ * Something went wrong with a run that neither its code nor the store can be
+ * told of: a payload codec that fails, or a bug of ours. The run is parked
+ * with what it has recorded; the others go on.
+ */
+export function broke(run: RunState, error: unknown): void {
+  if (run.isOver) return;
+  const reason = isHoldfastError(error) ? error : cannotBeRecorded(run, error);
+  if (run.poison !== undefined) return run.host.lost(run, reason);
+  run.poison = reason;
+  run.again();
+}
+
+export function cannotBeRecorded(
+  { id }: RunState,
+  cause: unknown,
+): HoldfastError {
+  return new HoldfastError(
+    "EVENTS_INVALID",
+    `Run ${id} came to something that cannot be recorded: ${String(cause)}. It is parked.`,
+    { id },
+    { cause },
+  );
+}
