@@ -28,8 +28,9 @@ const bookHotel = activity("hotel/book", async (_, trip: Trip) => {
 const plan = workflow("trips/plan", async (ctx, trip: Trip) => {
   const undo: (() => Promise<void>)[] = [];
   try {
-    await ctx.call(bookFlight, trip);
+    // Noted before it is done: cancelled meanwhile, the call would not return.
     undo.push(() => ctx.call(cancelFlight, trip));
+    await ctx.call(bookFlight, trip);
     await ctx.call(bookHotel, trip);
     return "booked";
   } catch (error) {

@@ -142,11 +142,21 @@ function clipped(text: string, charactersMax = 100): string {
 const cancelled = Symbol.for("holdfast.cancelled");
 
 /** What open calls of a workflow reject with once it is cancelled. */
-export function runCancelled(id: string, reason: string | null): HoldfastError {
+export function runCancelled(
+  id: string,
+  reason: string | null,
+  /** How what was waited for ended, when it had to be waited for. */
+  ended?: {
+    readonly call: string;
+    readonly outcome: "completed" | "failed";
+    readonly cause: Error | undefined;
+  },
+): HoldfastError {
   const error = new HoldfastError(
     "RUN_CANCELLED",
     `Run ${id} is being cancelled${reason === null ? "" : `: ${reason}`}. Clean up and let this error pass.`,
-    { id },
+    { id, ...(ended && { call: ended.call, outcome: ended.outcome }) },
+    ended?.cause && { cause: ended.cause },
   );
   Object.defineProperty(error, cancelled, { value: true });
   return error;

@@ -5,7 +5,9 @@ import { restoredFailure } from "../../model/values/restored-error.ts";
 import type { StoredError } from "../../model/values/stored-error.ts";
 import { runCancelled, runFailure } from "../failures.ts";
 import { withSite } from "./call-site.ts";
+import { spokenShape } from "./call-shape.ts";
 import { startConflict } from "./calls.ts";
+import type { OpenCall } from "./open-calls.ts";
 import type { RunState } from "./run-state.ts";
 import type { LoggedHistory } from "./script.ts";
 
@@ -30,9 +32,11 @@ export function deliverOutcome(run: RunState, logged: LoggedHistory): void {
   switch (event.kind) {
     case "stepFinished":
     case "transactionFinished":
-      if (event.outcome === "completed") call.resolve(event.value);
-      else call.reject(restoredFailure(event.value as StoredError));
-      return;
+      if (event.outcome === "failed")
+        return rejectBy(run, call, restoredFailure(event.value as StoredError));
+      return isCancelled(run, call)
+        ? rejectBy(run, call)
+        : call.resolve(event.value);
     case "receiveTimedOut":
       run.mailbox.forgetCall(event.call);
       return call.resolve(undefined);
@@ -100,14 +104,35 @@ function settleBy(
   if (call === undefined) return;
   if (response.kind !== "child") return call.resolve(undefined);
   const result = response.result as ExecutionResult;
-  if (result.kind === "completed") call.resolve(result.value);
-  else
-    call.reject(
-      withSite(
-        runFailure({ id: response.child, function: call.shape.name }, result),
-        call.site,
-      ),
-    );
+  if (result.kind !== "completed") {
+    const { name } = call.shape;
+    const failure = runFailure({ id: response.child, function: name }, result);
+    return rejectBy(run, call, withSite(failure, call.site));
+  }
+  return isCancelled(run, call)
+    ? rejectBy(run, call)
+    : call.resolve(result.value);
+}
+
+/** Whether the run was cancelled while the call was open. */
+function isCancelled({ cancelledAt }: RunState, { call }: OpenCall): boolean {
+  return cancelledAt !== undefined && call <= cancelledAt;
+}
+
+/**
+ * What the code waits for when it is cancelled rejects, however it ends: else
+ * a run whose step or child completes just then would go on as if nothing were.
+ */
+function rejectBy(run: RunState, call: OpenCall, failure?: Error): void {
+  if (failure !== undefined && !isCancelled(run, call))
+    return call.reject(failure);
+  call.reject(
+    runCancelled(run.id, run.cancellation?.reason ?? null, {
+      call: spokenShape(call.shape),
+      outcome: failure === undefined ? "completed" : "failed",
+      cause: failure,
+    }),
+  );
 }
 
 /** From here on the code knows that it is being cancelled; what it still does is cleanup. */

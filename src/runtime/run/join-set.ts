@@ -26,6 +26,11 @@ export interface SetHost {
   handle(id: ExecutionId, result: () => Promise<unknown>): Child<unknown>;
 }
 
+interface Asker {
+  readonly resolve: (member: Member) => void;
+  readonly reject: (error: unknown) => void;
+}
+
 interface Member {
   readonly id: ExecutionId;
   readonly function: string;
@@ -45,13 +50,18 @@ export class RunJoinSet {
   /** Ended and not taken, oldest first. */
   readonly #ended: Member[] = [];
   /** Calls of `next` that wait, oldest first. */
-  readonly #askers: ((member: Member) => void)[] = [];
+  readonly #askers: Asker[] = [];
   #taken = 0;
   #isClosed = false;
 
   constructor(run: RunState, host: SetHost) {
     this.#run = run;
     this.#host = host;
+    const { signal } = run.abort;
+    // What has not been taken stays, for a cleanup that asks again.
+    signal.addEventListener("abort", () => {
+      for (const { reject } of this.#askers.splice(0)) reject(signal.reason);
+    });
   }
 
   spawn(fn: unknown, input?: unknown, options?: CallOptions): Child<unknown> {
@@ -79,7 +89,9 @@ export class RunJoinSet {
     const first = this.#ended.shift();
     const member =
       first ??
-      (await new Promise<Member>((resolve) => this.#askers.push(resolve)));
+      (await new Promise<Member>((resolve, reject) =>
+        this.#askers.push({ resolve, reject }),
+      ));
     if (first !== undefined) this.#taken += 1;
     return valueOf(member);
   }
@@ -131,7 +143,7 @@ export class RunJoinSet {
     if (asker === undefined) this.#ended.push(member);
     else {
       this.#taken += 1;
-      asker(member);
+      asker.resolve(member);
     }
   }
 }

@@ -188,7 +188,15 @@ function interruptionTests(backend: Backend): void {
           const run = holdfast.get(long, "r");
           await run.cancel();
           held.release();
-          expect(await run.result()).toBe("told to stop");
+          if (long.kind === "activity")
+            return expect(await run.result()).toBe("told to stop");
+          expect(await rejection(run.result())).toMatchObject({
+            kind: "cancelled",
+          });
+          const { items } = await run.events({ kinds: ["stepFinished"] });
+          expect(items.map(({ event }) => event)).toMatchObject([
+            { value: "told to stop" },
+          ]);
         }),
       );
 }

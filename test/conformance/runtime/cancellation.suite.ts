@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { HoldfastError } from "../../../src/model/errors.ts";
 import {
   activity,
   signal,
@@ -45,28 +46,103 @@ export function runtimeCancellationSuite(backend: Backend): void {
     );
 
     test(
-      "[RT10] during a step aborts it and records how it ended",
+      "[RT10] during a step aborts it, records how it ended, and goes no further than the cleanup",
       onRuntime(backend, async ({ holdfast }) => {
         const begun = gate();
+        const seen: unknown[] = [];
         const stepping = workflow("stepping", async (ctx) => {
-          const seen = await ctx.step("long", ({ abortSignal }) => {
-            begun.open();
-            return new Promise<string>((resolve) =>
-              abortSignal.addEventListener("abort", () =>
-                resolve("told to stop"),
-              ),
-            );
-          });
-          return { seen, isAborted: ctx.abortSignal.aborted };
+          try {
+            await ctx.step("long", ({ abortSignal }) => {
+              begun.open();
+              return new Promise<string>((resolve) =>
+                abortSignal.addEventListener("abort", () =>
+                  resolve("told to stop"),
+                ),
+              );
+            });
+            await ctx.step("ship", () => seen.push("shipped"));
+          } catch (error) {
+            const { code, details } = error as HoldfastError;
+            seen.push([code, details["outcome"], ctx.abortSignal.aborted]);
+            await ctx.step("undo", () => seen.push("undone"));
+            throw error;
+          }
         });
         await holdfast.work([stepping]);
         const run = await holdfast.start(stepping);
         await begun.opened;
         await run.cancel();
-        expect(await run.result()).toEqual({
-          seen: "told to stop",
-          isAborted: true,
+        const error = await rejection(run.result());
+        expect(error).toMatchObject({ kind: "cancelled" });
+        expect(seen).toEqual([["RUN_CANCELLED", "completed", true], "undone"]);
+        const { items } = await run.events({ kinds: ["stepFinished"] });
+        expect(items.map(({ event }) => event)).toMatchObject([
+          { name: "long", outcome: "completed", value: "told to stop" },
+          { name: "undo", outcome: "completed" },
+        ]);
+      }),
+    );
+
+    test(
+      "[RT10] ends what does not mind the abort where it stands: a loop of steps, a child that completes all the same, a join set",
+      onRuntime(backend, async ({ holdfast }) => {
+        const tally = new Tally();
+        const untilGate = gate();
+        const ignores = activity("ignores", async (_, begun: string) => {
+          tally.count(begun);
+          await untilGate.opened;
+          return "done";
         });
+        const ways = {
+          steps: workflow("steps", async (ctx) => {
+            for (let step = 0; step < 100; step += 1)
+              await ctx.step("step", async () => {
+                tally.count("steps");
+                await untilGate.opened;
+              });
+          }),
+          child: workflow("child", async (ctx) => {
+            await ctx.call(ignores, "child");
+            await ctx.sleep("1 hour");
+          }),
+          failing: workflow("failing", async (ctx) => {
+            await ctx.step("aborted", ({ abortSignal }) => {
+              tally.count("failing");
+              return new Promise<never>((_, reject) =>
+                abortSignal.addEventListener("abort", () =>
+                  reject(abortSignal.reason as Error),
+                ),
+              );
+            });
+          }),
+          set: workflow("set", async (ctx) => {
+            const set = ctx.joinSet("all");
+            set.spawn(ignores, "set");
+            await set.next();
+            await ctx.sleep("1 hour");
+          }),
+        };
+        const functions = Object.values(ways);
+        await holdfast.work([...functions, ignores]);
+        const runs = [];
+        for (const fn of functions) runs.push(await holdfast.start(fn));
+        await until(() =>
+          Object.keys(ways).every((name) => tally.of(name) === 1),
+        );
+        for (const run of runs) await run.cancel();
+        for (const run of runs)
+          await until(
+            async () =>
+              (await kindsOf(holdfast, run.id)).includes(
+                "cancellationDelivered",
+              ) || (await run.status()) === "cancelled",
+          );
+        untilGate.open();
+        for (const run of runs)
+          expect(await rejection(run.result({ timeout: "20s" }))).toMatchObject(
+            { kind: "cancelled" },
+          );
+        expect(tally.of("steps")).toBe(1);
       }),
     );
 
