@@ -22,7 +22,7 @@ interface FunctionOptions {
    * it; workers that serve the function remove it soon afterwards, and who
    * then asks for its result is told that there is no such run. Defaults to
    * for ever. Children are kept as long as what called them.
-   * @example workflow("poll", { keep: "30 days", keepFailed: "1 year" }, async (ctx) => …)
+   * @example workflow("poll", { keep: "30 days", keepFailed: "365 days" }, async (ctx) => …)
    */
   readonly keep?: Duration;
   /** The same for runs that failed or timed out; defaults to `keep`. */
