@@ -5,17 +5,29 @@ import {
   signal,
   workflow,
 } from "../../../src/runtime/definitions.ts";
+import type { GivenEvent } from "../../../src/model/execution/given-event.ts";
+import { byAnn } from "../execution/fixture.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { onRuntime } from "./fixture.ts";
+import { recordedRun, stepDone } from "./recorded-run.ts";
 import { gate, kindsOf, Tally, until } from "./waiting.ts";
+
+const approval = signal("approval");
+
+/** What a workflow records that waits for it as its second call. */
+const asked: GivenEvent = {
+  kind: "receiveRequested",
+  signal: "approval",
+  expiresAt: null,
+  call: 2,
+};
 
 export function runtimeCancellationSuite(backend: Backend): void {
   describe("cancelling", () => {
     test(
       "[RT10] ends waits at once, lets the cleanup run durable steps, and ends as cancelled with its reason",
       onRuntime(backend, async ({ holdfast }) => {
-        const approval = signal("approval");
         const saga = workflow("saga", async (ctx) => {
           const charge = await ctx.step("charge", () => "charged");
           try {
@@ -249,6 +261,79 @@ export function runtimeCancellationSuite(backend: Backend): void {
         expect(await rejection(run.result())).toMatchObject({
           kind: "cancelled",
         });
+      }),
+    );
+
+    test(
+      "[RT10] a cleanup that was cut off by a crash goes on behind what it had recorded, in the same order",
+      onRuntime(backend, async ({ holdfast }) => {
+        const tally = new Tally();
+        const order: string[] = [];
+        const saga = workflow("saga", async (ctx) => {
+          await ctx.step("charge", () => tally.count("charge"));
+          try {
+            await ctx.receive(approval);
+          } catch (error) {
+            order.push((error as { code: string }).code);
+            await ctx.step("refund", () => tally.count("refund"));
+            order.push("refunded");
+            await ctx.step("mail", () => tally.count("mail"));
+            throw error;
+          }
+        });
+        const { executions } = holdfast;
+        await executions.createLocked(
+          { id: "r", function: "saga" },
+          { ...byAnn, lease: "1 hour" },
+        );
+        const { holder: fence } = byAnn;
+        const before = [stepDone(1, "charge", 1), asked];
+        await executions.append("r", 2, before, { fence });
+        await executions.cancel("r", { reason: "too late" });
+        const cleanup: GivenEvent[] = [
+          { kind: "cancellationDelivered", call: 2 },
+          stepDone(3, "refund", 1),
+        ];
+        await executions.append("r", 5, cleanup, { fence });
+        await executions.unlock("r", 7, { holder: fence, reason: "it died" });
+        await holdfast.work([saga]);
+        const run = holdfast.get(saga, "r");
+        expect((await rejection(run.result())).message).toContain("too late");
+        expect(tally.all).toEqual({ mail: 1 });
+        expect(order).toEqual(["RUN_CANCELLED", "refunded"]);
+      }),
+    );
+
+    test(
+      "[RT10] during a replay is delivered behind the log, and during the cleanup changes nothing",
+      onRuntime(backend, async ({ holdfast }) => {
+        const tally = new Tally();
+        const cleaning = gate();
+        const finish = gate();
+        const saga = workflow("saga", async (ctx) => {
+          const charged = await ctx.step("charge", () => tally.count("charge"));
+          try {
+            await ctx.receive(approval);
+          } finally {
+            await ctx.step("refund", async () => {
+              tally.count(`refund ${charged}`);
+              cleaning.open();
+              await finish.opened;
+            });
+          }
+        });
+        await recordedRun(holdfast, "r", "saga", [
+          stepDone(1, "charge", 7),
+          asked,
+        ]);
+        const run = holdfast.get(saga, "r");
+        await run.cancel({ reason: "the first" });
+        await holdfast.work([saga]);
+        await cleaning.opened;
+        await run.cancel({ reason: "the second" });
+        finish.open();
+        expect((await rejection(run.result())).message).toContain("the first");
+        expect(tally.all).toEqual({ "refund 7": 1 });
       }),
     );
 

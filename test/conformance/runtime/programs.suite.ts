@@ -58,6 +58,29 @@ export function runtimeProgramsSuite(backend: Backend): void {
       }),
     );
 
+    for (const hotRunsMax of [1_000, 0])
+      test(
+        `[RT10] see the same when they are cancelled in the middle, and ${hotRunsMax === 0 ? "forgotten" : "kept"} at every wait`,
+        onRuntime(backend, async ({ holdfast, database, said }) => {
+          const context = await runtimeContext(database, {}, () => undefined);
+          const programming = new Programming(holdfast, context, said);
+          await programming.work(hotRunsMax);
+          await fc.assert(
+            fc.asyncProperty(
+              programs,
+              fc.integer({ min: 1, max: 8 }),
+              async (nodes, cancelAfter) => {
+                expect(
+                  await programming.disagreementOf(nodes, cancelAfter),
+                ).toBeUndefined();
+              },
+            ),
+            { seed, numRuns: Math.ceil(roundsOn(backend) / 2) },
+          );
+          expect(alarms(said)).toEqual([]);
+        }),
+      );
+
     for (const [title, after] of Object.entries(wrongDrains))
       test(
         `[RT3] do not when what comes next is delivered after ${title}`,
@@ -181,15 +204,23 @@ class Programming {
     return undefined;
   }
 
-  /** Whatever the code of a program saw each time it was run must agree, and with a replay of the whole log. */
-  async disagreementOf(nodes: readonly Node[]): Promise<string | undefined> {
+  /**
+   * Whatever the code of a program saw each time it was run must agree, and
+   * with a replay of the whole log. It is cancelled when it has seen so many
+   * things, if it is to be.
+   */
+  async disagreementOf(
+    nodes: readonly Node[],
+    cancelAfter?: number,
+  ): Promise<string | undefined> {
     const { program } = this.#functions;
     const run = await this.#holdfast.start(program, nodes);
+    const cancelling = this.#cancelled(run, cancelAfter);
     const signals = [1, 2, 3].map((value) =>
       run.signal(ping, value).catch(() => undefined),
     );
     const seen = await this.#resultOf(run);
-    await Promise.all(signals);
+    await Promise.all([...signals, cancelling]);
     if (seen === undefined) return alarms(this.#said)[0]?.message;
     const locked = await loadedWhole(
       this.#context,
@@ -209,6 +240,24 @@ class Programming {
     if (result === "continued" || result.kind !== "completed")
       return `It ended otherwise: ${JSON.stringify(result)}`;
     return disagreement([...of, lines, String(result.value).split("\n")]);
+  }
+
+  /** A program goes on when it is cancelled, as code that cleans up would. */
+  async #cancelled(
+    run: Run<string>,
+    cancelAfter: number | undefined,
+  ): Promise<void> {
+    if (cancelAfter === undefined) return;
+    const isOver = run.result().then(
+      () => true,
+      () => true,
+    );
+    const hasSeen = (): boolean =>
+      (this.#traces.get(run.id) ?? []).some(
+        ({ length }) => length >= cancelAfter,
+      );
+    while (!hasSeen()) if (await Promise.race([isOver, shortly()])) return;
+    await run.cancel();
   }
 
   /** Undefined when it was parked, or left where it was. */
@@ -250,4 +299,8 @@ function alarms(said: readonly RuntimeEvent[]): readonly RuntimeEvent[] {
     ({ level, message }) =>
       level === "error" || /not ctx's|not recorded/.test(message),
   );
+}
+
+function shortly(): Promise<false> {
+  return new Promise((resolve) => setImmediate(() => resolve(false)));
 }

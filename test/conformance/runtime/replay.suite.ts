@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { workflow } from "../../../src/runtime/definitions.ts";
+import { signal, workflow } from "../../../src/runtime/definitions.ts";
 import type { WorkflowContext } from "../../../src/runtime/workflow-context.ts";
 import type { GivenEvent } from "../../../src/model/execution/given-event.ts";
 import type { Backend } from "../backend.ts";
 import { onRuntime } from "./fixture.ts";
+import { appends, Meddling } from "./meddling.ts";
 import { recordedRun, sleepAsked, stepDone } from "./recorded-run.ts";
 import { gate, kindsOf, Tally, until } from "./waiting.ts";
 
@@ -87,8 +88,8 @@ export function runtimeReplaySuite(backend: Backend): void {
 
     for (const { title, events, code, recorded, actual } of differences)
       test(
-        `[RT7] [E65] parks a run whose code makes ${title}; its catch is not entered, and it goes on once unparked`,
-        onRuntime(backend, async ({ holdfast, said, another }) => {
+        `[RT7] [E65] parks a run whose code makes ${title}; its catch is not entered`,
+        onRuntime(backend, async ({ holdfast, said }) => {
           const tally = new Tally();
           const changed = workflow("changing", async (ctx) => {
             try {
@@ -120,7 +121,6 @@ export function runtimeReplaySuite(backend: Backend): void {
               ({ level, message }) => level === "error" && message === reason,
             ),
           ).toBe(true);
-          void another;
         }),
       );
 
@@ -169,7 +169,74 @@ export function runtimeReplaySuite(backend: Backend): void {
     );
 
     test(
-      "[RT4] delivers outcomes of one append one after the other, and a response that came meanwhile after them",
+      "[RT7] a parked run goes on once it is unparked, under code that was mended and has no version",
+      onRuntime(backend, async ({ holdfast, another }) => {
+        const name = "changing";
+        const broken = workflow(name, async (ctx) =>
+          ctx.step("refund", () => 1),
+        );
+        const mended = workflow(name, async (ctx) =>
+          ctx.step("charge", () => 2),
+        );
+        await recordedRun(holdfast, "r", name, [stepDone(1, "charge", 5)]);
+        const before = await another();
+        await before.work([broken]);
+        const run = holdfast.get(mended, "r");
+        await until(async () => (await run.status()) === "parked");
+        await before.close();
+        await holdfast.work([mended]);
+        expect(await run.status()).toBe("parked");
+        await run.unpark();
+        expect(await run.result()).toBe(5);
+      }),
+    );
+
+    test(
+      "[RT4] a response that comes while outcomes are being appended is delivered after them, live and replayed",
+      onRuntime(backend, async ({ database, another }) => {
+        const meddling = new Meddling(database);
+        const holdfast = await another({}, meddling.database);
+        const go = signal("go");
+        const traces: string[][] = [];
+        const racing = workflow("racing", async (ctx) => {
+          const order: string[] = [];
+          traces.push(order);
+          const see = (name: string) => () => order.push(name);
+          const steps = [
+            ctx.step("first", () => 1).then(see("first")),
+            ctx.step("second", () => 2).then(see("second")),
+          ];
+          const winner = await Promise.race([
+            ...steps.map((step) => step.then(() => "step")),
+            ctx.receive(go).then(see("signal")),
+          ]);
+          await ctx.sleep(1);
+          return { winner, order };
+        });
+        await holdfast.work([racing], { hotRunsMax: 0 });
+        const held = meddling.holdNext(
+          "appendEvents",
+          "call",
+          appends("stepFinished"),
+        );
+        const run = await holdfast.start(racing);
+        await held.reached;
+        await run.signal(go);
+        held.release();
+        expect(await run.result()).toEqual({
+          winner: "step",
+          order: ["first", "second", "signal"],
+        });
+        for (const order of traces)
+          expect(order).toEqual(
+            ["first", "second", "signal"].slice(0, order.length),
+          );
+        expect(traces.length).toBeGreaterThan(1);
+      }),
+    );
+
+    test(
+      "[RT4] delivers outcomes of one append one after the other, in the order in which they ended",
       onRuntime(backend, async ({ holdfast }) => {
         const both = gate();
         const racing = workflow("racing", async (ctx) => {
