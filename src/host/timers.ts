@@ -94,6 +94,12 @@ export function monotonicMs(): number {
   return performance.now();
 }
 
+/** Milliseconds for which this process has had a processor. */
+export function processorMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000;
+}
+
 function start(ms: number, isRef: boolean, run: () => void): () => void {
   let timeout: NodeJS.Timeout;
   const wait = (leftMs: number): void => {

@@ -65,7 +65,10 @@ export class Drain {
     this.#askedAt = now;
     this.#toldMs = this.loop.toldMs;
     if (now < this.#stretchEnds || this.#stretchEnds === 0) {
-      if (this.#stretchEnds === 0) this.#startStretch(now);
+      if (this.#stretchEnds === 0) {
+        this.loop.rests(now);
+        this.#startStretch(now);
+      }
       this.#after(this.#rest);
     } else {
       // The event loop comes round, and a new stretch begins.

@@ -1,3 +1,4 @@
+import { processorMs } from "../host/timers.ts";
 import type { Notice } from "./runtime-event.ts";
 
 /** Whose code may have held the loop; one of them, if they are several. */
@@ -10,6 +11,8 @@ export interface Holders {
 /** Longer than this a stretch of code must not take: locks are renewed and timers heard between stretches. */
 const heldMsMax = 200;
 const namesSpokenMax = 3;
+/** How often the processor's time is read, which costs a microsecond. */
+const readEveryMs = 50;
 
 /**
  * Notices code of the user's that runs for long without giving way. What a
@@ -21,16 +24,30 @@ export class LoopWatch {
   readonly #told = new Set<string>();
   /** What all stretches have taken that were measured. */
   toldMs = 0;
+  #readAt = 0;
+  #processorMs = 0;
 
   constructor(tell: (notice: Notice) => void) {
     this.#tell = tell;
+  }
+
+  /** Nothing runs at this instant. */
+  rests(now: number): void {
+    if (now - this.#readAt < readEveryMs) return;
+    this.#readAt = now;
+    this.#processorMs = processorMs();
   }
 
   /** A stretch that began when `toldMs` was as given is over. */
   took(ms: number, toldBefore: number, holders: () => Holders): void {
     const ownMs = ms - (this.toldMs - toldBefore);
     this.toldMs = toldBefore + ms;
-    if (ownMs > heldMsMax) this.#warn(ownMs, holders());
+    if (ownMs > heldMsMax && this.#hasComputed()) this.#warn(ownMs, holders());
+  }
+
+  /** On a crowded machine a process may merely have waited for a processor, which is nobody's fault. */
+  #hasComputed(): boolean {
+    return processorMs() - this.#processorMs > heldMsMax / 2;
   }
 
   #warn(ms: number, { functions: all, id, step }: Holders): void {
