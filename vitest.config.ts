@@ -1,11 +1,16 @@
 import { configDefaults, defineConfig } from "vitest/config";
+import type { TestProjectInlineConfiguration } from "vitest/config";
 import { LongestFirst } from "./test/longest-first.ts";
 
-/** They look at the timers of their process, which must be their own. */
+/** They change or look at clocks, timers or modules of their process, which must be their own. */
 const loneFiles = [
+  "src/backends/postgres/{announcer,dispatcher,pool,server-clock}.test.ts",
   "src/backends/sqlite/neighbours/peers.test.ts",
+  "src/backends/sqlite/thread-start.test.ts",
+  "src/host/clock.test.ts",
   "src/host/timers.test.ts",
 ];
+const allFiles = ["{src,test}/**/*.test.ts"];
 const sqliteFiles = [
   "test/backends/sqlite-*.test.ts",
   "test/{crash,simulation,sqlite}/**/*.test.ts",
@@ -20,9 +25,63 @@ const postgresFiles = [
 const timeoutMs =
   process.env["HOLDFAST_TEST_DEPTH"] === "deep" ? 1_800_000 : 60_000;
 
+/** Said by `npm test` when it runs all files. */
+const isWhole = process.env["HOLDFAST_TEST_WHOLE"] === "yes";
+
+const setUps = ["test/compile-children.ts", "test/global-setup.ts"];
+
+const parts: TestProjectInlineConfiguration[] = [
+  {
+    extends: true,
+    test: {
+      name: "tree",
+      // Whatever the others do not take, so that no file is left out.
+      include: allFiles,
+      isolate: false,
+      exclude: [
+        ...configDefaults.exclude,
+        ...loneFiles,
+        ...sqliteFiles,
+        ...postgresFiles,
+      ],
+    },
+  },
+  {
+    extends: true,
+    test: {
+      name: "sqlite",
+      include: sqliteFiles,
+      isolate: false,
+      globalSetup: ["test/compile-children.ts"],
+    },
+  },
+  {
+    extends: true,
+    test: {
+      name: "postgres",
+      include: postgresFiles,
+      isolate: false,
+      globalSetup: setUps,
+    },
+  },
+];
+
+const whole: TestProjectInlineConfiguration = {
+  extends: true,
+  test: {
+    name: "whole",
+    include: allFiles,
+    exclude: [...configDefaults.exclude, ...loneFiles],
+    isolate: false,
+    globalSetup: setUps,
+  },
+};
+
 /**
- * Four projects, so that a run starts only what its files need: the Postgres
- * server belongs to the last one. Tests spawn and kill processes, hence forks;
+ * Projects, so that a run of some files starts only what they need: the
+ * Postgres server belongs to the last one. A run of all has one instead, since
+ * each compiles the modules for itself and has processes of its own to load
+ * them, which took a minute. Tests spawn and kill processes, hence forks;
  * three at a time, for two cores: many wait rather than compute. Most
  * files share the modules of their process: loading them anew took up to a
  * second for each.
@@ -42,39 +101,7 @@ export default defineConfig({
           include: loneFiles,
         },
       },
-      {
-        extends: true,
-        test: {
-          name: "tree",
-          // Whatever the others do not take, so that no file is left out.
-          include: ["{src,test}/**/*.test.ts"],
-          isolate: false,
-          exclude: [
-            ...configDefaults.exclude,
-            ...loneFiles,
-            ...sqliteFiles,
-            ...postgresFiles,
-          ],
-        },
-      },
-      {
-        extends: true,
-        test: {
-          name: "sqlite",
-          include: sqliteFiles,
-          isolate: false,
-          globalSetup: ["test/compile-children.ts"],
-        },
-      },
-      {
-        extends: true,
-        test: {
-          name: "postgres",
-          include: postgresFiles,
-          isolate: false,
-          globalSetup: ["test/compile-children.ts", "test/global-setup.ts"],
-        },
-      },
+      ...(isWhole ? [whole] : parts),
     ],
   },
 });

@@ -117,7 +117,11 @@ try {
     console.log("Running only the selection.");
     runs.push(await runVitest(process.execPath, selection, [], {}));
   } else {
-    runs.push(await runVitest(process.execPath, [], requiredSuites, {}));
+    runs.push(
+      await runVitest(process.execPath, [], requiredSuites, {
+        HOLDFAST_TEST_WHOLE: "yes",
+      }),
+    );
     const again = [
       ...kernelSuites,
       ...inTurn(driverSuites, 4),

@@ -10,6 +10,8 @@ const longest = [
   "test/backends/postgres-executions.test.ts",
   "test/backends/postgres-sessions.test.ts",
   "test/backends/sqlite-file-sessions.test.ts",
+  "test/backends/postgres-runtime.test.ts",
+  "test/backends/sqlite-file-runtime.test.ts",
   "test/backends/postgres-pages.test.ts",
   "test/postgres/kills.test.ts",
   "test/crash/kills.test.ts",
@@ -39,8 +41,8 @@ const longest = [
   "test/sqlite/heavy-reads.test.ts",
 ];
 
-/** Those of Postgres are the longest of all. */
-const projects = ["postgres", "sqlite", "tree", "lone"];
+/** Those of Postgres are the longest of all, if not all are in one. */
+const projects = ["whole", "postgres", "sqlite", "tree", "lone"];
 
 /**
  * One project after the other: a process that has loaded the modules takes

@@ -5,7 +5,7 @@ import { Neighbour, withFile } from "./neighbours.ts";
 
 describe("many processes on one file", () => {
   const writers = isDeep ? 8 : 4;
-  const notes = isDeep ? 5_000 : 250;
+  const notes = isDeep ? 5_000 : 500;
 
   test(`${writers} of them writing without an end: each gets its turns, and stats tell how long it waited`, () =>
     withFile(async (_, start) => {
