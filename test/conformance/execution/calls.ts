@@ -91,8 +91,10 @@ export const calls: Readonly<Record<StepName, Call>> = {
     model.store.lockPending({
       ...lockOptions(model, step),
       limit: step.index,
-      functions: functions.map((name) =>
-        step.flag ? { name, concurrencyMax: 3, perKeyMax: 1 } : name,
+      functions: functions.map((name, place) =>
+        step.flag
+          ? { name, concurrencyMax: 3, perKeyMax: 1, load: place / 2 }
+          : name,
       ),
     }),
   lock: (model, step) =>
