@@ -65,9 +65,9 @@ export class HotRuns {
       ended: (run, isContinued) =>
         isContinued
           ? void parts.early.during(() => this.#continue(run))
-          : this.#forget(run.id),
-      lost: (run, reason) => this.#lost(run.id, reason),
-      released: (run) => this.#forget(run.id),
+          : this.#forget(run),
+      lost: (run, reason) => this.#lost(run, reason),
+      released: (run) => this.#forget(run),
     });
   }
 
@@ -97,8 +97,13 @@ export class HotRuns {
   adopt(definition: Definition, locked: LockedExecution): void {
     const { id } = locked;
     const warm = this.#runs.get(id);
+    const isWarm = warm !== undefined && isAsItWas(warm, locked);
+    // It may have been given back just now, and be locked before that is known here.
+    if (warm !== undefined && !isWarm) this.#forget(warm.state);
+    // The lock came with a place of its own.
+    this.#givePlace(id);
     this.#placed.set(id, definition.name);
-    if (warm !== undefined && isAsItWas(warm, locked)) {
+    if (isWarm) {
       warm.state.version = locked.nextVersion;
       warm.state.leaseUntil = locked.leaseUntil;
       warm.state.isWaiting = false;
@@ -109,7 +114,6 @@ export class HotRuns {
       this.#lookAgain(id);
       return;
     }
-    warm?.drop(new Error("Another worker has had it since."));
     void this.#parts.early.during(() => this.#begin(definition, locked));
   }
 
@@ -129,7 +133,7 @@ export class HotRuns {
       if (this.#isClosing) run.leave("the worker closes");
     } catch (error) {
       // Its lease ends, and it is tried again; a damaged row is told of each time.
-      this.#forget(locked.id);
+      this.#givePlace(locked.id);
       context.tell({
         level: "error",
         message: `Run ${locked.id} could not be loaded: ${(error as Error).message}`,
@@ -166,7 +170,7 @@ export class HotRuns {
   lose(id: ExecutionId): void {
     const run = this.#runs.get(id);
     if (run !== undefined && !run.state.isAppending && !run.state.isWaiting)
-      this.#lost(id, lockWasLost(id));
+      this.#lost(run.state, lockWasLost(id));
   }
 
   /** Resolves when none is left, or the instant has come. */
@@ -175,7 +179,7 @@ export class HotRuns {
     const { clock } = this.#parts.context;
     for (const run of Array.from(this.#runs.values()))
       if (run.isAtRest && run.state.leaseUntil <= clock.now())
-        this.#forget(run.state.id);
+        this.#forget(run.state);
       else run.leave("the worker closes");
     await this.#emptied(by);
     for (const run of Array.from(this.#runs.values())) {
@@ -306,9 +310,9 @@ export class HotRuns {
     const { executions } = this.#parts.context.pages;
     try {
       const { lifecycle } = (await executions.get(id)).state;
-      if (lifecycle === "parked") return this.#lost(id, lockWasLost(id));
-      if (lifecycle === "paused")
-        return run.isAtRest ? this.#forget(id) : run.leave("paused");
+      if (lifecycle === "parked") return this.#lost(run.state, lockWasLost(id));
+      // Given back also when it rests: resumed, it need not wait for the end of its lease.
+      if (lifecycle === "paused") return run.leave("paused");
       if (lifecycle !== "cancelling" || run.state.cancellation !== null) return;
       const { items } = await executions.events(id, {
         kinds: ["cancellationRequested"],
@@ -329,30 +333,34 @@ export class HotRuns {
     const { executions } = this.#parts.context.pages;
     try {
       const locked = await executions.load(state.id);
-      if (locked.nextVersion !== state.version) return this.#forget(state.id);
+      if (locked.nextVersion !== state.version) return this.#forget(state);
       await this.#begin(state.definition, {
         ...locked,
         leaseUntil: state.leaseUntil,
       });
     } catch {
-      this.#forget(state.id);
+      this.#forget(state);
     }
   }
 
-  #lost(id: ExecutionId, reason: HoldfastError): void {
-    this.#runs.get(id)?.drop(reason);
+  #lost(state: RunState, reason: HoldfastError): void {
+    const { id } = state;
+    const run = this.#runs.get(id);
+    if (run?.state === state) run.drop(reason);
     this.#parts.context.tell({
       level: "debug",
       message: `Run ${id} is not this worker's any more: ${reason.message}`,
       details: { id, code: reason.code },
     });
-    this.#forget(id);
+    this.#forget(state);
   }
 
-  #forget(id: ExecutionId): void {
+  /** Unless another has its id by now: it was locked again as soon as it was given back. */
+  #forget(state: RunState): void {
+    const { id } = state;
     const run = this.#runs.get(id);
-    if (run !== undefined && !run.state.isOver)
-      run.drop(new Error("It was given back."));
+    if (run?.state !== state) return;
+    if (!state.isOver) run.drop(new Error("It was given back."));
     this.#runs.delete(id);
     this.#evicted.delete(id);
     this.#resting.delete(id);

@@ -22,6 +22,10 @@ const asked: GivenEvent = {
   expiresAt: null,
   call: 2,
 };
+/** So that what is tried comes at various moments of a run; nothing depends on how long it takes. */
+function moments(count: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, count * 2));
+}
 
 export function runtimeCancellationSuite(backend: Backend): void {
   describe("cancelling", () => {
@@ -354,6 +358,49 @@ export function runtimeCancellationSuite(backend: Backend): void {
           kind: "timedOut",
         });
         expect(tally.of("cleanup")).toBe(1);
+      }),
+    );
+
+    test(
+      "paused and resumed at any moment, a run goes on at once, and no step runs twice",
+      onRuntime(backend, async ({ holdfast }) => {
+        const tally = new Tally();
+        const plodding = workflow("plodding", async (ctx) => {
+          let sum = 0;
+          for (let step = 0; step < 6; step += 1) {
+            sum += await ctx.step(`step ${step}`, async () => {
+              tally.count("steps");
+              if (step % 2 === 1) await Promise.resolve();
+              return step;
+            });
+            if (step % 2 === 0) await ctx.sleep(1);
+          }
+          return sum;
+        });
+        await holdfast.work([plodding]);
+        const runs = await holdfast.startMany(
+          plodding,
+          Array.from({ length: 20 }, () => ({ input: undefined })),
+        );
+        await Promise.all(
+          runs.map(async (run, index) => {
+            for (let times = 0; times < 3; times += 1)
+              try {
+                await moments((index + times) % 5);
+                await run.pause();
+                await moments((index * times) % 7);
+                await run.resume();
+              } catch (error) {
+                expect((error as HoldfastError).code).toBe(
+                  "EXECUTION_FINISHED",
+                );
+              }
+          }),
+        );
+        // A lease lasts longer than this.
+        for (const run of runs)
+          expect(await run.result({ timeout: "20s" })).toBe(15);
+        expect(tally.of("steps")).toBe(120);
       }),
     );
 
