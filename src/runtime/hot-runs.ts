@@ -49,6 +49,8 @@ export class HotRuns {
   readonly #evicted = new Set<ExecutionId>();
   readonly #host: RunHost;
   #unsubscribe: () => void = () => undefined;
+  /** How many are on their way into memory. */
+  #loading = 0;
   #isClosing = false;
   #onEmpty: (() => void) | undefined;
 
@@ -114,7 +116,13 @@ export class HotRuns {
       this.#lookAgain(id);
       return;
     }
-    void this.#parts.early.during(() => this.#begin(definition, locked));
+    this.#loading += 1;
+    void this.#parts.early
+      .during(() => this.#begin(definition, locked))
+      .then(() => {
+        this.#loading -= 1;
+        this.#tellEmpty();
+      });
   }
 
   /** Somebody may have interrupted it since it was locked. */
@@ -189,8 +197,12 @@ export class HotRuns {
     this.#unsubscribe();
   }
 
+  #tellEmpty(): void {
+    if (this.#runs.size === 0 && this.#loading === 0) this.#onEmpty?.();
+  }
+
   #emptied(by: number): Promise<void> {
-    if (this.#runs.size === 0) return Promise.resolve();
+    if (this.#runs.size === 0 && this.#loading === 0) return Promise.resolve();
     const { clock } = this.#parts.context;
     return new Promise((resolve) => {
       const cancel = clock.wakeAt(by, resolve);
@@ -365,7 +377,7 @@ export class HotRuns {
     this.#evicted.delete(id);
     this.#resting.delete(id);
     this.#givePlace(id);
-    if (this.#runs.size === 0) this.#onEmpty?.();
+    this.#tellEmpty();
   }
 
   #givePlace(id: ExecutionId): void {

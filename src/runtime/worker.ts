@@ -50,6 +50,9 @@ export class Worker {
   readonly #stopLocking = new AbortController();
   readonly #stop = new AbortController();
   readonly #served: readonly FunctionDraft[];
+  /** Starts that may bring a run with them. */
+  readonly #starting = new Set<Promise<unknown>>();
+  #locking: Promise<void> = Promise.resolve();
   #loops: Promise<unknown> = Promise.resolve();
   #release: () => void = () => undefined;
   #closing: Promise<void> | undefined;
@@ -97,8 +100,9 @@ export class Worker {
     this.#runs.listen();
     // There may have been nobody to notice the death of others.
     await executions.releaseDead();
+    this.#locking = this.#lockLoop();
     this.#loops = Promise.all([
-      this.#lockLoop(),
+      this.#locking,
       this.#renewLoop(),
       keepTime(this.#context, this.#stop.signal),
       removeOld(this.#context, this.functions.values(), this.#stop.signal),
@@ -110,7 +114,15 @@ export class Worker {
     const definition = this.functions.get(draft.function);
     if (definition === undefined || !this.#canStart(definition, draft))
       return undefined;
-    return this.#early.during(() => this.#startHere(definition, draft));
+    const starting = this.#early.during(() =>
+      this.#startHere(definition, draft),
+    );
+    this.#starting.add(starting);
+    try {
+      return await starting;
+    } finally {
+      this.#starting.delete(starting);
+    }
   }
 
   async #startHere(
@@ -159,6 +171,8 @@ export class Worker {
     this.#stopLocking.abort();
     const { clock } = this.#context;
     const by = clock.now() + timeoutMs;
+    // What is being locked just now is given back like the rest.
+    await Promise.allSettled([this.#locking, ...this.#starting]);
     await Promise.all([this.#runs.close(by), this.#activities.close(by)]);
     this.#stop.abort();
     await this.#loops;
@@ -214,6 +228,7 @@ export class Worker {
         limit: wanted,
         holder: this.#holder,
         lease: leaseMs,
+        signal: this.#stopLocking.signal,
         ...(codeVersion !== undefined && { codeVersion }),
       });
       for (const row of damaged)

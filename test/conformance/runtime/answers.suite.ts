@@ -33,6 +33,9 @@ export function runtimeAnswersSuite(backend: Backend): void {
   describe("a cancellation", () => {
     unheardTests(backend);
   });
+  describe("closing", () => {
+    closingTests(backend);
+  });
   describe("an answer goes to the call that asked", () => {
     addressTests(backend);
   });
@@ -199,6 +202,34 @@ function interruptionTests(backend: Backend): void {
           ]);
         }),
       );
+}
+
+function closingTests(backend: Backend): void {
+  const quick = workflow("quick", async (ctx) => ctx.step("step", () => 1));
+  for (const operation of ["lockPending", "createAndLock"])
+    test(
+      `a lock that ${operation} answers with while the worker closes is given back before it has closed`,
+      onRuntime(backend, async ({ holdfast, database, another }) => {
+        const meddling = new Meddling(database);
+        const closing = await another({}, meddling.database);
+        const start = () => closing.start(quick, undefined, { id: "r" });
+        const held = meddling.holdNext(operation, "answer");
+        if (operation === "lockPending") await start();
+        await closing.work([quick], { concurrency });
+        const started = operation === "createAndLock" ? start() : undefined;
+        await held.reached;
+        const closed = closing.close();
+        held.release();
+        await closed;
+        await started;
+        const { status } = await holdfast.executions.get("r");
+        expect(["pending", "completed"]).toContain(status);
+        await holdfast.work([quick]);
+        // A lease lasts longer than this.
+        const run = holdfast.get(quick, "r");
+        expect(await run.result({ timeout: "20s" })).toBe(1);
+      }),
+    );
 }
 
 function unheardTests(backend: Backend): void {
