@@ -10,6 +10,7 @@ import { newResponse, runInterrupted } from "../stores/execution/topics.ts";
 import { Appends } from "./appends.ts";
 import type { Definition } from "./definitions.ts";
 import type { EarlyInterruptions } from "./early-interruptions.ts";
+import { HeldBytes } from "./held-bytes.ts";
 import { loadedWhole, responsesAfter } from "./history.ts";
 import { nextWakeAt } from "./run/append.ts";
 import { HotRun } from "./run/hot-run.ts";
@@ -382,22 +383,6 @@ export class HotRuns {
 
   #givePlace(id: ExecutionId): void {
     if (this.#placed.delete(id)) this.#parts.slots.give();
-  }
-}
-
-/** What runs held when they last began to rest, and all of them together. */
-class HeldBytes {
-  readonly #each = new Map<ExecutionId, number>();
-  bytes = 0;
-
-  add(id: ExecutionId, bytes: number): void {
-    this.bytes += bytes - (this.#each.get(id) ?? 0);
-    this.#each.set(id, bytes);
-  }
-
-  delete(id: ExecutionId): void {
-    this.bytes -= this.#each.get(id) ?? 0;
-    this.#each.delete(id);
   }
 }
 
