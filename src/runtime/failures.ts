@@ -166,3 +166,12 @@ export function runCancelled(
 export function isCancellation(thrown: unknown): boolean {
   return isHoldfastError(thrown) && thrown.code === "RUN_CANCELLED";
 }
+
+/** For a run that goes on elsewhere. */
+export function lockWasLost(id: ExecutionId): HoldfastError {
+  return new HoldfastError(
+    "LOCK_LOST",
+    `Run ${id} was taken over by another worker; what this one still does is not recorded.`,
+    { id },
+  );
+}

@@ -1,4 +1,4 @@
-import { HoldfastError, isHoldfastError } from "../model/errors.ts";
+import { isHoldfastError, type HoldfastError } from "../model/errors.ts";
 import type { LoggedResponse } from "../model/execution/event.ts";
 import type { ExecutionId } from "../model/ids/execution-id.ts";
 import type { Fence } from "../stores/execution/checks.ts";
@@ -10,6 +10,7 @@ import { newResponse, runInterrupted } from "../stores/execution/topics.ts";
 import { Appends } from "./appends.ts";
 import type { Definition } from "./definitions.ts";
 import type { EarlyInterruptions } from "./early-interruptions.ts";
+import { lockWasLost } from "./failures.ts";
 import { HeldBytes } from "./held-bytes.ts";
 import { loadedWhole, responsesAfter } from "./history.ts";
 import { nextWakeAt } from "./run/append.ts";
@@ -392,12 +393,4 @@ function isAsItWas(
   locked: LockedExecution,
 ): boolean {
   return isAtRest && state.version === locked.nextVersion - 1;
-}
-
-function lockWasLost(id: ExecutionId): HoldfastError {
-  return new HoldfastError(
-    "LOCK_LOST",
-    `Run ${id} was taken over by another worker; what this one still does is not recorded.`,
-    { id },
-  );
 }
