@@ -168,7 +168,7 @@ export function isCancellation(thrown: unknown): boolean {
 }
 
 /** For a run that goes on elsewhere. */
-export function lockWasLost(id: ExecutionId): HoldfastError {
+export function lockWasLost(id: string): HoldfastError {
   return new HoldfastError(
     "LOCK_LOST",
     `Run ${id} was taken over by another worker; what this one still does is not recorded.`,
