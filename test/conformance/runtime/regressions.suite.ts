@@ -89,6 +89,38 @@ function wakeTests(backend: Backend): void {
     );
 
   test(
+    "a run that is locked again before its worker knows that it was evicted goes on",
+    onRuntime(backend, async ({ database, another }) => {
+      const meddling = new Meddling(database);
+      const holdfast = await another({}, meddling.database);
+      const begun = gate();
+      const finish = gate();
+      const twice = workflow("twice", async (ctx) => {
+        await ctx.receive(go);
+        return ctx.step("after", async () => {
+          begun.open();
+          await finish.opened;
+          return "went on";
+        });
+      });
+      await holdfast.work([twice], { hotRunsMax: 0 });
+      const evicted = meddling.holdNext(
+        "appendEvents",
+        "answer",
+        appends("unlocked"),
+      );
+      const run = await holdfast.start(twice);
+      await evicted.reached;
+      await run.signal(go, "went");
+      await begun.opened;
+      evicted.release();
+      await new Promise((resolve) => setImmediate(resolve));
+      finish.open();
+      expect(await run.result()).toBe("went on");
+    }),
+  );
+
+  test(
     "a signal that was sent before the run first asks is kept, and so are those of one key once",
     onRuntime(backend, async ({ holdfast }) => {
       const late = workflow("late", async (ctx) => {
