@@ -97,9 +97,12 @@ async function runToTheEnd(
         lifetime,
         hotRunsMax,
       ]);
-      await Promise.race([child.ended, ended]);
-      child.kill();
-      await child.ended;
+      try {
+        await Promise.race([child.ended, ended]);
+      } finally {
+        child.kill();
+        await child.ended;
+      }
       expect(child.failures).toBe("");
     }
   };

@@ -34,13 +34,28 @@ export interface KillPlan {
  * ended.
  */
 export async function survivesKills(plan: KillPlan): Promise<number> {
-  const { holdfast, place, effects, pauseMs, runs, kills, after } = plan;
-  const random = seededRandom(seed);
+  const { place, effects, pauseMs } = plan;
   writeFileSync(effects, "");
   const newWorker = (): Child =>
     new Child("runtime-worker.ts", [place, effects, pauseMs]);
   const workers = Array.from({ length: workersMax }, newWorker);
-  await Promise.all(workers.map((worker) => worker.reported(1)));
+  try {
+    await Promise.all(workers.map((worker) => worker.reported(1)));
+    return await endedRightly(plan, workers, newWorker);
+  } finally {
+    for (const worker of workers) {
+      worker.kill();
+      await worker.ended;
+    }
+  }
+}
+
+async function endedRightly(
+  { holdfast, effects, runs, kills, after }: KillPlan,
+  workers: Child[],
+  newWorker: () => Child,
+): Promise<number> {
+  const random = seededRandom(seed);
   const started = await holdfast.startMany(
     tenSteps,
     Array.from({ length: runs }, (_, index) => ({
