@@ -11,6 +11,8 @@ import type { RuntimeContext } from "./runtime-context.ts";
 /** No more often than this, and no later, is anything looked for that may go. */
 const periodMsMin = 60_000;
 const periodMsMax = 3_600_000;
+/** So often a sweep looks at all again: clocks of other machines may have been behind. */
+const sweepsFromStart = 20;
 /** Small enough for others to come between. */
 const rowsPerSlice = 200;
 
@@ -36,9 +38,12 @@ export async function removeOld(
   const shortest = Math.min(...all.map(({ ms }) => ms));
   const periodMs = Math.min(Math.max(shortest / 10, periodMsMin), periodMsMax);
   let pauseMs = periodMsMin * store.random();
-  while (!signal.aborted) {
+  for (let sweeps = 1; !signal.aborted; sweeps += 1) {
     await pause(clock, pauseMs, signal);
-    for (const each of all) await sweepOne(context, each, signal);
+    for (const each of all) {
+      if (sweeps % sweepsFromStart === 0) each.swept.clear();
+      await sweepOne(context, each, signal);
+    }
     pauseMs = periodMs * (0.5 + store.random() / 2);
   }
 }

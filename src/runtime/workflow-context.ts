@@ -89,7 +89,11 @@ export interface JoinSet<Out> extends AsyncIterable<Out> {
   close(): Promise<void>;
 }
 
-/** Lines for people, kept with the run; written once, not again on replay. */
+/**
+ * Lines for people: told to `onEvent` of `openHoldfast` and kept with the run,
+ * with its step and attempt. Replay does not write them again; those behind
+ * the last thing recorded may come twice after a crash.
+ */
 export interface RunLog {
   debug(message: string, data?: unknown): void;
   info(message: string, data?: unknown): void;

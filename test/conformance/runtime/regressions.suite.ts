@@ -121,6 +121,41 @@ function wakeTests(backend: Backend): void {
   );
 
   test(
+    "a run that is locked again while it is being evicted is not taken for the one that goes",
+    onRuntime(backend, async ({ database, another }) => {
+      const clock = manualClock(T0);
+      const meddling = new Meddling(database);
+      const holdfast = await another({ clock }, meddling.database);
+      const begun = gate();
+      const end = gate();
+      const slow = workflow("slow", async (ctx) => {
+        const sent = await ctx.receive(go);
+        await ctx.step("hold", async () => {
+          begun.open();
+          await end.opened;
+        });
+        return sent;
+      });
+      await holdfast.work([slow], { hotRunsMax: 0, lease: "10s" });
+      const evicted = meddling.holdNext(
+        "appendEvents",
+        "call",
+        appends("unlocked"),
+      );
+      const run = await holdfast.start(slow);
+      await evicted.reached;
+      // Its lease ends before it is given back, and its own worker locks it again.
+      clock.advance(10_000);
+      await run.signal(go, "went");
+      await begun.opened;
+      evicted.release();
+      for (let turn = 0; turn < 5; turn += 1) await run.events();
+      end.open();
+      expect(await run.result()).toBe("went");
+    }),
+  );
+
+  test(
     "a signal that was sent before the run first asks is kept, and so are those of one key once",
     onRuntime(backend, async ({ holdfast }) => {
       const late = workflow("late", async (ctx) => {
