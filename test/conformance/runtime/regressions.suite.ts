@@ -134,7 +134,7 @@ function wakeTests(backend: Backend): void {
           begun.open();
           await end.opened;
         });
-        return sent;
+        return [sent, await ctx.receive(go)];
       });
       await holdfast.work([slow], { hotRunsMax: 0, lease: "10s" });
       const evicted = meddling.holdNext(
@@ -151,7 +151,12 @@ function wakeTests(backend: Backend): void {
       evicted.release();
       for (let turn = 0; turn < 5; turn += 1) await run.events();
       end.open();
-      expect(await run.result()).toBe("went");
+      // It is evicted as any other.
+      await until(async () =>
+        (await kindsOf(holdfast, run.id)).includes("unlocked"),
+      );
+      await run.signal(go, "again");
+      expect(await run.result()).toEqual(["went", "again"]);
     }),
   );
 
