@@ -55,7 +55,26 @@ export function append(run: RunState): boolean {
 
 function waiting(run: RunState, runExpiresAt: number): ExecutionEvent {
   const { calls: call, seen } = run;
-  return { kind: "waiting", runExpiresAt, wakeAt: nextWakeAt(run), call, seen };
+  const again = isEndingChildren(run)
+    ? run.host.clock.now() + endingCheckMs
+    : undefined;
+  const wakeAt = earlier(nextWakeAt(run) ?? undefined, again) ?? null;
+  return { kind: "waiting", runExpiresAt, wakeAt, call, seen };
+}
+
+/** After this time another worker looks whether children were really asked to end. */
+const endingCheckMs = 60_000;
+
+/** Children are asked behind the append, by this worker alone: it may be gone before it has. */
+function isEndingChildren({
+  children,
+  childrenToCancel,
+  isClosing,
+  told,
+}: RunState): boolean {
+  const isAsking =
+    isClosing || childrenToCancel.length > 0 || told.has("children");
+  return isAsking && children.size > 0;
 }
 
 /** Runs the next transaction: a body on the user's tables, committed with the event that records it. */

@@ -89,7 +89,9 @@ function recordCancellation(run: RunState): void {
 function cancelChildren(run: RunState): void {
   const left = run.childrenToCancel.filter((child) => run.children.has(child));
   run.childrenToCancel = [];
-  if (left.length > 0) run.host.cancel(left, false);
+  if (left.length === 0) return;
+  run.told.add("children");
+  run.host.cancel(left, false);
 }
 
 /** A signal that was read before the time was over has won: nothing is left to be delivered when this is asked. */

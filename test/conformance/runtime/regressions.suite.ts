@@ -301,6 +301,36 @@ function elsewhereTests(backend: Backend): void {
   );
 
   test(
+    "children of a run that ended are cancelled elsewhere when its worker is gone before it has asked them to end",
+    onRuntime(backend, async ({ database, another }) => {
+      const meddling = new Meddling(database);
+      const gone = await another({ clock: manualClock(T0) }, meddling.database);
+      const clock = manualClock(T0);
+      const other = await another({ clock });
+      const asleep = workflow("asleep", async (ctx) => ctx.sleep("1 day"));
+      const hasty = workflow("hasty", async (ctx) => {
+        ctx.spawn(asleep);
+        await ctx.sleep(0);
+        return "done";
+      });
+      const held = meddling.holdNext("requestCancellation", "call");
+      await gone.work([hasty, asleep], { lease: 2_000 });
+      const run = await gone.start(hasty, undefined, { id: "p" });
+      await held.reached;
+      await until(async () => (await kindsOf(other, "p")).at(-1) === "waiting");
+      await other.work([hasty, asleep], { lease: 2_000 });
+      clock.advance(60_000 + 2_000);
+      expect(await run.result()).toBe("done");
+      const { items } = await other.executions.tree("p");
+      expect(items.map(({ status }) => status)).toEqual([
+        "completed",
+        "cancelled",
+      ]);
+      held.release();
+    }),
+  );
+
+  test(
     "a start under one id from two sides at once is one run",
     onRuntime(backend, async ({ holdfast, another }) => {
       const tally = new Tally();
