@@ -1,5 +1,6 @@
 import type { ExecutionEvent } from "../../model/execution/event.ts";
 import { broke } from "./broken.ts";
+import { beginUnstarted } from "./calls.ts";
 import { deliverOutcome } from "./deliver.ts";
 import type { Appended } from "./run-host.ts";
 import type { RunState } from "./run-state.ts";
@@ -30,6 +31,7 @@ export function append(run: RunState): boolean {
     journal.isEmpty &&
     outcomes.length === 0 &&
     run.transactions.length === 0 &&
+    run.unstarted.size === 0 &&
     run.leaving === undefined &&
     (run.settled === undefined || run.children.size > 0) &&
     !run.steps.isBusy(host.clock.now());
@@ -125,6 +127,7 @@ function acknowledge(
     run.acknowledged.push(...outcomes());
     if (responses > run.known) run.host.fetch(run);
     if (isListening(run)) {
+      if (run.replay.isOver) beginUnstarted(run);
       const first = run.acknowledged.shift();
       if (first !== undefined) deliverOutcome(run, first);
     }

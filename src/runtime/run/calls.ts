@@ -64,14 +64,27 @@ export function request(
   if (recorded === undefined) run.journal.request(entry, child);
 }
 
-/** Begins a step or a transaction: at once, or at the frontier when the log may have its outcome. */
+/**
+ * Begins a step or a transaction: at once, or at the frontier when the log may
+ * have its outcome. What may tell somebody the token of an external begins
+ * once that is recorded, or the answer could come before there is a question.
+ */
 export function begin(
   run: RunState,
   { number }: Call,
   start: () => void,
 ): void {
-  if (run.replay.isOver && run.host.onlyReplays === undefined) start();
+  const isLive = run.replay.isOver && run.host.onlyReplays === undefined;
+  if (isLive && !run.journal.hasExternals) start();
   else run.unstarted.set(number, start);
+}
+
+/** Begins what had to wait, in the order of the calls. */
+export function beginUnstarted(run: RunState): void {
+  if (run.unstarted.size === 0 || run.journal.hasExternals) return;
+  const begun = [...run.unstarted.values()];
+  run.unstarted.clear();
+  for (const start of begun) start();
 }
 
 /** Begins a step, with the attempts that have failed before. */

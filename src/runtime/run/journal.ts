@@ -38,10 +38,12 @@ interface Request {
 export class Journal {
   #requests: Request[] = [];
   #records: Entry[] = [];
+  #externals = 0;
 
   /** A child, a sleep, a start, a receive or a patch. */
   request(entry: Entry, child?: NewExecution): void {
     this.#requests.push({ entry, child });
+    if (isExternal(child)) this.#externals += 1;
   }
 
   /** How a step ended, that an attempt failed, that a wait is over. */
@@ -55,6 +57,11 @@ export class Journal {
 
   get hasRequests(): boolean {
     return this.#requests.length > 0;
+  }
+
+  /** True while there is a token that nobody could resolve yet. */
+  get hasExternals(): boolean {
+    return this.#externals > 0;
   }
 
   /** Outcomes that nobody will be given. */
@@ -100,6 +107,7 @@ export class Journal {
       events.push(event);
       if (child !== undefined)
         (entry.kind === "scheduled" ? starts : children).push(child);
+      if (isExternal(child)) this.#externals -= 1;
       taken += 1;
     }
     this.#requests = this.#requests.slice(taken);
@@ -124,4 +132,8 @@ export class Journal {
 function sizeOf(entry: Entry): number {
   const { value, error } = entry as { value?: string; error?: string };
   return 100 + (value?.length ?? 0) + (error?.length ?? 0);
+}
+
+function isExternal(child: NewExecution | undefined): boolean {
+  return child?.created.role === "external";
 }

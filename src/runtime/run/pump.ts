@@ -1,4 +1,5 @@
 import { append, transact } from "./append.ts";
+import { beginUnstarted } from "./calls.ts";
 import { deliverOutcome, deliverResponse } from "./deliver.ts";
 import { closeAndEnd, endAbandoned, park } from "./ending.ts";
 import type { RunState } from "./run-state.ts";
@@ -48,9 +49,7 @@ function reachFrontier(run: RunState): void {
   if (run.poison !== undefined) return;
   run.arrived.unshift(...run.replay.later);
   if (run.host.onlyReplays !== undefined) return;
-  const begun = [...run.unstarted.values()];
-  run.unstarted.clear();
-  for (const begin of begun) begin();
+  beginUnstarted(run);
 }
 
 /** Nothing is there to be delivered: what has happened is recorded, or the run rests. */

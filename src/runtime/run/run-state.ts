@@ -40,7 +40,7 @@ export interface RunState {
   readonly mailbox: Mailbox;
   /** Aborted when the cancellation is delivered. */
   readonly abort: AbortController;
-  /** Steps and transactions that were called while the log was being replayed, and of which it has no outcome so far. */
+  /** Steps and transactions that have not begun: the log is being replayed and has no outcome of them so far, or a token that they may tell is not recorded. */
   readonly unstarted: Map<number, () => void>;
   readonly transactions: Omit<TransactionDraft, "seen">[];
   readonly sources: Map<string, Source>;

@@ -208,6 +208,29 @@ export function runtimeManySuite(backend: Backend): void {
     );
 
     test(
+      "[E66] the token of an external is good as soon as a step can tell it, in place or later",
+      onRuntime(backend, async ({ holdfast }) => {
+        const told: string[] = [];
+        const asking = workflow("telling", async (ctx, isSync: boolean) => {
+          const answer = ctx.external<string>();
+          await ctx.step("tell", () => {
+            if (!isSync) return holdfast.resolve(answer.token, "early");
+            told.push(answer.token);
+            return undefined;
+          });
+          return answer.result();
+        });
+        await holdfast.work([asking]);
+        const later = await holdfast.start(asking, false);
+        expect(await later.result({ timeout: "20s" })).toBe("early");
+        const inPlace = await holdfast.start(asking, true);
+        await until(() => told.length > 0);
+        await holdfast.resolve(told[0] ?? "", "at once");
+        expect(await inPlace.result({ timeout: "20s" })).toBe("at once");
+      }),
+    );
+
+    test(
       "[E66] [E67] an external is resolved by its token, twice with the same value, not with another",
       onRuntime(backend, async ({ holdfast }) => {
         const tokens: string[] = [];
