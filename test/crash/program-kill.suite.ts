@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
 import { expect } from "vitest";
+import { isRunFailedError } from "../../src/model/run-failed-error.ts";
 import { runtimeContext } from "../../src/open/open-holdfast.ts";
 import { definitionOf } from "../../src/runtime/definitions.ts";
 import { loadedWhole } from "../../src/runtime/history.ts";
@@ -30,7 +31,7 @@ export interface ProgramKillPlan {
 
 /**
  * Random programs are run by two processes, which kill themselves in the
- * middle of it and are replaced. What the code of a program saw in each of
+ * middle of it and are replaced; a third of them is cancelled meanwhile. What the code of a program saw in each of
  * them must agree, with its result and with a replay of its whole log. Tells
  * how many were compared.
  */
@@ -58,7 +59,9 @@ export async function programsSurviveKills(
     await runToTheEnd(plan, holdfast, runs, seededRandom(seed + round));
     const traces = readTraces(plan.traces);
     for (const run of runs) {
-      const value = await run.result();
+      compared += 1;
+      const value = await valueOf(run);
+      if (value === undefined) continue;
       const locked = await loadedWhole(
         context,
         await holdfast.executions.load(run.id),
@@ -70,7 +73,6 @@ export async function programsSurviveKills(
       });
       const passes = [...(traces.get(run.id)?.values() ?? [])];
       expect(disagreement([...passes, value.split("\n")])).toBeUndefined();
-      compared += 1;
     }
   }
   return compared;
@@ -107,10 +109,26 @@ async function runToTheEnd(
     }
   };
   const ended = Promise.race([
-    Promise.all(runs.map((run) => run.result())),
+    Promise.all(runs.map(valueOf)),
     whenOneIsParked(holdfast, () => isEnded),
   ]).finally(() => (isEnded = true));
-  await Promise.all([ended, lane(), lane()]);
+  const cancelling = runs
+    .filter((_, index) => index % 3 === 0)
+    .map(async (run) => {
+      await new Promise((resolve) => setTimeout(resolve, random() * 1_000));
+      await run.cancel();
+    });
+  await Promise.all([ended, lane(), lane(), ...cancelling]);
+}
+
+/** Programs go on when they are cancelled. One that had not begun has no value. */
+async function valueOf(run: Run<string>): Promise<string | undefined> {
+  try {
+    return await run.result();
+  } catch (error) {
+    if (isRunFailedError(error) && error.kind === "cancelled") return undefined;
+    throw error;
+  }
 }
 
 /** Rejects when a run has been set aside: it would not end by itself. */
