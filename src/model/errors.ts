@@ -118,7 +118,9 @@ const errors = {
   CTX_IN_STEP: "refused",
   JOIN_SET_CLOSED: "refused",
   JOIN_SET_EXISTS: "refused",
+  CONTINUATION_LOST: "refused",
   RUN_CANCELLED: "refused",
+  RUN_ENDED: "refused",
   STEP_TIMED_OUT: "passing",
   ATTEMPT_TIMED_OUT: "passing",
 

@@ -100,6 +100,7 @@ export async function runtimeContext(
     store,
     pages: storePages(database, options),
     clock,
+    ending: { isBySignal: false },
     drain: new Drain(undefined, new LoopWatch(tell)),
     tokens: await externalTokens(database),
     say,

@@ -215,7 +215,10 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
     const { signals = ["SIGTERM", "SIGINT"], ...rest } = options ?? {};
     return closeOnSignals(
       signals,
-      () => this.close(rest),
+      () => {
+        this.#context.ending.isBySignal = true;
+        return this.close(rest);
+      },
       (error) =>
         this.#context.tell({
           level: "error",

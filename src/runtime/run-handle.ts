@@ -4,6 +4,7 @@ import { statusOf } from "../model/execution/status.ts";
 import type { Executions } from "../stores/execution/executions.ts";
 import { signalOf, type Signal } from "./definitions.ts";
 import { runFailure } from "./failures.ts";
+import { resultOf } from "./run-result.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import { validated } from "./schema.ts";
 
@@ -80,7 +81,7 @@ export function runOf<Out>(
   return {
     id,
     async result(options) {
-      const result = await executions.waitForResult(id, options);
+      const result = await resultOf(context, id, options);
       if (result.kind === "completed") return result.value as Out;
       throw runFailure({ id, function: name }, result);
     },

@@ -17,6 +17,8 @@ export interface RuntimeContext {
   readonly drain: Drain;
   readonly tokens: ExternalTokens;
   readonly unserved: UnservedFunctions;
+  /** Set when the process was told to end. */
+  readonly ending: { isBySignal: boolean };
   /** For the log hook of the user's. Never throws. */
   readonly say: (event: RuntimeEvent) => void;
   /** The same for what the runtime has to say itself. */

@@ -78,7 +78,7 @@ export interface JoinSet<Out> extends AsyncIterable<Out> {
     fn: DurableFunction<In, O>,
     ...args: InputAnd<In, CallOptions>
   ): Child<O>;
-  /** The next result, undefined when all were taken. @throws RunFailedError when that child did not complete */
+  /** The next result, undefined when all were taken; children that return nothing are told apart by `for await`. @throws RunFailedError when that child did not complete */
   next(): Promise<Out | undefined>;
   /** The next result if it is there; does not wait. */
   try():

@@ -64,8 +64,10 @@ switch (order) {
       await ctx.sleep("1 day");
     });
     await holdfast.work([napping]);
-    await holdfast.start(napping, undefined, { id: "napping" });
+    const run = await holdfast.start(napping, undefined, { id: "napping" });
     holdfast.closeOnSignals();
+    // Told to end, the process ends; that nobody gets the result is no failure.
+    void run.result();
     break;
   }
   case "close":

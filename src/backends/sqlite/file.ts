@@ -60,7 +60,7 @@ export async function prepareFile(
   if (scheme !== undefined)
     throw new HoldfastError(
       "DATABASE_PATH_INVALID",
-      `Expected a path such as "./app.db" or ":memory:", got a URL (${scheme}:…). For Postgres use openPostgres from "holdfast/postgres".`,
+      `Expected a path such as "./app.db" or ":memory:", got a URL (${scheme}:…). Postgres is opened by a URL that begins with postgres://, with openHoldfast or with openPostgres from "holdfast/postgres".`,
       { scheme },
     );
   if (typeof path !== "string" || path === "" || path.includes("\0"))

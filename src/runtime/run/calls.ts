@@ -74,6 +74,8 @@ export function begin(
   { number }: Call,
   start: () => void,
 ): void {
+  // Somebody else has the run by now; this code is the ghost of it.
+  if (run.isOver) return;
   const isLive = run.replay.isOver && run.host.onlyReplays === undefined;
   if (isLive && !run.journal.hasExternals) start();
   else run.unstarted.set(number, start);
@@ -109,7 +111,8 @@ export function beginStep(run: RunState, call: Call, step: Step): void {
 function assertUsable(run: RunState, asked: CallShape): void {
   const inside = where.getStore();
   if (inside?.step !== undefined) throw ctxInStep(inside.step);
-  if (run.isAwake || run.isOver || run.settled !== undefined) return;
+  if (run.settled !== undefined) throw runEnded(run, asked);
+  if (run.isAwake || run.isOver) return;
   if (run.told.has("foreign")) return;
   run.told.add("foreign");
   const { stack } = new Error("called here");
@@ -118,6 +121,18 @@ function assertUsable(run: RunState, asked: CallShape): void {
       "a timer, a request or an event outside of a step. On replay that may come at another moment, and the run would be parked. " +
       "Await only promises of ctx, and do everything else in a step.",
     { id: run.id, function: run.definition.name, stack },
+  );
+}
+
+/** What a run did not await went on, or a timer of its own: nothing of it could be recorded. */
+function runEnded(
+  { id, definition: { name } }: RunState,
+  asked: CallShape,
+): HoldfastError {
+  return new HoldfastError(
+    "RUN_ENDED",
+    `Run ${id} of ${name} has ended, and something that it did not await called ctx (${spokenShape(asked)}) afterwards. Nothing was begun. Await everything before returning.`,
+    { id, function: name },
   );
 }
 

@@ -1,3 +1,6 @@
+import { HoldfastError } from "../../model/errors.ts";
+import type { RunState, Settled } from "./run-state.ts";
+
 /** Returned by code that is to begin anew under its id: `return ctx.continueWith(input)`. */
 export class Continuation {
   readonly input: unknown;
@@ -5,4 +8,25 @@ export class Continuation {
   constructor(input: unknown) {
     this.input = input;
   }
+}
+
+/** Without its `return` a run that should go on for years would end, and nobody would notice. */
+export function isContinuationLost(
+  { isContinuing }: RunState,
+  settled: Settled,
+): boolean {
+  return (
+    isContinuing &&
+    settled.kind === "returned" &&
+    !(settled.value instanceof Continuation)
+  );
+}
+
+export function continuationLost({ id, definition }: RunState): HoldfastError {
+  const { name } = definition;
+  return new HoldfastError(
+    "CONTINUATION_LOST",
+    `Run ${id} of ${name} called ctx.continueWith and returned something else, so it would have ended. It is parked: write "return ctx.continueWith(…)", then unpark it.`,
+    { id, function: name },
+  );
 }

@@ -7,6 +7,7 @@ import {
   recorded,
   runCancelled,
 } from "../failures.ts";
+import type { Definition } from "../definitions.ts";
 import { Continuation } from "./continuation.ts";
 import { append } from "./append.ts";
 import type { RunState, Settled } from "./run-state.ts";
@@ -19,6 +20,7 @@ import type { RunState, Settled } from "./run-state.ts";
 export function closeAndEnd(run: RunState): boolean {
   if (!run.isClosing) {
     run.isClosing = true;
+    warnOfForgotten(run);
     run.steps.drop(runCancelled(run.id, null));
     run.transactions.length = 0;
     run.childrenToCancel = [...run.children.keys()].toReversed();
@@ -38,6 +40,29 @@ export function closeAndEnd(run: RunState): boolean {
   run.childrenToCancel = [];
   if (left.length > 0) run.host.cancel(left, run.isAbandoned);
   return run.isWaiting ? false : append(run);
+}
+
+/** Once for each function: its code is the same in all its runs. */
+const warnedOf = new WeakSet<Definition>();
+
+/** A step that nobody awaits does its work, or half of it, and is not recorded. */
+function warnOfForgotten({
+  id,
+  host,
+  steps,
+  settled,
+  definition,
+}: RunState): void {
+  const [step] = steps.runningNames;
+  if (step === undefined || settled?.kind !== "returned") return;
+  if (warnedOf.has(definition)) return;
+  warnedOf.add(definition);
+  const { name } = definition;
+  host.warn(
+    `Run ${id} of ${name} returned while its step "${step}" was running: what that does is not recorded, and it may be done in half. ` +
+      "Await every step before returning; for one that may take too long use its timeout instead of a race.",
+    { id, function: name, step },
+  );
 }
 
 /** The cleanup took too long: the run ends without it, and its children with it. */

@@ -17,6 +17,7 @@ import type { RunHost } from "./run-host.ts";
 import type { RunState, Settled } from "./run-state.ts";
 import { scriptOf } from "./script.ts";
 import { outside, where } from "./step-context.ts";
+import { continuationLost, isContinuationLost } from "./continuation.ts";
 import { Steps } from "./steps.ts";
 
 /**
@@ -47,6 +48,8 @@ export class HotRun implements Drained {
     const { definition, locked } = state;
     const ctx = new RunContext(state);
     const settle = (settled: Settled): void => {
+      if (isContinuationLost(state, settled))
+        state.poison ??= continuationLost(state);
       state.settled ??= settled;
       state.again();
     };
@@ -245,6 +248,7 @@ function atTheStart(
     isClosing: false,
     isAbandoned: false,
     settled: undefined,
+    isContinuing: false,
     poison: undefined,
     cancellation: locked.cancellation,
     cancelledAt: undefined,

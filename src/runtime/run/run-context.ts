@@ -298,6 +298,7 @@ export class RunContext implements WorkflowContext {
 
   continueWith(input: unknown): never {
     assertOutsideStep();
+    this.#run.isContinuing = true;
     return new Continuation(input) as never;
   }
 

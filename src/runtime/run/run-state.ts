@@ -70,6 +70,8 @@ export interface RunState {
   /** Nothing of it is run or recorded any more. */
   isOver: boolean;
   settled: Settled | undefined;
+  /** It has called `ctx.continueWith`, and must return what that gave. */
+  isContinuing: boolean;
   /** Set when it cannot go on as it is: it is parked at the next rest. */
   poison: HoldfastError | undefined;
   cancellation: LoadedExecution["cancellation"];

@@ -93,6 +93,11 @@ export class Steps {
     return this.#running.size > 0;
   }
 
+  /** What is being done just now. */
+  get runningNames(): readonly string[] {
+    return Array.from(this.#running.values(), ({ step }) => step.name);
+  }
+
   /** When the next attempt of those that pause is due. */
   get nextRetryAt(): number | undefined {
     let next: number | undefined;

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { HoldfastError } from "../../../src/model/errors.ts";
 import { workflow } from "../../../src/runtime/definitions.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
@@ -34,6 +35,69 @@ export function runtimeForgottenSuite(backend: Backend): void {
         expect(
           said.filter(({ message }) => message.includes("nobody awaits")),
         ).not.toEqual([]);
+      }),
+    );
+
+    test(
+      "a step that runs on when the code has returned is warned about once; calls of ctx after the end begin nothing",
+      onRuntime(backend, async ({ holdfast, said }) => {
+        const done: string[] = [];
+        const late = gate();
+        const refused = gate();
+        const hasty = workflow("hasty", async (ctx) => {
+          void ctx.step("slow", () => late.opened);
+          void late.opened.then(async () => {
+            try {
+              await ctx.step("late", () => done.push("late"));
+            } catch (error) {
+              done.push((error as HoldfastError).code);
+            }
+            refused.open();
+          });
+          await ctx.step("first", () => done.push("first"));
+          return "done";
+        });
+        await holdfast.work([hasty]);
+        for (const id of ["one", "two"]) {
+          const run = await holdfast.start(hasty, undefined, { id });
+          expect(await run.result()).toBe("done");
+        }
+        late.open();
+        await refused.opened;
+        await until(() => done.length === 4);
+        expect(done).toEqual(["first", "first", "RUN_ENDED", "RUN_ENDED"]);
+        expect(
+          said.filter(({ message }) => message.includes('step "slow"')),
+        ).toHaveLength(1);
+      }),
+    );
+
+    test(
+      "continueWith whose result is not returned parks the run, which goes on when the code is mended",
+      onRuntime(backend, async ({ holdfast, another }) => {
+        const forgetful = workflow("counting", async (ctx, n: number) => {
+          await ctx.step("count", () => n);
+          if (n < 2) ctx.continueWith(n + 1);
+          return n;
+        });
+        await holdfast.work([forgetful]);
+        const run = await holdfast.start(forgetful, 0, { id: "counting" });
+        await until(async () => (await run.status()) === "parked");
+        const waited = await rejection(run.result({ timeout: 0 }));
+        expect(waited).toMatchObject({
+          code: "DEADLINE_EXCEEDED",
+          details: { status: "parked" },
+        });
+        expect(waited.message).toContain("return ctx.continueWith");
+        await holdfast.close();
+        const mended = workflow("counting", async (ctx, n: number) => {
+          await ctx.step("count", () => n);
+          return n < 2 ? ctx.continueWith(n + 1) : n;
+        });
+        const other = await another();
+        await other.work([mended]);
+        await other.get(mended, "counting").unpark();
+        expect(await other.get(mended, "counting").result()).toBe(2);
       }),
     );
 
