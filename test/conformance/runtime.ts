@@ -2,6 +2,7 @@ import { describe } from "vitest";
 import type { Backend } from "./backend.ts";
 import { runtimeAnswersSuite } from "./runtime/answers.suite.ts";
 import { runtimeCancellationSuite } from "./runtime/cancellation.suite.ts";
+import { runtimeClosingSuite } from "./runtime/closing.suite.ts";
 import { runtimeErrorsSuite } from "./runtime/errors.suite.ts";
 import { runtimeExpirySuite } from "./runtime/expiry.suite.ts";
 import { runtimeFaultsSuite } from "./runtime/faults.suite.ts";
@@ -33,6 +34,7 @@ export function runtimeConformance(each: Backend): void {
     runtimeUnknownOutcomesSuite(backend);
     runtimeCancellationSuite(backend);
     runtimeForgottenSuite(backend);
+    runtimeClosingSuite(backend);
     runtimeValuesSuite(backend);
     runtimeErrorsSuite(backend);
     runtimeHandlesSuite(backend);

@@ -8,9 +8,9 @@ import type { LoggedHistory } from "./script.ts";
 
 /** When to look again if nothing comes; null for never. */
 export function nextWakeAt(run: RunState): number | null {
-  const { steps, mailbox, cleanupBy, isClosing } = run;
+  const { steps, mailbox, cleanupBy, isClosing, isAbandoned } = run;
   const instant = earlier(
-    cleanupBy,
+    isAbandoned ? undefined : cleanupBy,
     isClosing ? undefined : earlier(mailbox.nextExpiry, steps.nextRetryAt),
   );
   return instant ?? null;

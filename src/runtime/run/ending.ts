@@ -24,9 +24,14 @@ export function closeAndEnd(run: RunState): boolean {
     run.steps.drop(runCancelled(run.id, null));
     run.transactions.length = 0;
     run.childrenToCancel = [...run.children.keys()].toReversed();
+    // What its code no longer waits for is left to the next pass.
+    run.mailbox.dropReceivers();
   }
+  endCleanup(run);
   for (const { response, seq } of run.arrived.splice(0)) {
     run.seen = seq;
+    // It made the run due in the log too, so the next rest is recorded anew.
+    run.isWaiting = false;
     if (response.kind === "child") run.children.delete(response.child);
     // The next pass, if there is one, is given what nobody here asked for.
     if (response.kind === "signal") run.mailbox.deliver(seq, response);
@@ -39,6 +44,7 @@ export function closeAndEnd(run: RunState): boolean {
   const left = run.childrenToCancel.filter((child) => run.children.has(child));
   run.childrenToCancel = [];
   if (left.length > 0) run.host.cancel(left, run.isAbandoned);
+  if (run.leaving !== undefined) return leave(run, run.leaving);
   return run.isWaiting ? false : append(run);
 }
 
@@ -65,6 +71,23 @@ function warnOfForgotten({
   );
 }
 
+/** Children that have not ended by the end of the cleanup's time are ended without theirs. */
+function endCleanup(run: RunState): void {
+  const { cleanupBy, isAbandoned, host } = run;
+  if (cleanupBy === undefined || isAbandoned) return;
+  if (host.clock.now() < cleanupBy) return;
+  run.isAbandoned = true;
+  run.isWaiting = false;
+  run.childrenToCancel = [...run.children.keys()].toReversed();
+}
+
+/** What ran has been recorded: another worker may have it, or it stays paused. */
+export function leave(run: RunState, reason: string): boolean {
+  run.isAppending = true;
+  void run.host.release(run, reason);
+  return false;
+}
+
 /** The cleanup took too long: the run ends without it, and its children with it. */
 export function endAbandoned(run: RunState): boolean {
   run.isAbandoned = true;
@@ -82,11 +105,14 @@ function end(run: RunState): boolean {
     settled.kind === "returned" && settled.value instanceof Continuation
       ? continued(run, settled.value)
       : undefined;
-  const events = next ?? [finished(run, settled)];
+  // It fails when its next pass cannot be recorded.
+  const events = next ?? [finished(run, run.settled ?? settled)];
   run.isAppending = true;
   void host.append(run, { events }).then((done) => {
     if (done === undefined) return;
     run.isOver = true;
+    // Its timer goes.
+    if (run.cleanupBy !== undefined) run.again();
     host.ended(run, next !== undefined);
   });
   return false;
@@ -175,6 +201,8 @@ export function park(run: RunState, why: HoldfastError): boolean {
   void host.append(run, { events: [event] }).then((done) => {
     if (done === undefined) return;
     run.isOver = true;
+    // Its timer goes.
+    run.again();
     host.parked(run, why);
   });
   return false;

@@ -99,8 +99,11 @@ export class HotRun implements Drained {
 
   /** It is to be cancelled. */
   cancel(cancellation: LoadedExecution["cancellation"]): void {
-    this.state.cancellation ??= cancellation;
-    this.state.again();
+    const { state } = this;
+    state.cancellation ??= cancellation;
+    // It is due in the log, so the next rest is recorded anew.
+    state.isWaiting = false;
+    state.again();
   }
 
   /** Nothing new is begun; it is released once what runs has been recorded. */

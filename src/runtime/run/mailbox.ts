@@ -61,6 +61,11 @@ export class Mailbox {
     if (receiver !== undefined) this.forget(receiver);
   }
 
+  /** No call waits any longer. */
+  dropReceivers(): void {
+    this.#receivers.clear();
+  }
+
   /** In the order of their calls. */
   get receivers(): readonly Receiver[] {
     return [...this.#receivers.values()]

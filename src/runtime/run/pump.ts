@@ -1,7 +1,7 @@
 import { append, transact } from "./append.ts";
 import { beginUnstarted } from "./calls.ts";
 import { deliverOutcome, deliverResponse } from "./deliver.ts";
-import { closeAndEnd, endAbandoned, park } from "./ending.ts";
+import { closeAndEnd, endAbandoned, leave, park } from "./ending.ts";
 import type { RunState } from "./run-state.ts";
 
 /**
@@ -102,13 +102,6 @@ function expireReceivers(run: RunState, now: number): void {
       run.mailbox.forgetCall(call);
       run.journal.record({ kind: "receiveTimedOut", signal, call });
     }
-}
-
-/** What ran has been recorded: another worker may have it, or it stays paused. */
-function leave(run: RunState, reason: string): boolean {
-  run.isAppending = true;
-  void run.host.release(run, reason);
-  return false;
 }
 
 function tellStuck(run: RunState): boolean {
