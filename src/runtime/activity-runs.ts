@@ -11,6 +11,7 @@ import type { Definition } from "./definitions.ts";
 import { isNonRetryable, isOfTheCodec, recorded } from "./failures.ts";
 import type { WorkerParts } from "./hot-runs.ts";
 import { pauseBefore } from "./pauses.ts";
+import type { HeldLock } from "./renewals.ts";
 import { outside, where } from "./run/step-context.ts";
 import { runLog, writeLine } from "./run-log.ts";
 
@@ -70,11 +71,12 @@ export class ActivityRuns {
     this.#done.add(done);
   }
 
-  running(): readonly { readonly id: ExecutionId; readonly key: number }[] {
-    return [...this.#attempts.values()].map(({ locked: { id, key } }) => ({
-      id,
-      key,
-    }));
+  running(): readonly HeldLock[] {
+    return [...this.#attempts.values()].map((attempt) => {
+      const { id, key } = attempt.locked;
+      const lost = (): void => lose(attempt);
+      return { id, key, renewed: () => undefined, lost };
+    });
   }
 
   /** Its lease ends, and the attempt is made again. */
@@ -92,14 +94,6 @@ export class ActivityRuns {
   /** The functions of those that hold a place. */
   placed(): readonly string[] {
     return [...this.#attempts.values()].map(({ locked }) => locked.function);
-  }
-
-  /** Another worker has it: what this one still does counts for nothing. */
-  lose(id: ExecutionId): void {
-    const attempt = this.#attempts.get(id);
-    if (attempt === undefined) return;
-    attempt.controller.abort(takenOver(id));
-    attempt.end({ kind: "lost" });
   }
 
   /** Tells those that run to stop once the time is over; what does not end is given back. */
@@ -281,13 +275,19 @@ export class ActivityRuns {
     const { executions } = this.#parts.context.pages;
     try {
       const { lifecycle, pending } = (await executions.get(id)).state;
-      if (pending.kind === "finished") return this.lose(id);
+      if (pending.kind === "finished") return lose(attempt);
       if (lifecycle !== "cancelling") return;
       this.#cancel(attempt, cancelGraceMs);
     } catch {
       // Its end is refused if it has ended elsewhere.
     }
   }
+}
+
+/** Somebody else has it: what this attempt still does counts for nothing. */
+function lose({ locked, controller, end }: Attempt): void {
+  controller.abort(takenOver(locked.id));
+  end({ kind: "lost" });
 }
 
 async function callBody(

@@ -14,6 +14,12 @@ import { lockWasLost } from "./failures.ts";
 import { HeldBytes } from "./held-bytes.ts";
 import { loadedWhole, responsesAfter } from "./history.ts";
 import { nextWakeAt } from "./run/append.ts";
+import {
+  lockOf,
+  lockOfResting,
+  renewLocks,
+  type HeldLock,
+} from "./renewals.ts";
 import { HotRun } from "./run/hot-run.ts";
 import type { RunHost } from "./run/run-host.ts";
 import type { RunState } from "./run/run-state.ts";
@@ -153,34 +159,19 @@ export class HotRuns {
   }
 
   /** What holds a lock that must be renewed. */
-  running(): readonly { readonly id: ExecutionId; readonly key: number }[] {
+  running(): readonly HeldLock[] {
     const held = [];
     for (const { state } of this.#runs.values())
       if (!state.isWaiting && !state.isOver)
-        held.push({ id: state.id, key: state.locked.key });
+        held.push(
+          lockOf(state, () => this.#lost(state, lockWasLost(state.id))),
+        );
     return held;
   }
 
   /** The functions of those that hold a place. */
   placed(): Iterable<string> {
     return this.#placed.values();
-  }
-
-  renewed(
-    held: readonly { readonly id: ExecutionId }[],
-    leaseUntil: number,
-  ): void {
-    for (const { id } of held) {
-      const run = this.#runs.get(id);
-      if (run !== undefined && run.state.leaseUntil < leaseUntil)
-        run.state.leaseUntil = leaseUntil;
-    }
-  }
-
-  lose(id: ExecutionId): void {
-    const run = this.#runs.get(id);
-    if (run !== undefined && !run.state.isAppending && !run.state.isWaiting)
-      this.#lost(run.state, lockWasLost(id));
   }
 
   /** Resolves when none is left, or the instant has come. */
@@ -261,9 +252,13 @@ export class HotRuns {
     this.#goOn(run, () => state.again());
   }
 
-  /** Lets a run that rests go on once it has a place, if it is still this worker's. */
+  /**
+   * Lets a run that rests go on once it has a place, if it is still this
+   * worker's. Its lease has not been renewed while it rested, and might end
+   * before the others' are: nothing is begun under what is left of it.
+   */
   #goOn(run: HotRun, go: () => void): void {
-    const { slots, context } = this.#parts;
+    const { slots, context, settings } = this.#parts;
     const { state } = run;
     if (this.#placed.has(state.id)) return go();
     const isOurs = (): boolean =>
@@ -275,7 +270,13 @@ export class HotRuns {
     slots.again(() => {
       if (!isOurs() || this.#placed.has(state.id)) slots.give();
       else this.#placed.set(state.id, state.definition.name);
-      if (isOurs()) go();
+      if (!isOurs()) return;
+      if (state.leaseUntil - context.clock.now() > settings.leaseMs / 2) go();
+      else
+        void renewLocks(this.#parts, [lockOfResting(state)]).then(() => {
+          if (isOurs()) go();
+          else if (this.#runs.get(state.id) === run) this.#givePlace(state.id);
+        });
     });
   }
 

@@ -9,8 +9,9 @@ import { retryPolicyFor } from "../model/time/retry-policy.ts";
 import { ActivityRuns } from "./activity-runs.ts";
 import type { Definition } from "./definitions.ts";
 import { EarlyInterruptions } from "./early-interruptions.ts";
-import { HotRuns } from "./hot-runs.ts";
-import { pause, pauseBefore } from "./pauses.ts";
+import { HotRuns, type WorkerParts } from "./hot-runs.ts";
+import { pauseBefore } from "./pauses.ts";
+import { keepLocks } from "./renewals.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import { removeOld } from "./retention.ts";
 import { Slots } from "./slots.ts";
@@ -45,6 +46,7 @@ export class Worker {
   readonly #slots: Slots;
   readonly #early = new EarlyInterruptions();
   readonly #turns = new Turns();
+  readonly #parts: WorkerParts;
   readonly #runs: HotRuns;
   readonly #activities: ActivityRuns;
   readonly #stopLocking = new AbortController();
@@ -71,7 +73,7 @@ export class Worker {
       run: ids.nextId("Run") satisfies RunId,
     };
     this.#slots = new Slots(settings.concurrency);
-    const parts = {
+    this.#parts = {
       context,
       settings,
       holder: this.#holder,
@@ -79,8 +81,8 @@ export class Worker {
       early: this.#early,
       signal: this.#stop.signal,
     };
-    this.#runs = new HotRuns(parts);
-    this.#activities = new ActivityRuns(parts);
+    this.#runs = new HotRuns(this.#parts);
+    this.#activities = new ActivityRuns(this.#parts);
     this.#served = [...functions.values()].map(servedFunction);
   }
 
@@ -103,7 +105,10 @@ export class Worker {
     this.#locking = this.#lockLoop();
     this.#loops = Promise.all([
       this.#locking,
-      this.#renewLoop(),
+      keepLocks(this.#parts, () => [
+        ...this.#runs.running(),
+        ...this.#activities.running(),
+      ]),
       keepTime(this.#context, this.#stop.signal),
       removeOld(this.#context, this.functions.values(), this.#stop.signal),
     ]);
@@ -277,36 +282,6 @@ export class Worker {
     this.#turns.add(definition.name);
     if (locked.role === "activity") this.#activities.begin(definition, locked);
     else this.#runs.adopt(definition, locked);
-  }
-
-  /** One statement renews all locks of what runs; what is lost is told so. */
-  async #renewLoop(): Promise<void> {
-    const {
-      clock,
-      pages: { executions },
-    } = this.#context;
-    const { leaseMs } = this.#settings;
-    const { signal } = this.#stop;
-    while (!signal.aborted) {
-      await pause(clock, leaseMs / 3, signal);
-      if (signal.aborted) return;
-      const held = [...this.#runs.running(), ...this.#activities.running()];
-      if (held.length === 0) continue;
-      try {
-        const { lost } = await executions.renew(held, {
-          holder: this.#holder,
-          lease: leaseMs,
-        });
-        const renewedUntil = clock.now() + leaseMs;
-        this.#runs.renewed(held, renewedUntil);
-        for (const id of lost) {
-          this.#runs.lose(id);
-          this.#activities.lose(id);
-        }
-      } catch {
-        // Tried again in a third of the lease; an append tells who really lost it.
-      }
-    }
   }
 }
 

@@ -12,6 +12,7 @@ import { runtimeLifeSuite } from "./runtime/life.suite.ts";
 import { runtimeLogSuite } from "./runtime/log.suite.ts";
 import { runtimeLocksSuite } from "./runtime/locks.suite.ts";
 import { runtimeManySuite } from "./runtime/many.suite.ts";
+import { runtimeOwnLocksSuite } from "./runtime/own-locks.suite.ts";
 import { runtimeProgramsSuite } from "./runtime/programs.suite.ts";
 import { runtimeRegressionsSuite } from "./runtime/regressions.suite.ts";
 import { runtimeReplaySuite } from "./runtime/replay.suite.ts";
@@ -30,6 +31,7 @@ export function runtimeConformance(each: Backend): void {
     runtimeReplaySuite(backend);
     runtimeAnswersSuite(backend);
     runtimeLocksSuite(backend);
+    runtimeOwnLocksSuite(backend);
     runtimeExpirySuite(backend);
     runtimeUnknownOutcomesSuite(backend);
     runtimeCancellationSuite(backend);

@@ -1,0 +1,172 @@
+import { describe, expect, test } from "vitest";
+import {
+  activity,
+  signal,
+  workflow,
+} from "../../../src/runtime/definitions.ts";
+import { manualClock } from "../../../src/model/time/clock.ts";
+
+import { T0 } from "../execution/fixture.ts";
+
+import type { Backend } from "../backend.ts";
+import { onRuntime } from "./fixture.ts";
+import { Meddling } from "./meddling.ts";
+import { gate, kindsOf, Tally, until } from "./waiting.ts";
+
+const leaseMs = 3_000;
+const go = signal<number>("go");
+
+/** What a worker does about its own locks: nothing of this takes another worker. */
+export function runtimeOwnLocksSuite(backend: Backend): void {
+  describe("a worker keeps its locks", () => {
+    renewalTests(backend);
+  });
+}
+
+function renewalTests(backend: Backend): void {
+  test(
+    "[RT9] of a run that goes on late in its hot lease, before anything is begun",
+    onRuntime(backend, async ({ database, another }) => {
+      const clock = manualClock(T0);
+      const meddling = new Meddling(database);
+      const holdfast = await another({ clock }, meddling.database);
+      const tally = new Tally();
+      const done = gate();
+      const late = workflow("late", async (ctx) => {
+        await ctx.receive(go);
+        return ctx.step("long", async () => {
+          tally.count("begun");
+          await done.opened;
+          return "done";
+        });
+      });
+      await holdfast.work([late], { lease: leaseMs });
+      clock.advance(leaseMs / 3 - 100);
+      const run = await holdfast.start(late);
+      await until(async () => (await run.status()) === "blocked");
+      const leaseEnds = clock.now() + leaseMs;
+      // Just behind a renewal, and the next comes after the lease has ended.
+      for (let turn = 1; turn <= 3; turn += 1) {
+        clock.set(T0 + (turn * leaseMs) / 3);
+        await settled();
+      }
+      clock.set(leaseEnds - 100);
+      const renewed: number[] = [];
+      meddling.on("renewLeases", async (call) => {
+        renewed.push(tally.of("begun"));
+        return call();
+      });
+      await run.signal(go, 1);
+      await until(() => tally.of("begun") > 0);
+      expect(renewed).toEqual([0]);
+      clock.set(leaseEnds);
+      await settled();
+      done.open();
+      expect(await run.result()).toBe("done");
+      expect(tally.of("begun")).toBe(1);
+      expect(await kindsOf(holdfast, run.id)).toEqual([
+        "created",
+        "locked",
+        "receiveRequested",
+        "waiting",
+        "stepFinished",
+        "finished",
+      ]);
+    }),
+  );
+
+  test(
+    "[RT9] of more runs than one statement renews",
+    onRuntime(backend, async ({ database, another, said }) => {
+      const clock = manualClock(T0);
+      const meddling = new Meddling(database);
+      const holdfast = await another({ clock }, meddling.database);
+      const runs = 1_010;
+      const done = gate();
+      const tally = new Tally();
+      const long = activity("long", async () => {
+        tally.count("begun");
+        await done.opened;
+      });
+      const renewed: number[] = [];
+      meddling.on(
+        "renewLeases",
+        async (call, input: { readonly runs: readonly unknown[] }) => {
+          const answer = await call();
+          renewed.push(input.runs.length);
+          return answer;
+        },
+      );
+      await holdfast.work([long], { lease: leaseMs, concurrency: runs });
+      await holdfast.startMany(
+        long,
+        Array.from({ length: runs }, () => ({ input: undefined })),
+      );
+      await until(() => tally.of("begun") === runs);
+      clock.advance(leaseMs / 3);
+      await until(() => renewed.length === 2 || said.length > 0);
+      expect(renewed).toEqual([1_000, 10]);
+      done.open();
+    }),
+  );
+
+  test(
+    "[RT8] and what a renewal says of an attempt that has ended does not stop the next",
+    onRuntime(backend, async ({ database, another }) => {
+      const clock = manualClock(T0);
+      const meddling = new Meddling(database);
+      const holdfast = await another({ clock }, meddling.database);
+      const begun = gate();
+      const failing = gate();
+      const done = gate();
+      const again = gate();
+      const charge = activity(
+        "charge",
+        { retry: { maxRetries: 3, backoff: 100 } },
+        async ({ attempt, abortSignal }) => {
+          if (attempt === 1) {
+            begun.open();
+            await failing.opened;
+            throw new Error("again");
+          }
+          again.open();
+          await done.opened;
+          return abortSignal.aborted ? "aborted" : `by attempt ${attempt}`;
+        },
+      );
+      await holdfast.work([charge], { lease: leaseMs });
+      const run = await holdfast.start(charge, undefined, { id: "a" });
+      const called = gate();
+      const answered = gate();
+      const answer = gate();
+      meddling.on("renewLeases", async (call) => {
+        called.open();
+        // It is made while the run waits for its next attempt, which has nobody's lock.
+        await until(async () =>
+          (await kindsOf(holdfast, "a")).includes("attemptFailed"),
+        );
+        const found = await call();
+        answered.open();
+        await answer.opened;
+        return found;
+      });
+      await begun.opened;
+      clock.advance(leaseMs / 3);
+      await called.opened;
+      failing.open();
+      await answered.opened;
+      clock.advance(200);
+      await again.opened;
+      answer.open();
+      await settled();
+      done.open();
+      expect(await run.result()).toBe("by attempt 2");
+    }),
+  );
+}
+
+/** A few turns of the event loop: whatever was to happen by itself has begun. */
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 20; turn += 1)
+    await new Promise((resolve) => setImmediate(resolve));
+}
