@@ -33,7 +33,7 @@ export function append(run: RunState): boolean {
     run.transactions.length === 0 &&
     run.unstarted.size === 0 &&
     run.leaving === undefined &&
-    (run.settled === undefined || run.children.size > 0) &&
+    isWaitingForSomething(run) &&
     !run.steps.isBusy(host.clock.now());
   const hotUntil = waits ? host.hotUntil(run) : 0;
   const events = waits
@@ -53,6 +53,11 @@ export function append(run: RunState): boolean {
     if (rests) host.rests(run);
   });
   return false;
+}
+
+/** Code that waits for nothing of `ctx` would not be woken again; of code that has ended only children go on. */
+function isWaitingForSomething({ open, children, settled }: RunState): boolean {
+  return children.size > 0 || (settled === undefined && open.size > 0);
 }
 
 function waiting(run: RunState, runExpiresAt: number): ExecutionEvent {

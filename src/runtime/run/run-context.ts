@@ -160,17 +160,17 @@ export class RunContext implements WorkflowContext {
     if (typeof body !== "function")
       throw givenInvalid(`step "${name}"`, "a function", body);
     const run = this.#run;
-    const asked = shape("step", checkedText("A step's name", name));
-    const call = takeCall(run, asked);
-    const promise = promiseOf(run, call, asked, false);
-    beginStep(run, call, {
-      call: call.number,
+    // All of it is checked before there is a call: that would stay open.
+    const checked = {
       name,
       body,
       retry: retryPolicyOf(retry),
-      timeoutMs:
-        timeout === undefined ? undefined : durationMs(timeout, "timeout"),
-    });
+      timeoutMs: timeoutOf(timeout),
+    };
+    const asked = shape("step", checkedText("A step's name", name));
+    const call = takeCall(run, asked);
+    const promise = promiseOf(run, call, asked, false);
+    beginStep(run, call, { call: call.number, ...checked });
     return promise as Promise<never>;
   }
 
@@ -228,6 +228,7 @@ export class RunContext implements WorkflowContext {
     const { timeout } = optionsOf<{ readonly timeout?: Duration }>(options, [
       "timeout",
     ]);
+    const timeoutMs = timeoutOf(timeout);
     const asked = shape("receive", name);
     const call = takeCall(run, asked);
     const kept = run.mailbox.take(name);
@@ -237,9 +238,9 @@ export class RunContext implements WorkflowContext {
     const expiresAt =
       event?.kind === "receiveRequested"
         ? event.expiresAt
-        : timeout === undefined
+        : timeoutMs === undefined
           ? null
-          : run.host.clock.now() + durationMs(timeout, "timeout");
+          : run.host.clock.now() + timeoutMs;
     run.mailbox.wait({ call: call.number, signal: name, expiresAt });
     request(run, call, {
       kind: "receiveRequested",
@@ -375,4 +376,8 @@ export class RunContext implements WorkflowContext {
     );
     return { id, promise };
   }
+}
+
+function timeoutOf(timeout: Duration | undefined): number | undefined {
+  return timeout === undefined ? undefined : durationMs(timeout, "timeout");
 }

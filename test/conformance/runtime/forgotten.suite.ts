@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { HoldfastError } from "../../../src/model/errors.ts";
-import { workflow } from "../../../src/runtime/definitions.ts";
+import { signal, workflow } from "../../../src/runtime/definitions.ts";
+import type { WorkflowContext } from "../../../src/runtime/workflow-context.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { onRuntime } from "./fixture.ts";
@@ -208,5 +209,44 @@ export function runtimeForgottenSuite(backend: Backend): void {
         expect(await kindsOf(holdfast, run.id)).not.toContain("parked");
       }),
     );
+
+    for (const [before, call] of Object.entries(refusedCalls))
+      test(
+        `a run that waits for something else than ctx, behind ${before}, stays due, so that it begins again when its process is killed`,
+        onRuntime(backend, async ({ holdfast, said }) => {
+          const elsewhere = gate();
+          const foreign = workflow("foreign", async (ctx) => {
+            ctx.patched("new");
+            const refused = await rejection((async () => call(ctx))());
+            await elsewhere.opened;
+            return refused.message;
+          });
+          await holdfast.work([foreign]);
+          const run = await holdfast.start(foreign);
+          await until(() =>
+            said.some(({ message }) => message.includes("is not ctx's")),
+          );
+          expect(await kindsOf(holdfast, run.id)).toEqual([
+            "created",
+            "locked",
+            "patched",
+          ]);
+          elsewhere.open();
+          expect(await run.result()).not.toBe("");
+        }),
+      );
   });
 }
+
+const wrong = { timeout: "soon" as never };
+
+/** Calls that throw before there is anything to wait for. */
+const refusedCalls: Readonly<
+  Record<string, (ctx: WorkflowContext) => unknown>
+> = {
+  "a patch": () => {
+    throw new Error("none");
+  },
+  "a step with a wrong option": (ctx) => ctx.step("s", wrong, () => 1),
+  "a receive with a wrong option": (ctx) => ctx.receive(signal("go"), wrong),
+};
