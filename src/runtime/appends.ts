@@ -1,6 +1,7 @@
 import { HoldfastError, isHoldfastError } from "../model/errors.ts";
 import { isControlKind } from "../model/execution/event.ts";
 import type { Fence } from "../stores/execution/checks.ts";
+import { startedBody, type Tx } from "../sql/operation.ts";
 import { appendEvents } from "../stores/execution/log/append.ts";
 import type { AppendOutcome } from "../stores/execution/log/append-to.ts";
 import { recordTransaction } from "../stores/execution/log/transaction.ts";
@@ -10,11 +11,11 @@ import type {
   Appended,
   TransactionDraft,
 } from "./run/run-host.ts";
-import { cannotBeRecorded } from "./run/broken.ts";
+import { broke, cannotBeRecorded } from "./run/broken.ts";
 import type { RunState } from "./run/run-state.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import { pauseBefore } from "./pauses.ts";
-import { recorded } from "./failures.ts";
+import { isOfTheCodec, recorded } from "./failures.ts";
 
 /** What becomes of a run whose append was refused. */
 type AfterRefusal =
@@ -122,6 +123,13 @@ export class Appends {
     const at = clock.now();
     const { name, call, seen, body } = draft;
     let failure: { readonly error: unknown } | undefined;
+    let isInBody = false;
+    const watched = function* (): Tx<unknown> {
+      isInBody = true;
+      const value = yield* startedBody(name, body);
+      isInBody = false;
+      return value;
+    };
     const done = await this.#until(
       run,
       { version: run.version },
@@ -135,32 +143,50 @@ export class Appends {
           seen,
           fence: this.#fence,
         };
+        isInBody = false;
         try {
           const outcome = await database.write(`transaction ${name}`, () =>
-            recordTransaction(store, input, body),
+            recordTransaction(store, input, watched),
           );
           return { ...appended(version, outcome), entry: outcome.entry };
         } catch (error) {
-          if (isOfTheLog(error)) throw error;
+          if (isInBody ? isOfTheDatabase(error) : isOfTheLog(error))
+            throw error;
           failure = { error };
           return undefined;
         }
       },
     );
     if (done !== undefined || failure === undefined) return done;
-    const entry: Entry = {
-      kind: "transactionFinished",
-      name,
-      inputHash: null,
-      outcome: "failed",
-      value: recorded(failure.error, { step: name, attempt: 1 }, (error) =>
-        store.values.value(error),
-      ),
-      call,
-    };
-    const failed = await this.append(run, {
-      events: [{ ...entry, seen }],
-    });
+    return this.#failTransaction(run, draft, failure.error);
+  }
+
+  async #failTransaction(
+    run: RunState,
+    { name, call, seen }: TransactionDraft,
+    thrown: unknown,
+  ): Promise<(Appended & { readonly entry: Entry }) | undefined> {
+    const { values } = this.#context.store;
+    let entry: Entry;
+    try {
+      // It says nothing about the transaction.
+      if (isOfTheCodec(thrown)) throw thrown;
+      entry = {
+        kind: "transactionFinished",
+        name,
+        inputHash: null,
+        outcome: "failed",
+        value: recorded(thrown, { step: name, attempt: 1 }, (error) =>
+          values.value(error),
+        ),
+        call,
+      };
+    } catch (error) {
+      run.isAppending = false;
+      broke(run, error);
+      return undefined;
+    }
+    const failed = await this.append(run, { events: [{ ...entry, seen }] });
     return failed && { ...failed, entry };
   }
 
@@ -257,6 +283,24 @@ export class Appends {
         : undefined;
     }
   }
+}
+
+/** Codes by which a database says that it could not do its part this time. */
+const ofTheDatabase: ReadonlySet<string> = new Set([
+  "QUEUE_FULL",
+  "DATABASE_BUSY",
+  "DISK_FULL",
+  "DISK_FAILED",
+  "BATCH_ROLLED_BACK",
+  "TRANSACTION_CONFLICT",
+  "CONNECTION_LOST",
+  "OUTCOME_UNKNOWN",
+  "DATABASE_UNREACHABLE",
+]);
+
+/** What a user's body throws is its own, also when it has written to logs: only the database speaks through it. */
+function isOfTheDatabase(error: unknown): boolean {
+  return isHoldfastError(error) && ofTheDatabase.has(error.code);
 }
 
 /** True for what says something about the run's log or the database; all else the user's body brought about. */

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { HoldfastError } from "../../../src/model/errors.ts";
 import {
   isRunFailedError,
   type RunFailedError,
@@ -200,5 +201,29 @@ export function runtimeErrorsSuite(backend: Backend): void {
         expect((error.cause as Error).message).toMatch(/^x{50,}…$/);
       }),
     );
+
+    for (const code of [
+      "EXECUTION_FINISHED",
+      "VERSION_CONFLICT",
+      "LOCK_LOST",
+      "REVISION_CONFLICT",
+    ] as const)
+      test(
+        `thrown by the body of a transaction are its failure, also with the code ${code}, which its log may have too`,
+        onRuntime(backend, async ({ holdfast }) => {
+          let bodies = 0;
+          const booking = workflow("booking", async (ctx) =>
+            ctx
+              .transaction("book", function* () {
+                bodies += 1;
+                throw new HoldfastError(code, "of another run");
+              })
+              .catch((error: unknown) => (error as HoldfastError).code),
+          );
+          await holdfast.work([booking]);
+          expect(await (await holdfast.start(booking)).result()).toBe(code);
+          expect(bodies).toBe(1);
+        }),
+      );
   });
 }

@@ -339,7 +339,7 @@ export function runtimeFaultsSuite(backend: Backend): void {
     );
 
     for (const side of ["encode", "decode"] as const)
-      for (const place of ["step", "result", "throw"] as const)
+      for (const place of ["step", "result", "throw", "transaction"] as const)
         test(
           `a payload codec that fails to ${side} at a ${place} parks the run, which goes on when it is mended`,
           onRuntime(backend, async ({ another, said }) => {
@@ -358,6 +358,11 @@ export function runtimeFaultsSuite(backend: Backend): void {
             const fn = workflow("coded", async (ctx) => {
               const isMended = said.some(({ level }) => level === "error");
               const first = await ctx.step("first", () => 1);
+              if (place === "transaction")
+                await ctx.transaction("second", function* () {
+                  if (!isMended) broken = side;
+                  return 2;
+                });
               if (place !== "step" && !isMended) broken = side;
               const rest = { retry: { maxRetries: 0 } };
               await ctx
