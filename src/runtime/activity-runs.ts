@@ -9,7 +9,7 @@ import { runInterrupted } from "../stores/execution/topics.ts";
 import type { ActivityContext } from "./activity-context.ts";
 import type { Definition } from "./definitions.ts";
 import { isNonRetryable, isOfTheCodec, recorded } from "./failures.ts";
-import type { WorkerParts } from "./hot-runs.ts";
+import type { WorkerParts } from "./worker-parts.ts";
 import { pauseBefore } from "./pauses.ts";
 import type { HeldLock } from "./renewals.ts";
 import { outside, where } from "./run/step-context.ts";
@@ -60,7 +60,8 @@ export class ActivityRuns {
     const attempt = newAttempt(locked);
     this.#attempts.set(locked.id, attempt);
     // Somebody may have interrupted it since it was locked.
-    if (this.#parts.early.isHeard(locked.id)) void this.#interrupted(locked.id);
+    if (this.#parts.early.interruptions.has(locked.id))
+      void this.#interrupted(locked.id);
     const done = this.#run(definition, attempt)
       .catch((error: unknown) => this.#tellUnrecorded(locked, error))
       .finally(() => {

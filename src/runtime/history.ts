@@ -2,6 +2,9 @@ import type { LoggedEvent, LoggedResponse } from "../model/execution/event.ts";
 import { corruptRow } from "../model/corrupt-row.ts";
 import type { ExecutionId } from "../model/ids/execution-id.ts";
 import type { LoadedExecution } from "../stores/execution/lock/locked.ts";
+import type { WorkerParts } from "./worker-parts.ts";
+import { repeated } from "./pauses.ts";
+import type { RunState } from "./run/run-state.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 
 /** What was locked, with all of its history and responses: a lock brings the first pages only. */
@@ -69,6 +72,63 @@ export async function responsesAfter(
     after = page.next;
   } while (after !== undefined);
   return found;
+}
+
+/**
+ * The next pass of a run that has continued itself under this worker's lock;
+ * undefined when the run is not the worker's any more.
+ */
+export async function nextPass(
+  { context, signal }: Pick<WorkerParts, "context" | "signal">,
+  { id, version, leaseUntil }: Pick<RunState, "id" | "version" | "leaseUntil">,
+): Promise<LoadedExecution | undefined> {
+  const { clock, pages } = context;
+  return repeated(clock, signal, async () => {
+    const locked = await pages.executions.load(id);
+    const isOurs =
+      locked.nextVersion === version ||
+      (await behindInterruptions(context, id, version)) !== undefined;
+    return isOurs ? { ...locked, leaseUntil } : undefined;
+  });
+}
+
+/** What others may do to a run without taking it from its worker. */
+const interruptions: ReadonlySet<string> = new Set([
+  "paused",
+  "unpaused",
+  "cancellationRequested",
+]);
+
+/** The next version, when all that others wrote from a version on are interruptions; otherwise the lock there has ended. */
+async function behindInterruptions(
+  { pages: { executions } }: RuntimeContext,
+  id: ExecutionId,
+  version: number,
+): Promise<number | undefined> {
+  const { items, next } = await executions.events(id, {
+    from: version,
+    limit: 100,
+  });
+  const last = items.at(-1);
+  return next === undefined &&
+    items.every(({ event }) => interruptions.has(event.kind)) &&
+    last !== undefined
+    ? last.version + 1
+    : undefined;
+}
+
+/** Why a run is to end; null when nobody has asked for it. */
+export async function cancellationOf(
+  { pages: { executions } }: RuntimeContext,
+  id: ExecutionId,
+): Promise<LoadedExecution["cancellation"]> {
+  const { items } = await executions.events(id, {
+    kinds: ["cancellationRequested"],
+  });
+  const item = items.at(-1);
+  if (item?.event.kind !== "cancellationRequested") return null;
+  const { cause, reason } = item.event;
+  return { requestedAt: item.at, cause, reason };
 }
 
 /** A run is not replayed from half of its log. @throws HoldfastError `CORRUPT_ROW` */

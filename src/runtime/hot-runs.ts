@@ -1,7 +1,6 @@
-import { isHoldfastError, type HoldfastError } from "../model/errors.ts";
+import type { HoldfastError } from "../model/errors.ts";
 import type { LoggedResponse } from "../model/execution/event.ts";
 import type { ExecutionId } from "../model/ids/execution-id.ts";
-import type { Fence } from "../stores/execution/checks.ts";
 import type {
   LoadedExecution,
   LockedExecution,
@@ -9,10 +8,15 @@ import type {
 import { newResponse, runInterrupted } from "../stores/execution/topics.ts";
 import { Appends } from "./appends.ts";
 import type { Definition } from "./definitions.ts";
-import type { EarlyInterruptions } from "./early-interruptions.ts";
 import { lockWasLost } from "./failures.ts";
 import { HeldBytes } from "./held-bytes.ts";
-import { loadedWhole, responsesAfter } from "./history.ts";
+import {
+  cancellationOf,
+  loadedWhole,
+  nextPass,
+  responsesAfter,
+} from "./history.ts";
+import { repeated } from "./pauses.ts";
 import { nextWakeAt } from "./run/append.ts";
 import {
   lockOf,
@@ -24,20 +28,7 @@ import { HotRun } from "./run/hot-run.ts";
 import type { RunHost } from "./run/run-host.ts";
 import type { RunState } from "./run/run-state.ts";
 import { runHost } from "./run-host.ts";
-import type { RuntimeContext } from "./runtime-context.ts";
-import type { Slots } from "./slots.ts";
-import type { WorkerSettings } from "./worker.ts";
-
-/** What the parts of a worker share. */
-export interface WorkerParts {
-  readonly context: RuntimeContext;
-  readonly settings: WorkerSettings;
-  readonly holder: Fence;
-  readonly slots: Slots;
-  readonly early: EarlyInterruptions;
-  /** Aborted when the worker has closed. */
-  readonly signal: AbortSignal;
-}
+import type { WorkerParts } from "./worker-parts.ts";
 
 /**
  * The workflows that a worker has in memory: those that run, and as many of
@@ -51,7 +42,7 @@ export class HotRuns {
   readonly #runs = new Map<ExecutionId, HotRun>();
   /** Those that hold a place, with their functions. */
   readonly #placed = new Map<ExecutionId, string>();
-  readonly #fetching = new Set<ExecutionId>();
+  readonly #fetching = new Set<RunState>();
   readonly #resting = new HeldBytes();
   /** Those that are about to be forgotten. */
   readonly #evicted = new Set<ExecutionId>();
@@ -87,7 +78,10 @@ export class HotRuns {
     this.#unsubscribe = database.subscribe(
       (hint) => {
         if (hint.kind === "closing" || hint.kind === "death") return;
-        if (hint.kind === "unknown") this.#parts.early.hear(undefined);
+        if (hint.kind === "unknown") {
+          this.#parts.early.interruptions.add(undefined);
+          this.#parts.early.responses.add(undefined);
+        }
         const ids =
           hint.kind === "change"
             ? [hint.key as ExecutionId]
@@ -133,9 +127,11 @@ export class HotRuns {
       });
   }
 
-  /** Somebody may have interrupted it since it was locked. */
+  /** Somebody may have interrupted or answered it since it was locked. */
   #lookAgain(id: ExecutionId): void {
-    if (this.#parts.early.isHeard(id)) void this.#interrupted(id);
+    const { interruptions, responses } = this.#parts.early;
+    if (interruptions.has(id)) void this.#interrupted(id);
+    if (responses.has(id)) void this.#fetch(id);
   }
 
   async #begin(definition: Definition, locked: LoadedExecution): Promise<void> {
@@ -143,12 +139,20 @@ export class HotRuns {
     try {
       const whole = await loadedWhole(context, locked);
       const run = new HotRun(this.#host, definition, whole);
+      const other = this.#runs.get(locked.id)?.state;
+      // Of two locks that were read at once the later counts.
+      if (other?.isOver === false) {
+        if (other.version >= locked.nextVersion) return;
+        this.#runs.get(locked.id)?.drop(lockWasLost(locked.id));
+      }
       this.#runs.set(locked.id, run);
       run.start();
       this.#lookAgain(locked.id);
       if (this.#isClosing) run.leave("the worker closes");
     } catch (error) {
       // Its lease ends, and it is tried again; a damaged row is told of each time.
+      const before = this.#runs.get(locked.id)?.state;
+      if (before?.isOver === true) this.#forget(before);
       this.#givePlace(locked.id);
       context.tell({
         level: "error",
@@ -252,6 +256,12 @@ export class HotRuns {
     this.#goOn(run, () => state.again());
   }
 
+  #isOurs(run: HotRun): boolean {
+    const { id, isOver, leaseUntil } = run.state;
+    const { clock } = this.#parts.context;
+    return this.#runs.get(id) === run && !isOver && leaseUntil > clock.now();
+  }
+
   /**
    * Lets a run that rests go on once it has a place, if it is still this
    * worker's. Its lease has not been renewed while it rested, and might end
@@ -261,10 +271,7 @@ export class HotRuns {
     const { slots, context, settings } = this.#parts;
     const { state } = run;
     if (this.#placed.has(state.id)) return go();
-    const isOurs = (): boolean =>
-      this.#runs.get(state.id) === run &&
-      !state.isOver &&
-      state.leaseUntil > context.clock.now();
+    const isOurs = (): boolean => this.#isOurs(run);
     // Past its lease it is due in the log, and is locked by whoever comes first.
     if (!isOurs()) return;
     slots.again(() => {
@@ -282,32 +289,31 @@ export class HotRuns {
 
   /** Reads responses that a run does not know, one reading at a time. */
   async #fetch(id: ExecutionId): Promise<void> {
+    const { context, early, signal } = this.#parts;
     const run = this.#runs.get(id);
+    // If it is being locked just now, the lock may have been before the response.
+    if (run === undefined || !this.#isOurs(run)) early.responses.add(id);
     if (run === undefined) return;
-    if (this.#fetching.has(id)) {
-      run.state.told.add("response");
-      return;
-    }
-    this.#fetching.add(id);
+    const { state } = run;
+    state.told.add("response");
+    if (this.#fetching.has(state)) return;
+    this.#fetching.add(state);
     try {
-      do {
-        run.state.told.delete("response");
-        const found = await responsesAfter(
-          this.#parts.context,
-          id,
-          run.state.known,
+      while (state.told.delete("response") && !state.isOver) {
+        const found = await repeated(context.clock, signal, () =>
+          responsesAfter(context, id, state.known),
         );
         if (found.length > 0) this.#goOn(run, () => this.#arrive(run, found));
-      } while (run.state.told.has("response") && !run.state.isOver);
+      }
     } catch (error) {
-      if (!isHoldfastError(error) || !error.retryable) return;
-      this.#parts.context.tell({
-        level: "warn",
-        message: `Responses of ${id} could not be read: ${error.message}`,
+      if (signal.aborted) return;
+      context.tell({
+        level: "error",
+        message: `Responses of ${id} could not be read: ${(error as Error).message}`,
         details: { id },
       });
     } finally {
-      this.#fetching.delete(id);
+      this.#fetching.delete(state);
     }
   }
 
@@ -319,7 +325,7 @@ export class HotRuns {
 
   /** A run was paused, cancelled or parked by somebody. */
   async #interrupted(id: ExecutionId): Promise<void> {
-    this.#parts.early.hear(id);
+    this.#parts.early.interruptions.add(id);
     const run = this.#runs.get(id);
     if (run === undefined) return;
     const { executions } = this.#parts.context.pages;
@@ -329,15 +335,9 @@ export class HotRuns {
       // Given back also when it rests: resumed, it need not wait for the end of its lease.
       if (lifecycle === "paused") return run.leave("paused");
       if (lifecycle !== "cancelling" || run.state.cancellation !== null) return;
-      const { items } = await executions.events(id, {
-        kinds: ["cancellationRequested"],
-      });
-      const item = items.at(-1);
-      if (item?.event.kind !== "cancellationRequested") return;
-      const { cause, reason } = item.event;
-      this.#goOn(run, () =>
-        run.cancel({ requestedAt: item.at, cause, reason }),
-      );
+      const cancellation = await cancellationOf(this.#parts.context, id);
+      if (cancellation === null) return;
+      this.#goOn(run, () => run.cancel(cancellation));
     } catch {
       // Its next append, or its next lock, finds out.
     }
@@ -345,16 +345,15 @@ export class HotRuns {
 
   /** Begins the next pass of a run under its id. It keeps its place and its lock. */
   async #continue(state: RunState): Promise<void> {
-    const { executions } = this.#parts.context.pages;
     try {
-      const locked = await executions.load(state.id);
-      if (locked.nextVersion !== state.version) return this.#forget(state);
-      await this.#begin(state.definition, {
-        ...locked,
-        leaseUntil: state.leaseUntil,
-      });
-    } catch {
-      this.#forget(state);
+      const next = await nextPass(this.#parts, state);
+      // It was locked again meanwhile.
+      if (this.#runs.get(state.id)?.state !== state) return;
+      if (next === undefined) this.#forget(state);
+      else await this.#begin(state.definition, next);
+    } catch (error) {
+      const { message } = error as Error;
+      await this.#host.release(state, `it could not be read: ${message}`);
     }
   }
 

@@ -1,3 +1,4 @@
+import { isHoldfastError } from "../model/errors.ts";
 import type { Clock } from "../model/time/clock.ts";
 
 const firstMs = 10;
@@ -28,4 +29,20 @@ export function pause(
     const cancel = clock.wakeAt(clock.now() + ms, end);
     signal.addEventListener("abort", end, { once: true });
   });
+}
+
+/** Repeats what may be repeated until it is known what came of it; an abort ends it. */
+export async function repeated<T>(
+  clock: Clock,
+  signal: AbortSignal,
+  act: () => Promise<T>,
+): Promise<T> {
+  for (let failures = 0; ; failures += 1)
+    try {
+      return await act();
+    } catch (error) {
+      if (!isHoldfastError(error) || !error.retryable || signal.aborted)
+        throw error;
+      await pauseBefore(clock, failures, signal);
+    }
 }

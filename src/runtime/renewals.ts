@@ -1,6 +1,6 @@
 import { isHoldfastError } from "../model/errors.ts";
 import type { ExecutionId } from "../model/ids/execution-id.ts";
-import type { WorkerParts } from "./hot-runs.ts";
+import type { WorkerParts } from "./worker-parts.ts";
 import { pause } from "./pauses.ts";
 import type { RunState } from "./run/run-state.ts";
 
@@ -17,7 +17,7 @@ const locksMax = 1_000;
 
 /** Renews locks, and tells what is lost. Never rejects: what was not renewed is tried again, and an append tells who really lost it. */
 export async function renewLocks(
-  { context, settings, holder }: Omit<WorkerParts, "early" | "slots">,
+  { context, settings, holder }: WorkerParts,
   held: readonly HeldLock[],
 ): Promise<void> {
   const {
@@ -51,7 +51,7 @@ export async function renewLocks(
 
 /** Renews all locks of what runs at each third of a lease. */
 export async function keepLocks(
-  parts: Omit<WorkerParts, "early" | "slots">,
+  parts: WorkerParts,
   held: () => readonly HeldLock[],
 ): Promise<void> {
   const { context, settings, signal } = parts;

@@ -3,7 +3,7 @@ import { isHoldfastError } from "../model/errors.ts";
 import { retryPolicyFor } from "../model/time/retry-policy.ts";
 import { newExecution } from "../stores/execution/log/create.ts";
 import type { Appends } from "./appends.ts";
-import type { WorkerParts } from "./hot-runs.ts";
+import type { WorkerParts } from "./worker-parts.ts";
 import { pauseBefore } from "./pauses.ts";
 import type { RunHost } from "./run/run-host.ts";
 import { writeLine } from "./run-log.ts";

@@ -8,8 +8,8 @@ import type { ExecutionDraft } from "../stores/execution/log/create.ts";
 import { retryPolicyFor } from "../model/time/retry-policy.ts";
 import { ActivityRuns } from "./activity-runs.ts";
 import type { Definition } from "./definitions.ts";
-import { EarlyInterruptions } from "./early-interruptions.ts";
-import { HotRuns, type WorkerParts } from "./hot-runs.ts";
+import { EarlyHints } from "./early-hints.ts";
+import { HotRuns } from "./hot-runs.ts";
 import { pauseBefore } from "./pauses.ts";
 import { keepLocks } from "./renewals.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
@@ -18,18 +18,7 @@ import { Slots } from "./slots.ts";
 import { keepTime } from "./timers.ts";
 import { Turns } from "./turns.ts";
 import { watchRejections } from "./unhandled-rejections.ts";
-
-/** How a worker is to work, checked. */
-export interface WorkerSettings {
-  readonly concurrency: number;
-  readonly codeVersion: string | undefined;
-  /** How long a lock lasts without being renewed: after it another machine may take over. */
-  readonly leaseMs: number;
-  /** How many runs that wait are kept in memory. */
-  readonly hotRunsMax: number;
-  /** About how many bytes those may hold together. */
-  readonly hotBytesMax: number;
-}
+import type { WorkerParts, WorkerSettings } from "./worker-parts.ts";
 
 /** What one call locks at most. */
 const lockMax = 100;
@@ -44,7 +33,7 @@ export class Worker {
   readonly #settings: WorkerSettings;
   readonly #holder: Fence;
   readonly #slots: Slots;
-  readonly #early = new EarlyInterruptions();
+  readonly #early = new EarlyHints();
   readonly #turns = new Turns();
   readonly #parts: WorkerParts;
   readonly #runs: HotRuns;

@@ -84,6 +84,32 @@ function momentTests(backend: Backend): void {
     }),
   );
 
+  for (const operation of ["lockPending", "createAndLock"])
+    test(
+      `[RT5] while ${operation} is being answered is told to what then runs, before it appends`,
+      onRuntime(backend, async ({ database, another }) => {
+        const meddling = new Meddling(database);
+        const holdfast = await another({}, meddling.database);
+        const long = gate();
+        const either = workflow("either", async (ctx) =>
+          Promise.race([
+            ctx.step("long", () => long.opened),
+            ctx.receive(go).then(() => "received"),
+          ]),
+        );
+        const start = () => holdfast.start(either, undefined, { id: "r" });
+        if (operation === "lockPending") await start();
+        const held = meddling.holdNext(operation, "answer");
+        await holdfast.work([either], { concurrency });
+        if (operation === "createAndLock") void start();
+        await held.reached;
+        await holdfast.get(either, "r").signal(go, 1);
+        held.release();
+        expect(await holdfast.get(either, "r").result()).toBe("received");
+        long.open();
+      }),
+    );
+
   test(
     "[RT5] in the same moment as the lock is in what was locked, or is told of",
     onRuntime(backend, async ({ holdfast }) => {

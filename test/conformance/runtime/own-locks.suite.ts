@@ -4,6 +4,7 @@ import {
   signal,
   workflow,
 } from "../../../src/runtime/definitions.ts";
+import { HoldfastError } from "../../../src/model/errors.ts";
 import { manualClock } from "../../../src/model/time/clock.ts";
 
 import { T0 } from "../execution/fixture.ts";
@@ -20,6 +21,9 @@ const go = signal<number>("go");
 export function runtimeOwnLocksSuite(backend: Backend): void {
   describe("a worker keeps its locks", () => {
     renewalTests(backend);
+  });
+  describe("a run that continues itself under its worker's lock", () => {
+    continuationTests(backend);
   });
 }
 
@@ -161,6 +165,61 @@ function renewalTests(backend: Backend): void {
       await settled();
       done.open();
       expect(await run.result()).toBe("by attempt 2");
+    }),
+  );
+}
+
+function continuationTests(backend: Backend): void {
+  const twice = workflow("twice", async (ctx, pass: number) => {
+    if (pass === 0) return ctx.continueWith(1);
+    await ctx.receive(go);
+    return "received";
+  });
+
+  test(
+    "[RT5] is cancelled at once when that is asked for while its next pass is being read",
+    onRuntime(backend, async ({ database, another }) => {
+      const meddling = new Meddling(database);
+      const holdfast = await another({}, meddling.database);
+      await holdfast.work([twice]);
+      const held = meddling.holdNext("loadExecution", "call");
+      const run = await holdfast.start(twice, 0);
+      await held.reached;
+      await run.cancel();
+      held.release();
+      await expect(run.result()).rejects.toMatchObject({ kind: "cancelled" });
+    }),
+  );
+
+  test(
+    "[RT16] goes on when its next pass could not be read at first",
+    onRuntime(backend, async ({ database, another }) => {
+      const meddling = new Meddling(database);
+      const holdfast = await another({}, meddling.database);
+      await holdfast.work([twice]);
+      meddling.loseNext("loadExecution", 2, false);
+      const run = await holdfast.start(twice, 0);
+      await run.signal(go, 1);
+      expect(await run.result()).toBe("received");
+      const kinds = await kindsOf(holdfast, run.id);
+      // One for each pass.
+      expect(kinds.filter((kind) => kind === "locked")).toHaveLength(2);
+    }),
+  );
+
+  test(
+    "[RT16] is released when its next pass cannot be read, and goes on with its next lock",
+    onRuntime(backend, async ({ database, another }) => {
+      const meddling = new Meddling(database);
+      const holdfast = await another({}, meddling.database);
+      await holdfast.work([twice]);
+      meddling.on("loadExecution", () =>
+        Promise.reject(new HoldfastError("CORRUPT_ROW", "Not readable.")),
+      );
+      const run = await holdfast.start(twice, 0);
+      await run.signal(go, 1);
+      expect(await run.result()).toBe("received");
+      expect(await kindsOf(holdfast, run.id)).toContain("unlocked");
     }),
   );
 }
