@@ -31,11 +31,18 @@ interface Asker {
   readonly reject: (error: unknown) => void;
 }
 
+/** A call that waits for the end of one member. */
+interface Waiter {
+  readonly ended: () => void;
+  /** Told when the run is cancelled while it waits. */
+  readonly cancelled?: (reason: unknown) => void;
+}
+
 interface Member {
   readonly id: ExecutionId;
   readonly function: string;
   result: ExecutionResult | undefined;
-  readonly waiters: ((result: ExecutionResult) => void)[];
+  waiters: readonly Waiter[];
 }
 
 /**
@@ -61,6 +68,8 @@ export class RunJoinSet {
     // What has not been taken stays, for a cleanup that asks again.
     signal.addEventListener("abort", () => {
       for (const { reject } of this.#askers.splice(0)) reject(signal.reason);
+      for (const member of this.#members.values())
+        cancelWaiters(member, signal.reason);
     });
   }
 
@@ -116,15 +125,11 @@ export class RunJoinSet {
     );
     for (const { id } of open.toReversed())
       this.#host.handle(id, () => Promise.resolve()).cancel();
-    await Promise.all(
-      open.map(
-        (member) =>
-          new Promise<void>((resolve) => {
-            if (member.result !== undefined) resolve();
-            else member.waiters.push(() => resolve());
-          }),
-      ),
-    );
+    const { signal } = this.#run.abort;
+    const isCleanup = signal.aborted;
+    await Promise.all(open.map(endOf));
+    // As a call does that was made before the cancellation: it waits, and then rejects.
+    if (signal.aborted && !isCleanup) throw signal.reason as Error;
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator {
@@ -136,9 +141,9 @@ export class RunJoinSet {
     if (response.kind !== "child") return;
     const member = this.#members.get(response.child);
     if (member === undefined) return;
-    const result = response.result as ExecutionResult;
-    member.result = result;
-    for (const waiter of member.waiters.splice(0)) waiter(result);
+    member.result = response.result as ExecutionResult;
+    for (const { ended } of member.waiters) ended();
+    member.waiters = [];
     const asker = this.#askers.shift();
     if (asker === undefined) this.#ended.push(member);
     else {
@@ -158,9 +163,27 @@ function valueOf(member: Member): unknown {
 function resultOf(member: Member): Promise<unknown> {
   if (member.result !== undefined)
     return Promise.resolve().then(() => valueOf(member));
-  return new Promise((resolve) =>
-    member.waiters.push(() => resolve(undefined)),
-  ).then(() => valueOf(member));
+  const promise = new Promise<void>((ended, reject) => {
+    const cancelled = (reason: unknown): void => {
+      // A result that nobody awaits must not end the process.
+      void promise.then(undefined, () => undefined);
+      reject(reason);
+    };
+    member.waiters = [...member.waiters, { ended, cancelled }];
+  }).then(() => valueOf(member));
+  return promise;
+}
+
+function endOf(member: Member): Promise<void> {
+  return new Promise((ended) => {
+    member.waiters = [...member.waiters, { ended }];
+  });
+}
+
+function cancelWaiters(member: Member, reason: unknown): void {
+  const { waiters } = member;
+  member.waiters = waiters.filter(({ cancelled }) => cancelled === undefined);
+  for (const { cancelled } of waiters) cancelled?.(reason);
 }
 
 /** The sets of a run: those without a name are numbered, and no two have the same. */

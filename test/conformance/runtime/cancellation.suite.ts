@@ -137,6 +137,15 @@ export function runtimeCancellationSuite(backend: Backend): void {
             await set.next();
             await ctx.sleep("1 hour");
           }),
+          member: workflow("member", async (ctx) =>
+            ctx.joinSet().spawn(ignores, "member").result(),
+          ),
+          closed: workflow("closed", async (ctx) => {
+            const set = ctx.joinSet();
+            set.spawn(ignores, "closed");
+            await ctx.step("begun", () => until(() => tally.of("closed") > 0));
+            await set.close();
+          }),
         };
         const functions = Object.values(ways);
         await holdfast.work([...functions, ignores]);
