@@ -41,7 +41,10 @@ export function append(run: RunState): boolean {
     : batch.events;
   run.isAppending = true;
   void host.append(run, { ...batch, events }).then((done) => {
-    if (done === undefined) return;
+    if (done === undefined) {
+      for (const { id } of batch.children ?? []) run.children.delete(id);
+      return;
+    }
     const rests = waits && done.isAwake === undefined;
     run.isWaiting = rests;
     if (rests) run.leaseUntil = hotUntil;

@@ -29,7 +29,7 @@ export function closeAndEnd(run: RunState): boolean {
   }
   endCleanup(run);
   for (const { response, seq } of run.arrived.splice(0)) {
-    run.seen = seq;
+    run.seen = Math.max(run.seen, seq);
     // It made the run due in the log too, so the next rest is recorded anew.
     run.isWaiting = false;
     if (response.kind === "child") run.children.delete(response.child);
@@ -174,6 +174,21 @@ function isOfCancellation({ cancelledAt }: RunState, error: unknown): boolean {
   );
 }
 
+/** Nothing that its code has asked for is begun any more; what the log has asked for is ended with it. */
+function keepToLog(run: RunState): void {
+  const { replay, children, arrived, journal, unstarted } = run;
+  unstarted.clear();
+  const dropped = journal.drop();
+  if (replay.hasMatched) {
+    for (const { id } of dropped) children.delete(id);
+    return;
+  }
+  // The code went another way: neither its children nor what it was given count.
+  children.clear();
+  for (const [child, call] of replay.children) children.set(child, call);
+  arrived.unshift(...replay.responses);
+}
+
 /**
  * Sets a run aside that cannot go on as it is. One that is being cancelled
  * ends instead: its cleanup cannot be run.
@@ -182,6 +197,8 @@ export function park(run: RunState, why: HoldfastError): boolean {
   if (run.cancellation !== null) {
     run.poison = undefined;
     run.isAbandoned = true;
+    keepToLog(run);
+    run.childrenToCancel = [...run.children.keys()].toReversed();
     run.settled = {
       kind: "threw",
       error: runCancelled(run.id, run.cancellation.reason),

@@ -69,6 +69,15 @@ export class Journal {
     this.#records = [];
   }
 
+  /** Nothing of it is appended. Answers with what would have been created. */
+  drop(): readonly NewExecution[] {
+    const dropped = this.#requests.flatMap(({ child }) => child ?? []);
+    this.#requests = [];
+    this.#records = [];
+    this.#externals = 0;
+    return dropped;
+  }
+
   /** The next append, as much as fits into one. It is gone from here. */
   take(seen: number): Batch {
     return this.#requests.length === 0 && this.#records.length === 1

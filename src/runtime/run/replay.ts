@@ -1,4 +1,5 @@
 import type { LoggedResponse } from "../../model/execution/event.ts";
+import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import {
   isSameShape,
   recordedShape,
@@ -30,15 +31,37 @@ export class Replay {
   readonly #onDifference: (difference: Difference) => void;
   #next = 0;
   #isOver = false;
+  #isDifferent = false;
 
   constructor(script: Script, onDifference: (difference: Difference) => void) {
     this.#script = script;
     this.#onDifference = onDifference;
   }
 
-  /** True once the whole log has matched. */
+  /** True once the log is at its end. */
   get isOver(): boolean {
     return this.#isOver;
+  }
+
+  /** True once the code has made all calls of the log, and no others. */
+  get hasMatched(): boolean {
+    return this.#isOver && !this.#isDifferent;
+  }
+
+  /** All children that the log has asked for, with their calls. */
+  get children(): readonly (readonly [ExecutionId, number])[] {
+    return [...this.#script.recorded.values()].flatMap(({ event }) =>
+      event.kind === "childRequested" ? [[event.child, event.call]] : [],
+    );
+  }
+
+  /** All responses that were there when it was loaded. */
+  get responses(): readonly LoggedResponse<unknown>[] {
+    const { deliveries, later } = this.#script;
+    const delivered = deliveries.flatMap((each) =>
+      each.kind === "response" ? each.logged : [],
+    );
+    return [...delivered, ...later];
   }
 
   /** What comes next; undefined at the end of the log. */
@@ -155,6 +178,7 @@ export class Replay {
     found: LoggedHistory | undefined,
     actual: string,
   ): void {
+    this.#isDifferent = true;
     const was = found === undefined ? undefined : recordedShape(found.event);
     this.#onDifference({
       call,

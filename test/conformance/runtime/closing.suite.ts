@@ -116,6 +116,49 @@ export function runtimeClosingSuite(backend: Backend): void {
     );
   });
 
+  describe("a cancelled run whose code has changed", () => {
+    test(
+      "ends with the children of its log, and begins nothing that the new code asks for",
+      onRuntime(backend, async ({ holdfast, another }) => {
+        const other = workflow("other", async () => "began");
+        const before = workflow("changing", async (ctx) => {
+          await ctx.step("first", () => 1);
+          await Promise.all([ctx.call(child, true), ctx.call(other)]);
+        });
+        const after = workflow("changing", async (ctx) => {
+          for (const name of ["other", "than", "before"])
+            void ctx.step(name, () => 1);
+          void ctx.start(other, undefined, { id: "detached" });
+          ctx.spawn(other);
+          await ctx.receive(stop);
+        });
+        await holdfast.work([before, child, other]);
+        const run = await holdfast.start(before, undefined, { id: "p" });
+        await until(async () => {
+          const { items } = await holdfast.executions.tree("p");
+          const statuses = items.map(({ status }) => status);
+          return statuses.toSorted().join() === "blocked,blocked,completed";
+        });
+        await holdfast.close();
+        await run.cancel();
+        const next = await another();
+        await next.work([after, child, other]);
+        expect(await rejection(next.get(after, "p").result())).toMatchObject({
+          kind: "cancelled",
+        });
+        const { items } = await next.executions.tree("p");
+        expect(items.map(({ status }) => status).toSorted()).toEqual([
+          "cancelled",
+          "cancelled",
+          "completed",
+        ]);
+        expect(await rejection(next.executions.get("detached"))).toMatchObject({
+          code: "EXECUTION_NOT_FOUND",
+        });
+      }),
+    );
+  });
+
   describe("a run that begins anew", () => {
     test(
       "leaves signals to its next pass that came for a call which nobody awaits any more",
