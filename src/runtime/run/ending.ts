@@ -189,12 +189,26 @@ function keepToLog(run: RunState): void {
   arrived.unshift(...replay.responses);
 }
 
+/** Not even its end can be recorded, such as while a payload codec fails. */
+function giveUp(run: RunState, why: HoldfastError): boolean {
+  const { id, host, definition } = run;
+  const { name } = definition;
+  host.warn(
+    `Run ${id} of ${name} is being cancelled, and its end cannot be recorded: ${why.message} It is tried again when its lease is over.`,
+    { id, function: name, code: why.code },
+  );
+  host.lost(run, why);
+  return false;
+}
+
 /**
  * Sets a run aside that cannot go on as it is. One that is being cancelled
  * ends instead: its cleanup cannot be run.
  */
 export function park(run: RunState, why: HoldfastError): boolean {
   if (run.cancellation !== null) {
+    if (run.told.has("unended")) return giveUp(run, why);
+    run.told.add("unended");
     run.poison = undefined;
     run.isAbandoned = true;
     keepToLog(run);

@@ -338,6 +338,43 @@ export function runtimeFaultsSuite(backend: Backend): void {
       }),
     );
 
+    test(
+      "a payload codec that fails while a cancelled run ends is tried again when its lease is over",
+      onRuntime(backend, async ({ another, said }) => {
+        let isBroken = false;
+        const payload = {
+          name: "test",
+          encode(text: string) {
+            if (isBroken) throw new Error("no key");
+            return text;
+          },
+          decode: (text: string) => text,
+          hash: "sha256" as const,
+        };
+        const holdfast = await another({ payload });
+        const begun = gate();
+        const tally = new Tally();
+        const fn = workflow("coded", async (ctx) => {
+          begun.open();
+          try {
+            await ctx.sleep("1 day");
+          } finally {
+            isBroken = tally.count("cleanup") === 1;
+            await ctx.step("cleanup", () => "cleaned");
+          }
+        });
+        await holdfast.work([fn], { lease: "1s" });
+        const run = await holdfast.start(fn);
+        await begun.opened;
+        await run.cancel();
+        await until(() => said.some(({ level }) => level === "warn"));
+        isBroken = false;
+        expect(await rejection(run.result())).toMatchObject({
+          kind: "cancelled",
+        });
+      }),
+    );
+
     for (const side of ["encode", "decode"] as const)
       for (const place of ["step", "result", "throw", "transaction"] as const)
         test(
