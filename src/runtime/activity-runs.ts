@@ -3,6 +3,7 @@ import { HoldfastError, isHoldfastError } from "../model/errors.ts";
 import type { ExecutionId } from "../model/ids/execution-id.ts";
 import type { ExecutionResult } from "../model/execution/result.ts";
 import { jittered, retryPauseMs } from "../model/time/retry-policy.ts";
+import type { CancellationView } from "../stores/execution/control/cancelling.ts";
 import type { LockedExecution } from "../stores/execution/lock/locked.ts";
 import type { GivenEvent } from "../model/execution/given-event.ts";
 import { runInterrupted } from "../stores/execution/topics.ts";
@@ -10,7 +11,8 @@ import type { ActivityContext } from "./activity-context.ts";
 import type { Definition } from "./definitions.ts";
 import { isNonRetryable, isOfTheCodec, recorded } from "./failures.ts";
 import type { WorkerParts } from "./worker-parts.ts";
-import { pauseBefore } from "./pauses.ts";
+import { behindInterruptions, cancellationOf } from "./history.ts";
+import { pauseBefore, repeated } from "./pauses.ts";
 import type { HeldLock } from "./renewals.ts";
 import { outside, where } from "./run/step-context.ts";
 import { runLog, writeLine } from "./run-log.ts";
@@ -30,6 +32,8 @@ interface Attempt {
   /** Ends it, whatever its code does. */
   readonly end: (ended: Ended) => void;
   readonly ended: Promise<Ended>;
+  /** Why it was told to stop, if somebody cancelled it. */
+  cancellation: CancellationView | null;
 }
 
 /** How long code that was told to stop may take to do so. */
@@ -41,6 +45,8 @@ export class ActivityRuns {
   readonly #attempts = new Map<ExecutionId, Attempt>();
   readonly #done = new Set<Promise<void>>();
   readonly #unsubscribe: () => void;
+  /** Aborted when the time to close is over: what cannot be recorded by then is not. */
+  readonly #giveUp = new AbortController();
 
   constructor(parts: WorkerParts) {
     this.#parts = parts;
@@ -58,6 +64,9 @@ export class ActivityRuns {
   /** Runs one attempt of what was just locked, and holds a place. */
   begin(definition: Definition, locked: LockedExecution): void {
     const attempt = newAttempt(locked);
+    // Its lock has ended without this worker having noticed.
+    const before = this.#attempts.get(locked.id);
+    if (before !== undefined) lose(before);
     this.#attempts.set(locked.id, attempt);
     // Somebody may have interrupted it since it was locked.
     if (this.#parts.early.interruptions.has(locked.id))
@@ -65,11 +74,16 @@ export class ActivityRuns {
     const done = this.#run(definition, attempt)
       .catch((error: unknown) => this.#tellUnrecorded(locked, error))
       .finally(() => {
-        this.#attempts.delete(locked.id);
+        if (this.#isCurrent(attempt)) this.#attempts.delete(locked.id);
         this.#done.delete(done);
         this.#parts.slots.give();
       });
     this.#done.add(done);
+  }
+
+  /** Not so when its run was locked again by this very worker. */
+  #isCurrent(attempt: Attempt): boolean {
+    return this.#attempts.get(attempt.locked.id) === attempt;
   }
 
   running(): readonly HeldLock[] {
@@ -105,6 +119,7 @@ export class ActivityRuns {
         controller.abort(workerClosed());
         end({ kind: "released" });
       }
+      this.#giveUp.abort();
     });
     await Promise.all(this.#done);
     cancel();
@@ -124,8 +139,9 @@ export class ActivityRuns {
             end({ kind: "threw", error });
           });
     try {
-      if (locked.cancellation === null) await this.#call(definition, attempt);
-      else this.#cancel(attempt, 0);
+      const { cancellation } = locked;
+      if (cancellation === null) await this.#call(definition, attempt);
+      else this.#cancel(attempt, cancellation, 0);
       await this.#record(definition, attempt, await attempt.ended);
     } finally {
       cancelTimer();
@@ -190,41 +206,43 @@ export class ActivityRuns {
   /** Writes how an attempt ended, until it is known to be written. */
   async #record(
     definition: Definition,
-    { locked, controller }: Attempt,
+    attempt: Attempt,
     ended: Ended,
   ): Promise<void> {
     if (ended.kind === "lost") return;
-    const { context, signal, holder } = this.#parts;
+    const { context, holder } = this.#parts;
     const {
       pages: { executions },
       clock,
     } = context;
-    const { id, key } = locked;
-    const isCancelled = controller.signal.aborted && isCancelling(controller);
-    const event = this.#eventOf(definition, locked, ended, isCancelled);
-    let version = locked.nextVersion;
-    for (let failures = 0; ; failures += 1)
+    const { signal } = this.#giveUp;
+    const { id, key, nextVersion } = attempt.locked;
+    const event = this.#eventOf(definition, attempt, ended);
+    let version = nextVersion;
+    for (let failures = 0; this.#isCurrent(attempt); failures += 1)
       try {
         await executions.append(id, version, [event], { fence: holder, key });
         return;
       } catch (error) {
         if (!isHoldfastError(error)) throw error;
-        if (error.code === "VERSION_CONFLICT" && failures < 10) {
-          const { state } = await executions.get(id);
-          if (state.pending.kind !== "locked") return;
-          version = state.version + 1;
+        if (error.code === "VERSION_CONFLICT") {
+          const next = await repeated(clock, signal, () =>
+            behindInterruptions(context, id, version),
+          );
+          if (next === undefined) return;
+          version = next;
           continue;
         }
-        if (!error.retryable || signal.aborted) return;
+        if (!error.retryable) return;
+        if (signal.aborted) throw error;
         await pauseBefore(clock, failures, signal);
       }
   }
 
   #eventOf(
     { retry }: Definition,
-    { failures }: LockedExecution,
+    { locked: { failures }, cancellation }: Attempt,
     ended: Exclude<Ended, { kind: "lost" }>,
-    isCancelled: boolean,
   ): GivenEvent {
     const { clock, store } = this.#parts.context;
     const at = { attempt: failures + 1 };
@@ -244,7 +262,7 @@ export class ActivityRuns {
         return failed(error);
       }
     }
-    if (isCancelled) return finished({ kind: "cancelled" });
+    if (cancellation !== null) return finished(cancelledBy(cancellation));
     if (ended.kind === "released")
       return {
         kind: "unlocked",
@@ -263,8 +281,16 @@ export class ActivityRuns {
   }
 
   /** Tells the code to stop; if it does not, the attempt ends without it. */
-  #cancel({ locked, controller, end }: Attempt, graceMs: number): void {
+  #cancel(
+    attempt: Attempt,
+    cancellation: CancellationView,
+    graceMs: number,
+  ): void {
+    const { locked, controller, end } = attempt;
+    // It has been told to stop for another reason.
+    if (controller.signal.aborted) return;
     const { clock } = this.#parts.context;
+    attempt.cancellation = cancellation;
     controller.abort(cancelledWhile(locked.id));
     clock.wakeAt(clock.now() + graceMs, () => end({ kind: "released" }));
   }
@@ -278,7 +304,9 @@ export class ActivityRuns {
       const { lifecycle, pending } = (await executions.get(id)).state;
       if (pending.kind === "finished") return lose(attempt);
       if (lifecycle !== "cancelling") return;
-      this.#cancel(attempt, cancelGraceMs);
+      const cancellation = await cancellationOf(this.#parts.context, id);
+      if (cancellation !== null)
+        this.#cancel(attempt, cancellation, cancelGraceMs);
     } catch {
       // Its end is refused if it has ended elsewhere.
     }
@@ -304,16 +332,22 @@ function newAttempt(locked: LockedExecution): Attempt {
   const ended = new Promise<Ended>((resolve) => {
     end = resolve;
   });
-  return { locked, controller: new AbortController(), end, ended };
+  return {
+    locked,
+    controller: new AbortController(),
+    end,
+    ended,
+    cancellation: null,
+  };
 }
 
 function finished(result: ExecutionResult): GivenEvent {
   return { kind: "finished", result };
 }
 
-function isCancelling({ signal }: AbortController): boolean {
-  const reason: unknown = signal.reason;
-  return isHoldfastError(reason) && reason.code === "RUN_CANCELLED";
+function cancelledBy({ cause, reason }: CancellationView): ExecutionResult {
+  if (cause === "deadline") return { kind: "timedOut" };
+  return { kind: "cancelled", ...(reason !== null && { reason }) };
 }
 
 function cancelledWhile(id: ExecutionId): HoldfastError {

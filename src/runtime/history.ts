@@ -100,7 +100,7 @@ const interruptions: ReadonlySet<string> = new Set([
 ]);
 
 /** The next version, when all that others wrote from a version on are interruptions; otherwise the lock there has ended. */
-async function behindInterruptions(
+export async function behindInterruptions(
   { pages: { executions } }: RuntimeContext,
   id: ExecutionId,
   version: number,

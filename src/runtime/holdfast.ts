@@ -84,6 +84,7 @@ export interface Holdfast extends StorePages {
   /**
    * Closes when the process is told to stop, and then lets it end: for
    * SIGTERM and SIGINT, or those that are named. Returns the way to undo it.
+   * @throws HoldfastError `DURATION_INVALID`, `OPTION_INVALID`
    * @example holdfast.closeOnSignals({ timeout: "20s" });
    */
   closeOnSignals(
@@ -156,8 +157,14 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
       }
     const worker = new Worker(this.#context, byName, settings);
     this.#workers.push(worker);
+    try {
+      await worker.start();
+    } catch (error) {
+      this.#workers.splice(this.#workers.indexOf(worker), 1);
+      await worker.close(0);
+      throw error;
+    }
     this.#context.unserved.serve(byName.keys());
-    await worker.start();
   }
 
   start<In, Out>(
@@ -212,12 +219,15 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
   closeOnSignals(
     options?: CloseOptions & { readonly signals?: readonly NodeJS.Signals[] },
   ): () => void {
-    const { signals = ["SIGTERM", "SIGINT"], ...rest } = options ?? {};
+    const { signals = ["SIGTERM", "SIGINT"], timeout = defaultClose } =
+      optionsOf<NonNullable<typeof options>>(options, ["signals", "timeout"]);
+    // Said now, not when the process is told to stop.
+    durationMs(timeout, "timeout");
     return closeOnSignals(
-      signals,
+      Array.from(givenList("signals", signals)),
       () => {
         this.#context.ending.isBySignal = true;
-        return this.close(rest);
+        return this.close({ timeout });
       },
       (error) =>
         this.#context.tell({

@@ -351,6 +351,27 @@ export function runtimeCancellationSuite(backend: Backend): void {
     );
 
     test(
+      "[RT10] an activity that stops when it is told to ends as cancelled with its reason",
+      onRuntime(backend, async ({ holdfast }) => {
+        const begun = gate();
+        const obeying = activity("obeying", async ({ abortSignal }) => {
+          begun.open();
+          await new Promise((_, reject) => {
+            abortSignal.addEventListener("abort", () => reject(new Error("x")));
+          });
+        });
+        await holdfast.work([obeying]);
+        const run = await holdfast.start(obeying);
+        await begun.opened;
+        await run.cancel({ reason: "the customer called" });
+        expect(await rejection(run.result())).toMatchObject({
+          kind: "cancelled",
+          message: expect.stringContaining("the customer called") as string,
+        });
+      }),
+    );
+
+    test(
       "a deadline ends a run as timed out after its cleanup",
       onRuntime(backend, async ({ holdfast }) => {
         const tally = new Tally();

@@ -5,7 +5,11 @@ import {
   workflow,
 } from "../../../src/runtime/definitions.ts";
 import { HoldfastError } from "../../../src/model/errors.ts";
-import { manualClock } from "../../../src/model/time/clock.ts";
+import type { Holdfast } from "../../../src/runtime/holdfast.ts";
+import {
+  manualClock,
+  type ManualClock,
+} from "../../../src/model/time/clock.ts";
 
 import { T0 } from "../execution/fixture.ts";
 
@@ -24,6 +28,12 @@ export function runtimeOwnLocksSuite(backend: Backend): void {
   });
   describe("a run that continues itself under its worker's lock", () => {
     continuationTests(backend);
+  });
+  describe("an activity whose lock has ended", () => {
+    lockedAgainTests(backend);
+  });
+  describe("a worker that closes or cannot begin", () => {
+    closingTests(backend);
   });
 }
 
@@ -220,6 +230,150 @@ function continuationTests(backend: Backend): void {
       await run.signal(go, 1);
       expect(await run.result()).toBe("received");
       expect(await kindsOf(holdfast, run.id)).toContain("unlocked");
+    }),
+  );
+}
+
+function lockedAgainTests(backend: Backend): void {
+  const retry = { maxRetries: 3, backoff: 100 };
+
+  /** Lets the lock of an activity end, which its worker does not notice, and has it locked again. */
+  async function lockAgain(
+    holdfast: Holdfast,
+    clock: ManualClock,
+    begun: () => number,
+  ): Promise<void> {
+    clock.advance(leaseMs);
+    await until(async () =>
+      (await kindsOf(holdfast, "a")).includes("attemptTimedOut"),
+    );
+    clock.advance(200);
+    await until(() => begun() === 2);
+  }
+
+  test(
+    "[RT8] and that the same worker locks again is told to stop, and only the second attempt counts",
+    onRuntime(backend, async ({ database, another }) => {
+      const clock = manualClock(T0);
+      const meddling = new Meddling(database);
+      const holdfast = await another({ clock }, meddling.database);
+      const tally = new Tally();
+      const ends = [gate(), gate()];
+      const aborts: unknown[] = [];
+      const charge = activity("charge", { retry }, async (ctx) => {
+        const attempt = tally.count("begun");
+        ctx.abortSignal.addEventListener("abort", () =>
+          aborts.push([
+            attempt,
+            (ctx.abortSignal.reason as HoldfastError).code,
+          ]),
+        );
+        await ends[attempt - 1]?.opened;
+        return attempt;
+      });
+      const unrenewed = meddling.holdNext("renewLeases", "call");
+      await holdfast.work([charge], { lease: leaseMs });
+      const run = await holdfast.start(charge, undefined, { id: "a" });
+      await until(() => tally.of("begun") === 1);
+      await lockAgain(holdfast, clock, () => tally.of("begun"));
+      expect(aborts).toEqual([[1, "LOCK_LOST"]]);
+      ends[0]?.open();
+      await settled();
+      // The second has the lock still.
+      unrenewed.release();
+      clock.advance(leaseMs / 3);
+      await settled();
+      ends[1]?.open();
+      expect(await run.result()).toBe(2);
+      expect(aborts).toHaveLength(1);
+    }),
+  );
+
+  test(
+    "[RT8] before its value was recorded records nothing under the next lock",
+    onRuntime(backend, async ({ database, another }) => {
+      const clock = manualClock(T0);
+      const meddling = new Meddling(database);
+      const holdfast = await another({ clock }, meddling.database);
+      const tally = new Tally();
+      const end = gate();
+      const charge = activity("charge", { retry }, async () => {
+        const attempt = tally.count("begun");
+        if (attempt === 2) await end.opened;
+        return attempt;
+      });
+      const unrenewed = meddling.holdNext("renewLeases", "call");
+      const unrecorded = meddling.holdNext("appendEvents", "call");
+      await holdfast.work([charge], { lease: leaseMs });
+      const run = await holdfast.start(charge, undefined, { id: "a" });
+      await unrecorded.reached;
+      await lockAgain(holdfast, clock, () => tally.of("begun"));
+      unrenewed.release();
+      unrecorded.release();
+      await settled();
+      end.open();
+      expect(await run.result()).toBe(2);
+    }),
+  );
+}
+
+function closingTests(backend: Backend): void {
+  test(
+    "[RT16] gives up what cannot be recorded when its time is over",
+    onRuntime(backend, async ({ database, another, said }) => {
+      const clock = manualClock(T0);
+      const meddling = new Meddling(database);
+      const holdfast = await another({ clock }, meddling.database);
+      const charge = activity("charge", async () => 1);
+      let tried = 0;
+      meddling.on("appendEvents", () => {
+        tried += 1;
+        return Promise.reject(
+          new HoldfastError("DATABASE_UNREACHABLE", "Nobody answers."),
+        );
+      });
+      await holdfast.work([charge]);
+      await holdfast.start(charge, undefined, { id: "a" });
+      await until(() => tried > 0);
+      const closing = holdfast.close({ timeout: 1_000 });
+      clock.advance(1_000);
+      await closing;
+      expect(said.map(({ message }) => message)).toContainEqual(
+        expect.stringMatching(/attempt of run a .* could not be .* recorded/),
+      );
+    }),
+  );
+
+  test(
+    "is not counted among the workers, and work may be asked for again",
+    onRuntime(backend, async ({ database, another }) => {
+      const meddling = new Meddling(database);
+      const holdfast = await another({}, meddling.database);
+      const first = activity("charge", async () => "first");
+      const second = activity("charge", async () => "second");
+      meddling.loseNext("nextHolder", 1, false);
+      await expect(holdfast.work([first])).rejects.toMatchObject({
+        code: "OUTCOME_UNKNOWN",
+      });
+      // Another function of the name is no conflict.
+      await holdfast.work([second]);
+      const run = await holdfast.start(second);
+      expect(await run.result()).toBe("second");
+    }),
+  );
+
+  test(
+    "refuses options of closing when they are given",
+    onRuntime(backend, async ({ holdfast }) => {
+      const before = process.listenerCount("SIGTERM");
+      for (const [options, code] of [
+        [{ timeout: "soon" }, "DURATION_INVALID"],
+        [{ within: 1 }, "OPTION_INVALID"],
+      ] as const)
+        expect(() => holdfast.closeOnSignals(options as never)).toThrow(
+          expect.objectContaining({ code }),
+        );
+      expect(process.listenerCount("SIGTERM")).toBe(before);
     }),
   );
 }
