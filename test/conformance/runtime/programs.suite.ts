@@ -297,7 +297,8 @@ async function agreeing(
 function alarms(said: readonly RuntimeEvent[]): readonly RuntimeEvent[] {
   return said.filter(
     ({ level, message }) =>
-      level === "error" || /not ctx's|something that is not recorded/.test(message),
+      level === "error" ||
+      /not ctx's|something that is not recorded/.test(message),
   );
 }
 
