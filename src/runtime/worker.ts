@@ -5,6 +5,7 @@ import type { Fence } from "../stores/execution/checks.ts";
 import type { LockedExecution } from "../stores/execution/lock/locked.ts";
 import type { FunctionDraft } from "../stores/execution/lock/places.ts";
 import type { ExecutionDraft } from "../stores/execution/log/create.ts";
+import type { Damaged } from "../stores/damage.ts";
 import { retryPolicyFor } from "../model/time/retry-policy.ts";
 import { ActivityRuns } from "./activity-runs.ts";
 import type { Definition } from "./definitions.ts";
@@ -22,6 +23,9 @@ import type { WorkerParts, WorkerSettings } from "./worker-parts.ts";
 
 /** What one call locks at most. */
 const lockMax = 100;
+
+/** How many rows are told of that cannot be read. */
+const damagedMax = 1_000;
 
 /**
  * Runs workflows and activities of some functions: locks what is due, as much
@@ -43,6 +47,8 @@ export class Worker {
   readonly #served: readonly FunctionDraft[];
   /** Starts that may bring a run with them. */
   readonly #starting = new Set<Promise<unknown>>();
+  /** Rows that were told of. */
+  readonly #damaged = new Set<string>();
   #locking: Promise<void> = Promise.resolve();
   #loops: Promise<unknown> = Promise.resolve();
   #release: () => void = () => undefined;
@@ -191,9 +197,11 @@ export class Worker {
       try {
         await this.#slots.freed(signal);
         if (signal.aborted) return;
-        const locked = await this.#early.during(() => this.#lockSome());
-        if (locked === 0) await this.#somethingDue(signal);
-        failures = 0;
+        const found = await this.#early.during(() => this.#lockSome());
+        if (found === "nothing") await this.#somethingDue(signal);
+        // They stay due, so waiting for something due would not wait.
+        if (found === "damage") await pauseBefore(clock, failures, signal);
+        failures = found === "damage" ? failures + 1 : 0;
       } catch (error) {
         if (signal.aborted) return;
         const { message } = error as HoldfastError;
@@ -207,11 +215,8 @@ export class Worker {
       }
   }
 
-  async #lockSome(): Promise<number> {
-    const {
-      pages: { executions },
-      tell,
-    } = this.#context;
+  async #lockSome(): Promise<"work" | "damage" | "nothing"> {
+    const { executions } = this.#context.pages;
     const { leaseMs, codeVersion } = this.#settings;
     const wanted = Math.min(this.#slots.free, lockMax);
     for (let taken = 0; taken < wanted; taken += 1) this.#slots.take();
@@ -225,20 +230,27 @@ export class Worker {
         signal: this.#stopLocking.signal,
         ...(codeVersion !== undefined && { codeVersion }),
       });
-      for (const row of damaged)
-        tell({
-          level: "error",
-          message: `Run ${row.key} cannot be read and is left alone. Look at it with maintenance.check.`,
-          details: { ...row },
-        });
+      for (const row of damaged) this.#tellDamaged(row);
       for (const one of locked) {
         used += 1;
         this.#adopt(one);
       }
-      return locked.length;
+      if (locked.length > 0) return "work";
+      return damaged.length > 0 ? "damage" : "nothing";
     } finally {
       for (let left = used; left < wanted; left += 1) this.#slots.give();
     }
+  }
+
+  /** Once for each row, or it would be told of as often as somebody looks for work. */
+  #tellDamaged(row: Damaged): void {
+    if (this.#damaged.has(row.key) || this.#damaged.size >= damagedMax) return;
+    this.#damaged.add(row.key);
+    this.#context.tell({
+      level: "error",
+      message: `Run ${row.key} cannot be read and is left alone. Look at it with maintenance.check.`,
+      details: { ...row },
+    });
   }
 
   /** Functions share the places: one with thousands of runs leaves some to the others. */

@@ -11,7 +11,9 @@ import {
   type ManualClock,
 } from "../../../src/model/time/clock.ts";
 
+import { sql, type Statement } from "../../../src/sql/statement.ts";
 import { T0 } from "../execution/fixture.ts";
+import { pastChecks } from "../past-checks.ts";
 
 import type { Backend } from "../backend.ts";
 import { onRuntime } from "./fixture.ts";
@@ -31,6 +33,9 @@ export function runtimeOwnLocksSuite(backend: Backend): void {
   });
   describe("an activity whose lock has ended", () => {
     lockedAgainTests(backend);
+  });
+  describe("a run that cannot be read", () => {
+    damageTests(backend);
   });
   describe("a worker that closes or cannot begin", () => {
     closingTests(backend);
@@ -313,6 +318,44 @@ function lockedAgainTests(backend: Backend): void {
       await settled();
       end.open();
       expect(await run.result()).toBe(2);
+    }),
+  );
+}
+
+function damageTests(backend: Backend): void {
+  test(
+    "[RT16] is told of once, does not keep its worker busy, and runs once it is repaired",
+    onRuntime(backend, async ({ database, another, said }) => {
+      const clock = manualClock(T0);
+      const meddling = new Meddling(database);
+      const holdfast = await another({ clock }, meddling.database);
+      const edit = (statement: Statement): Promise<void> =>
+        database.write("edit", () => pastChecks(database, statement));
+      const quick = workflow("quick", async () => "done");
+      const run = await holdfast.start(quick, undefined, { id: "a" });
+      await edit(sql`UPDATE holdfast_execution_event SET kind = 'paused'`);
+      let looks = 0;
+      meddling.on("lockPending", async (call) => {
+        const answer = await call();
+        looks += 1;
+        return answer;
+      });
+      await holdfast.work([quick]);
+      for (let turn = 1; turn <= 3; turn += 1) {
+        await until(() => looks >= turn);
+        await settled();
+        // Nobody looks again before some time has passed.
+        expect(looks).toBe(turn);
+        clock.advance(1_000);
+      }
+      await edit(sql`UPDATE holdfast_execution_event SET kind = 'created'`);
+      await until(() => looks >= 4);
+      await settled();
+      clock.advance(1_000);
+      expect(await run.result()).toBe("done");
+      expect(
+        said.filter(({ message }) => message.includes("cannot be read")),
+      ).toHaveLength(1);
     }),
   );
 }
