@@ -144,15 +144,28 @@ async function killPoints(
       ...pointsOf("commit", commits, "after"),
     ];
   }
-  const whole = await done(fixture, await fixture.renewed(), action, undefined);
-  const [, count] = /^done (\d+)$/.exec(whole.lines.at(-1) ?? "") ?? [];
-  const all = numbers(Number(count));
+  // On a busy machine something is done twice now and then, such as a renewal.
+  const counts = [
+    await statementsOf(fixture, action),
+    await statementsOf(fixture, action),
+    await statementsOf(fixture, action),
+  ];
+  const all = numbers(Math.min(...counts));
   expect(all.length).toBeGreaterThan(firstCommitMin);
   return [
     ...pointsOf("statement", all, "before"),
     ...pointsOf("statement", all, "after"),
     ...(fixture.provesDeath ? [] : pointsOf("commit", commits, "during")),
   ];
+}
+
+/** How many statements a process made that did all of it. */
+async function statementsOf(
+  fixture: KillFixture,
+  action: ActionName,
+): Promise<number> {
+  const whole = await done(fixture, await fixture.renewed(), action, undefined);
+  return Number(/^done (\d+)$/.exec(whole.lines.at(-1) ?? "")?.[1]);
 }
 
 /** No action commits with an earlier statement. */
