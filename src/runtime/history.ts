@@ -1,4 +1,5 @@
 import type { LoggedEvent, LoggedResponse } from "../model/execution/event.ts";
+import { soonWhateverTimers } from "../host/timers.ts";
 import { corruptRow } from "../model/corrupt-row.ts";
 import type { ExecutionId } from "../model/ids/execution-id.ts";
 import type { LoadedExecution } from "../stores/execution/lock/locked.ts";
@@ -31,7 +32,12 @@ export async function loadedWhole<T extends LoadedExecution>(
   };
 }
 
-const pageLimit = 1_000;
+const pageLimit = 500;
+
+/** On SQLite a page is read in place and at once: others have their turn between two. */
+function givingWay(): Promise<void> {
+  return new Promise((resolve) => soonWhateverTimers(resolve));
+}
 
 async function eventsAfter(
   { pages: { executions } }: RuntimeContext,
@@ -49,6 +55,7 @@ async function eventsAfter(
     assertWhole(id, page.damaged);
     found.push(...page.items);
     after = page.next;
+    await givingWay();
   } while (after !== undefined);
   return found;
 }
@@ -70,6 +77,7 @@ export async function responsesAfter(
     assertWhole(id, page.damaged);
     found.push(...page.items);
     after = page.next;
+    if (after !== undefined) await givingWay();
   } while (after !== undefined);
   return found;
 }
