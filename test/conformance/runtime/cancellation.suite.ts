@@ -6,7 +6,8 @@ import {
   workflow,
 } from "../../../src/runtime/definitions.ts";
 import type { GivenEvent } from "../../../src/model/execution/given-event.ts";
-import { byAnn } from "../execution/fixture.ts";
+import { manualClock } from "../../../src/model/time/clock.ts";
+import { byAnn, T0 } from "../execution/fixture.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { onRuntime } from "./fixture.ts";
@@ -373,7 +374,9 @@ export function runtimeCancellationSuite(backend: Backend): void {
 
     test(
       "a deadline ends a run as timed out after its cleanup",
-      onRuntime(backend, async ({ holdfast }) => {
+      onRuntime(backend, async ({ another }) => {
+        const clock = manualClock(T0);
+        const holdfast = await another({ clock });
         const tally = new Tally();
         const slow = workflow("slow", async (ctx) => {
           try {
@@ -383,8 +386,13 @@ export function runtimeCancellationSuite(backend: Backend): void {
           }
         });
         await holdfast.work([slow]);
-        const run = await holdfast.start(slow, undefined, { deadline: 3_000 });
-        expect(await rejection(run.result())).toMatchObject({
+        const run = await holdfast.start(slow, undefined, {
+          deadline: "1 minute",
+        });
+        const ended = rejection(run.result());
+        await until(async () => (await run.status()) === "blocked");
+        clock.advance(60_000);
+        expect(await ended).toMatchObject({
           kind: "timedOut",
         });
         expect(tally.of("cleanup")).toBe(1);

@@ -96,7 +96,7 @@ export function runtimeManySuite(backend: Backend): void {
         const order: string[] = [];
         const busy = workflow("busy", async () => void order.push("busy"));
         const rare = workflow("rare", async () => void order.push("rare"));
-        const starts = Array.from({ length: 300 }, () => ({
+        const starts = Array.from({ length: 120 }, () => ({
           input: undefined,
         }));
         const many = await holdfast.startMany(busy, starts);
