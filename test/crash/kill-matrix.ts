@@ -37,6 +37,9 @@ export interface Outcome extends OpenedPlace {
   readonly said: readonly string[];
 }
 
+/** Kills that may come to nothing, since their statement was not made. */
+const missedMax = 6;
+
 /**
  * Kills processes at every statement of an action, and has each outcome looked
  * at, which answers with a name for what it found.
@@ -48,12 +51,18 @@ export async function found(
   look: (outcome: Outcome) => Promise<string>,
 ): Promise<readonly string[]> {
   const seen = new Set<string>();
+  let missed = 0;
   const points = (await killPoints(fixture, action, transactions)).values();
   const killOneByOne = async (): Promise<void> => {
     for (const point of points) {
       const place = await fixture.renewed();
       const child = await done(fixture, place, action, point);
-      expect([await child.ended, point]).toEqual(["SIGKILL", point]);
+      const end = await child.ended;
+      // How often it looks for work depends on who is quicker, so the last statements may not come.
+      const isMissed =
+        point.of === "statement" && statementsOf(child.lines) < point.at;
+      if (isMissed) missed += 1;
+      else expect([end, point]).toEqual(["SIGKILL", point]);
       const opened = await fixture.opened(place);
       await expectSound(opened.database);
       seen.add(await look({ ...fixture, ...opened, said: child.lines }));
@@ -61,6 +70,7 @@ export async function found(
     }
   };
   await Promise.all(Array.from({ length: fixture.lanes }, killOneByOne));
+  expect(missed).toBeLessThanOrEqual(missedMax);
   return [...seen].toSorted();
 }
 
@@ -144,13 +154,8 @@ async function killPoints(
       ...pointsOf("commit", commits, "after"),
     ];
   }
-  // On a busy machine something is done twice now and then, such as a renewal.
-  const counts = [
-    await statementsOf(fixture, action),
-    await statementsOf(fixture, action),
-    await statementsOf(fixture, action),
-  ];
-  const all = numbers(Math.min(...counts));
+  const whole = await done(fixture, await fixture.renewed(), action, undefined);
+  const all = numbers(statementsOf(whole.lines));
   expect(all.length).toBeGreaterThan(firstCommitMin);
   return [
     ...pointsOf("statement", all, "before"),
@@ -159,13 +164,9 @@ async function killPoints(
   ];
 }
 
-/** How many statements a process made that did all of it. */
-async function statementsOf(
-  fixture: KillFixture,
-  action: ActionName,
-): Promise<number> {
-  const whole = await done(fixture, await fixture.renewed(), action, undefined);
-  return Number(/^done (\d+)$/.exec(whole.lines.at(-1) ?? "")?.[1]);
+/** How many statements a process made that did all of it; NaN for one that did not. */
+function statementsOf(lines: readonly string[]): number {
+  return Number(/^done (\d+)$/.exec(lines.at(-1) ?? "")?.[1]);
 }
 
 /** No action commits with an earlier statement. */
