@@ -21,7 +21,7 @@ import { runOf, type Run } from "./run-handle.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import { validated } from "./schema.ts";
 import type { StorePages } from "./store-pages.ts";
-import { Worker } from "./worker.ts";
+import { Worker } from "./worker/worker.ts";
 import type { InputAnd, StartOf, StartOptions } from "./workflow-context.ts";
 
 export interface WorkOptions {

@@ -4,7 +4,7 @@ import { expect } from "vitest";
 import { isRunFailedError } from "../../src/model/run-failed-error.ts";
 import { runtimeContext } from "../../src/open/open-holdfast.ts";
 import { definitionOf } from "../../src/runtime/definitions.ts";
-import { loadedWhole } from "../../src/runtime/history.ts";
+import { loadedWhole } from "../../src/runtime/worker/history.ts";
 import { holdfastOver, type Holdfast } from "../../src/runtime/holdfast.ts";
 import { replayHistory } from "../../src/runtime/replay-history.ts";
 import type { Run } from "../../src/runtime/run-handle.ts";

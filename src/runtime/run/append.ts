@@ -1,10 +1,10 @@
 import type { ExecutionEvent } from "../../model/execution/event.ts";
 import { broke } from "./broken.ts";
-import { beginUnstarted } from "./calls.ts";
+import { beginUnstarted } from "./ctx/calls.ts";
 import { deliverOutcome } from "./deliver.ts";
 import type { Appended } from "./run-host.ts";
 import type { RunState } from "./run-state.ts";
-import type { LoggedHistory } from "./script.ts";
+import type { LoggedHistory } from "./replay/script.ts";
 
 /** When to look again if nothing comes; null for never. */
 export function nextWakeAt(run: RunState): number | null {

@@ -4,12 +4,12 @@ import type { ExecutionResult } from "../../model/execution/result.ts";
 import { restoredFailure } from "../../model/values/restored-error.ts";
 import type { StoredError } from "../../model/values/stored-error.ts";
 import { runCancelled, runFailure } from "../failures.ts";
-import { withSite } from "./call-site.ts";
-import { spokenShape } from "./call-shape.ts";
-import { startConflict } from "./calls.ts";
-import type { OpenCall } from "./open-calls.ts";
+import { withSite } from "./ctx/call-site.ts";
+import { spokenShape } from "./replay/call-shape.ts";
+import { startConflict } from "./ctx/calls.ts";
+import type { OpenCall } from "./ctx/open-calls.ts";
 import type { RunState } from "./run-state.ts";
-import type { LoggedHistory } from "./script.ts";
+import type { LoggedHistory } from "./replay/script.ts";
 
 /**
  * Deliveries: the only moments at which the code of a run is given something.

@@ -1,5 +1,5 @@
 import { append, transact } from "./append.ts";
-import { beginUnstarted } from "./calls.ts";
+import { beginUnstarted } from "./ctx/calls.ts";
 import { deliverOutcome, deliverResponse } from "./deliver.ts";
 import { closeAndEnd, endAbandoned, leave, park } from "./ending.ts";
 import type { RunState } from "./run-state.ts";

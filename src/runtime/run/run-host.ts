@@ -9,7 +9,7 @@ import type {
   NewExecution,
 } from "../../stores/execution/log/create.ts";
 import type { Drain } from "../drain.ts";
-import type { Speaker } from "../run-log.ts";
+import type { Speaker } from "../worker/run-log.ts";
 import type { RunLog } from "../workflow-context.ts";
 import type { Entry } from "./journal.ts";
 import type { RunState } from "./run-state.ts";

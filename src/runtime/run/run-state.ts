@@ -5,10 +5,10 @@ import type { LoadedExecution } from "../../stores/execution/lock/locked.ts";
 import type { Definition } from "../definitions.ts";
 import type { Journal } from "./journal.ts";
 import type { Mailbox } from "./mailbox.ts";
-import type { OpenCalls } from "./open-calls.ts";
-import type { Replay } from "./replay.ts";
+import type { OpenCalls } from "./ctx/open-calls.ts";
+import type { Replay } from "./replay/replay.ts";
 import type { RunHost, TransactionDraft } from "./run-host.ts";
-import type { LoggedHistory } from "./script.ts";
+import type { LoggedHistory } from "./replay/script.ts";
 import type { Steps } from "./steps.ts";
 
 /** How the code of a run ended. */

@@ -5,7 +5,7 @@ import { runtimeContext } from "../../../src/open/open-holdfast.ts";
 import { isHistoryEvent } from "../../../src/model/execution/history-event.ts";
 import { definitionOf } from "../../../src/runtime/definitions.ts";
 import { Drain, type AfterMicrotasks } from "../../../src/runtime/drain.ts";
-import { loadedWhole } from "../../../src/runtime/history.ts";
+import { loadedWhole } from "../../../src/runtime/worker/history.ts";
 import { holdfastOver, type Holdfast } from "../../../src/runtime/holdfast.ts";
 import { replayHistory } from "../../../src/runtime/replay-history.ts";
 import type { Run } from "../../../src/runtime/run-handle.ts";

@@ -1,20 +1,20 @@
-import { monotonicMs } from "../host/timers.ts";
-import { HoldfastError, isHoldfastError } from "../model/errors.ts";
-import type { ExecutionId } from "../model/ids/execution-id.ts";
-import type { ExecutionResult } from "../model/execution/result.ts";
-import { jittered, retryPauseMs } from "../model/time/retry-policy.ts";
-import type { CancellationView } from "../stores/execution/control/cancelling.ts";
-import type { LockedExecution } from "../stores/execution/lock/locked.ts";
-import type { GivenEvent } from "../model/execution/given-event.ts";
-import { runInterrupted } from "../stores/execution/topics.ts";
-import type { ActivityContext } from "./activity-context.ts";
-import type { Definition } from "./definitions.ts";
-import { isNonRetryable, isOfTheCodec, recorded } from "./failures.ts";
+import { monotonicMs } from "../../host/timers.ts";
+import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
+import type { ExecutionId } from "../../model/ids/execution-id.ts";
+import type { ExecutionResult } from "../../model/execution/result.ts";
+import { jittered, retryPauseMs } from "../../model/time/retry-policy.ts";
+import type { CancellationView } from "../../stores/execution/control/cancelling.ts";
+import type { LockedExecution } from "../../stores/execution/lock/locked.ts";
+import type { GivenEvent } from "../../model/execution/given-event.ts";
+import { runInterrupted } from "../../stores/execution/topics.ts";
+import type { ActivityContext } from "../activity-context.ts";
+import type { Definition } from "../definitions.ts";
+import { isNonRetryable, isOfTheCodec, recorded } from "../failures.ts";
 import type { WorkerParts } from "./worker-parts.ts";
 import { behindInterruptions, cancellationOf } from "./history.ts";
-import { pauseBefore, repeated } from "./pauses.ts";
+import { pauseBefore, repeated } from "../pauses.ts";
 import type { HeldLock } from "./renewals.ts";
-import { outside, where } from "./run/step-context.ts";
+import { outside, where } from "../run/step-context.ts";
 import { runLog, writeLine } from "./run-log.ts";
 
 /** How an attempt ended. */

@@ -1,13 +1,13 @@
-import type { ExecutionId } from "../model/ids/execution-id.ts";
-import { isHoldfastError } from "../model/errors.ts";
-import { retryPolicyFor } from "../model/time/retry-policy.ts";
-import { newExecution } from "../stores/execution/log/create.ts";
+import type { ExecutionId } from "../../model/ids/execution-id.ts";
+import { isHoldfastError } from "../../model/errors.ts";
+import { retryPolicyFor } from "../../model/time/retry-policy.ts";
+import { newExecution } from "../../stores/execution/log/create.ts";
 import type { Appends } from "./appends.ts";
 import type { WorkerParts } from "./worker-parts.ts";
-import { pauseBefore } from "./pauses.ts";
-import type { RunHost } from "./run/run-host.ts";
+import { pauseBefore } from "../pauses.ts";
+import type { RunHost } from "../run/run-host.ts";
 import { writeLine } from "./run-log.ts";
-import type { RunState } from "./run/run-state.ts";
+import type { RunState } from "../run/run-state.ts";
 
 /** What the worker's set of runs decides itself. */
 type Deciding = Pick<

@@ -1,11 +1,11 @@
 import type {
   LoggedEvent,
   LoggedResponse,
-} from "../../model/execution/event.ts";
+} from "../../../model/execution/event.ts";
 import {
   isHistoryEvent,
   type HistoryEvent,
-} from "../../model/execution/history-event.ts";
+} from "../../../model/execution/history-event.ts";
 import { recordedShape } from "./call-shape.ts";
 
 export interface LoggedHistory {

@@ -1,5 +1,5 @@
-import type { LoggedResponse } from "../../model/execution/event.ts";
-import type { ExecutionId } from "../../model/ids/execution-id.ts";
+import type { LoggedResponse } from "../../../model/execution/event.ts";
+import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import {
   isSameShape,
   recordedShape,

@@ -1,18 +1,18 @@
-import { HoldfastError } from "../../model/errors.ts";
-import type { LoggedResponse } from "../../model/execution/event.ts";
-import type { ExecutionResult } from "../../model/execution/result.ts";
-import type { ExecutionId } from "../../model/ids/execution-id.ts";
-import { definitionOf } from "../definitions.ts";
+import { HoldfastError } from "../../../model/errors.ts";
+import type { LoggedResponse } from "../../../model/execution/event.ts";
+import type { ExecutionResult } from "../../../model/execution/result.ts";
+import type { ExecutionId } from "../../../model/ids/execution-id.ts";
+import { definitionOf } from "../../definitions.ts";
 import {
   generatedJoinSet,
   namedJoinSet,
   type JoinSetId,
-} from "../../model/ids/join-set-id.ts";
-import type { LoadedExecution } from "../../stores/execution/lock/locked.ts";
-import { runFailure } from "../failures.ts";
-import type { CallOptions, Child } from "../workflow-context.ts";
+} from "../../../model/ids/join-set-id.ts";
+import type { LoadedExecution } from "../../../stores/execution/lock/locked.ts";
+import { runFailure } from "../../failures.ts";
+import type { CallOptions, Child } from "../../workflow-context.ts";
 import { assertOutsideStep } from "./calls.ts";
-import type { RunState, Source } from "./run-state.ts";
+import type { RunState, Source } from "../run-state.ts";
 
 /** What a set needs of the context that made it. */
 export interface SetHost {

@@ -1,12 +1,12 @@
-import { isHoldfastError } from "../model/errors.ts";
+import { isHoldfastError } from "../../model/errors.ts";
 import {
   removeFinished,
   type RetentionPolicy,
   type SweptPlaces,
-} from "../stores/execution/retention.ts";
-import type { Definition } from "./definitions.ts";
-import { pause } from "./pauses.ts";
-import type { RuntimeContext } from "./runtime-context.ts";
+} from "../../stores/execution/retention.ts";
+import type { Definition } from "../definitions.ts";
+import { pause } from "../pauses.ts";
+import type { RuntimeContext } from "../runtime-context.ts";
 
 /** No more often than this, and no later, is anything looked for that may go. */
 const periodMsMin = 60_000;

@@ -1,12 +1,15 @@
-import type { LoggedEvent, LoggedResponse } from "../model/execution/event.ts";
-import { soonWhateverTimers } from "../host/timers.ts";
-import { corruptRow } from "../model/corrupt-row.ts";
-import type { ExecutionId } from "../model/ids/execution-id.ts";
-import type { LoadedExecution } from "../stores/execution/lock/locked.ts";
+import type {
+  LoggedEvent,
+  LoggedResponse,
+} from "../../model/execution/event.ts";
+import { soonWhateverTimers } from "../../host/timers.ts";
+import { corruptRow } from "../../model/corrupt-row.ts";
+import type { ExecutionId } from "../../model/ids/execution-id.ts";
+import type { LoadedExecution } from "../../stores/execution/lock/locked.ts";
 import type { WorkerParts } from "./worker-parts.ts";
-import { repeated } from "./pauses.ts";
-import type { RunState } from "./run/run-state.ts";
-import type { RuntimeContext } from "./runtime-context.ts";
+import { repeated } from "../pauses.ts";
+import type { RunState } from "../run/run-state.ts";
+import type { RuntimeContext } from "../runtime-context.ts";
 
 /** What was locked, with all of its history and responses: a lock brings the first pages only. */
 export async function loadedWhole<T extends LoadedExecution>(

@@ -1,21 +1,21 @@
-import { HoldfastError, isHoldfastError } from "../model/errors.ts";
-import { isControlKind } from "../model/execution/event.ts";
-import type { Fence } from "../stores/execution/checks.ts";
-import { startedBody, type Tx } from "../sql/operation.ts";
-import { appendEvents } from "../stores/execution/log/append.ts";
-import type { AppendOutcome } from "../stores/execution/log/append-to.ts";
-import { recordTransaction } from "../stores/execution/log/transaction.ts";
-import type { Entry } from "./run/journal.ts";
+import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
+import { isControlKind } from "../../model/execution/event.ts";
+import type { Fence } from "../../stores/execution/checks.ts";
+import { startedBody, type Tx } from "../../sql/operation.ts";
+import { appendEvents } from "../../stores/execution/log/append.ts";
+import type { AppendOutcome } from "../../stores/execution/log/append-to.ts";
+import { recordTransaction } from "../../stores/execution/log/transaction.ts";
+import type { Entry } from "../run/journal.ts";
 import type {
   AppendDraft,
   Appended,
   TransactionDraft,
-} from "./run/run-host.ts";
-import { broke, cannotBeRecorded } from "./run/broken.ts";
-import type { RunState } from "./run/run-state.ts";
-import type { RuntimeContext } from "./runtime-context.ts";
-import { pauseBefore } from "./pauses.ts";
-import { isOfTheCodec, recorded } from "./failures.ts";
+} from "../run/run-host.ts";
+import { broke, cannotBeRecorded } from "../run/broken.ts";
+import type { RunState } from "../run/run-state.ts";
+import type { RuntimeContext } from "../runtime-context.ts";
+import { pauseBefore } from "../pauses.ts";
+import { isOfTheCodec, recorded } from "../failures.ts";
 
 /** What becomes of a run whose append was refused. */
 type AfterRefusal =

@@ -1,7 +1,7 @@
-import { isHoldfastError } from "../model/errors.ts";
-import type { OwnerId } from "../model/ids/prefixed-id.ts";
-import { pauseBefore } from "./pauses.ts";
-import type { RuntimeContext } from "./runtime-context.ts";
+import { isHoldfastError } from "../../model/errors.ts";
+import type { OwnerId } from "../../model/ids/prefixed-id.ts";
+import { pauseBefore } from "../pauses.ts";
+import type { RuntimeContext } from "../runtime-context.ts";
 
 /**
  * Lets time pass: answers sleeps that are over, takes locks that ran out, ends

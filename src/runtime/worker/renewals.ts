@@ -1,8 +1,8 @@
-import { isHoldfastError } from "../model/errors.ts";
-import type { ExecutionId } from "../model/ids/execution-id.ts";
+import { isHoldfastError } from "../../model/errors.ts";
+import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import type { WorkerParts } from "./worker-parts.ts";
-import { pause } from "./pauses.ts";
-import type { RunState } from "./run/run-state.ts";
+import { pause } from "../pauses.ts";
+import type { RunState } from "../run/run-state.ts";
 
 /** A lock that a worker holds, and whom to tell what became of it: the very attempt, not the next one under its id. */
 export interface HeldLock {

@@ -1,7 +1,7 @@
-import type { ExecutionId } from "../model/ids/execution-id.ts";
+import type { ExecutionId } from "../../model/ids/execution-id.ts";
 
 /** What runs held when they last began to rest, and all of them together. */
-export class HeldBytes {
+export class RestingBytes {
   readonly #each = new Map<ExecutionId, number>();
   bytes = 0;
 

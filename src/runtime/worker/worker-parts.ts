@@ -1,6 +1,6 @@
-import type { Fence } from "../stores/execution/checks.ts";
+import type { Fence } from "../../stores/execution/checks.ts";
 import type { EarlyHints } from "./early-hints.ts";
-import type { RuntimeContext } from "./runtime-context.ts";
+import type { RuntimeContext } from "../runtime-context.ts";
 import type { Slots } from "./slots.ts";
 
 /** How a worker is to work, checked. */

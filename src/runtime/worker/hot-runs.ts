@@ -1,32 +1,32 @@
-import type { HoldfastError } from "../model/errors.ts";
-import type { LoggedResponse } from "../model/execution/event.ts";
-import type { ExecutionId } from "../model/ids/execution-id.ts";
+import type { HoldfastError } from "../../model/errors.ts";
+import type { LoggedResponse } from "../../model/execution/event.ts";
+import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import type {
   LoadedExecution,
   LockedExecution,
-} from "../stores/execution/lock/locked.ts";
-import { newResponse, runInterrupted } from "../stores/execution/topics.ts";
+} from "../../stores/execution/lock/locked.ts";
+import { newResponse, runInterrupted } from "../../stores/execution/topics.ts";
 import { Appends } from "./appends.ts";
-import type { Definition } from "./definitions.ts";
-import { lockWasLost } from "./failures.ts";
-import { HeldBytes } from "./held-bytes.ts";
+import type { Definition } from "../definitions.ts";
+import { lockWasLost } from "../failures.ts";
+import { RestingBytes } from "./resting-bytes.ts";
 import {
   cancellationOf,
   loadedWhole,
   nextPass,
   responsesAfter,
 } from "./history.ts";
-import { repeated } from "./pauses.ts";
-import { nextWakeAt } from "./run/append.ts";
+import { repeated } from "../pauses.ts";
+import { nextWakeAt } from "../run/append.ts";
 import {
   lockOf,
   lockOfResting,
   renewLocks,
   type HeldLock,
 } from "./renewals.ts";
-import { HotRun } from "./run/hot-run.ts";
-import type { RunHost } from "./run/run-host.ts";
-import type { RunState } from "./run/run-state.ts";
+import { HotRun } from "../run/hot-run.ts";
+import type { RunHost } from "../run/run-host.ts";
+import type { RunState } from "../run/run-state.ts";
 import { runHost } from "./run-host.ts";
 import type { WorkerParts } from "./worker-parts.ts";
 
@@ -43,7 +43,7 @@ export class HotRuns {
   /** Those that hold a place, with their functions. */
   readonly #placed = new Map<ExecutionId, string>();
   readonly #fetching = new Set<RunState>();
-  readonly #resting = new HeldBytes();
+  readonly #resting = new RestingBytes();
   /** Those that are about to be forgotten. */
   readonly #evicted = new Set<ExecutionId>();
   readonly #host: RunHost;

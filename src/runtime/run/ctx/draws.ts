@@ -1,6 +1,6 @@
-import { mix64, splitmix64 } from "../../model/execution/splitmix.ts";
-import { encodeUlid, ulidRandomBytes } from "../../model/ids/ulid.ts";
-import { hexOf } from "../../model/values/hex.ts";
+import { mix64, splitmix64 } from "../../../model/execution/splitmix.ts";
+import { encodeUlid, ulidRandomBytes } from "../../../model/ids/ulid.ts";
+import { hexOf } from "../../../model/values/hex.ts";
 
 /**
  * Chance that repeats itself: what is drawn follows from the run's seed, the

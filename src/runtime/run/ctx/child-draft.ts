@@ -1,13 +1,13 @@
-import { unreachable } from "../../model/errors.ts";
-import type { ExecutionId } from "../../model/ids/execution-id.ts";
-import type { JoinSetId } from "../../model/ids/join-set-id.ts";
-import { durationMs } from "../../model/time/durations.ts";
-import type { StartAt } from "../../model/time/instants.ts";
-import type { Definition } from "../definitions.ts";
-import { validatedNow } from "../schema.ts";
-import type { CallOptions, Child } from "../workflow-context.ts";
+import { unreachable } from "../../../model/errors.ts";
+import type { ExecutionId } from "../../../model/ids/execution-id.ts";
+import type { JoinSetId } from "../../../model/ids/join-set-id.ts";
+import { durationMs } from "../../../model/time/durations.ts";
+import type { StartAt } from "../../../model/time/instants.ts";
+import type { Definition } from "../../definitions.ts";
+import { validatedNow } from "../../schema.ts";
+import type { CallOptions, Child } from "../../workflow-context.ts";
 import type { CallSite } from "./call-site.ts";
-import type { RunState, Source } from "./run-state.ts";
+import type { RunState, Source } from "../run-state.ts";
 
 /** What a workflow says of a child. */
 export interface ChildDraft extends CallOptions {

@@ -1,5 +1,5 @@
-import { where } from "./run/step-context.ts";
-import type { Notice } from "./runtime-event.ts";
+import { where } from "../run/step-context.ts";
+import type { Notice } from "../runtime-event.ts";
 
 /**
  * Promises that the code of a run left behind. A branch that nobody awaits yet

@@ -1,4 +1,4 @@
-import type { ExecutionId } from "../model/ids/execution-id.ts";
+import type { ExecutionId } from "../../model/ids/execution-id.ts";
 
 /** More are not told apart: then every run is looked at. */
 const idsMax = 1_000;

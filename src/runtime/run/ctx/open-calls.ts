@@ -1,4 +1,4 @@
-import type { CallShape } from "./call-shape.ts";
+import type { CallShape } from "../replay/call-shape.ts";
 import type { CallSite } from "./call-site.ts";
 
 /** A call of `ctx` whose promise has not settled. */

@@ -1,6 +1,6 @@
-import { unreachable } from "../../model/errors.ts";
-import type { HistoryEvent } from "../../model/execution/history-event.ts";
-import type { StartAt } from "../../model/time/instants.ts";
+import { unreachable } from "../../../model/errors.ts";
+import type { HistoryEvent } from "../../../model/execution/history-event.ts";
+import type { StartAt } from "../../../model/time/instants.ts";
 
 /**
  * What a call of `ctx` asks for, as far as it must be the same whenever the

@@ -1,13 +1,13 @@
-import { HoldfastError } from "../../model/errors.ts";
-import type { NewExecution } from "../../stores/execution/log/create.ts";
-import { runCancelled } from "../failures.ts";
-import { spokenShape, type CallShape } from "./call-shape.ts";
+import { HoldfastError } from "../../../model/errors.ts";
+import type { NewExecution } from "../../../stores/execution/log/create.ts";
+import { runCancelled } from "../../failures.ts";
+import { spokenShape, type CallShape } from "../replay/call-shape.ts";
 import type { CallSite } from "./call-site.ts";
-import type { Entry } from "./journal.ts";
-import type { RunState } from "./run-state.ts";
-import type { LoggedHistory } from "./script.ts";
-import { ctxInStep, where } from "./step-context.ts";
-import type { Step } from "./steps.ts";
+import type { Entry } from "../journal.ts";
+import type { RunState } from "../run-state.ts";
+import type { LoggedHistory } from "../replay/script.ts";
+import { ctxInStep, where } from "../step-context.ts";
+import type { Step } from "../steps.ts";
 
 /** A call of `ctx`, with the event that the log has of it, if it has one. */
 export interface Call {

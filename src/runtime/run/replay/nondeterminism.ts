@@ -1,4 +1,4 @@
-import { HoldfastError } from "../../model/errors.ts";
+import { HoldfastError } from "../../../model/errors.ts";
 
 export interface Mismatch {
   readonly run: string;

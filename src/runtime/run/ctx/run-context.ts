@@ -1,14 +1,17 @@
-import { childId } from "../../model/ids/execution-id.ts";
-import { delayId } from "../../model/ids/delay-id.ts";
-import { parseFunctionName } from "../../model/ids/function-name.ts";
-import { oneOffJoinSet, type JoinSetId } from "../../model/ids/join-set-id.ts";
-import { checkedText, givenInvalid, optionsOf } from "../../model/shape.ts";
-import { durationMs, type Duration } from "../../model/time/durations.ts";
-import { resolveStartAt, type StartAt } from "../../model/time/instants.ts";
-import type { Tx } from "../../sql/operation.ts";
-import { definitionOf, signalOf } from "../definitions.ts";
-import { retryPolicyOf } from "../retries.ts";
-import { runLog } from "../run-log.ts";
+import { childId } from "../../../model/ids/execution-id.ts";
+import { delayId } from "../../../model/ids/delay-id.ts";
+import { parseFunctionName } from "../../../model/ids/function-name.ts";
+import {
+  oneOffJoinSet,
+  type JoinSetId,
+} from "../../../model/ids/join-set-id.ts";
+import { checkedText, givenInvalid, optionsOf } from "../../../model/shape.ts";
+import { durationMs, type Duration } from "../../../model/time/durations.ts";
+import { resolveStartAt, type StartAt } from "../../../model/time/instants.ts";
+import type { Tx } from "../../../sql/operation.ts";
+import { definitionOf, signalOf } from "../../definitions.ts";
+import { retryPolicyOf } from "../../retries.ts";
+import { runLog } from "../../worker/run-log.ts";
 import type {
   CallOptions,
   Child,
@@ -20,14 +23,14 @@ import type {
   StepBody,
   StepOptions,
   WorkflowContext,
-} from "../workflow-context.ts";
+} from "../../workflow-context.ts";
 import { callSite } from "./call-site.ts";
 import {
   childName,
   shape,
   startIntention,
   timeIntention,
-} from "./call-shape.ts";
+} from "../replay/call-shape.ts";
 import {
   answeringId,
   assertOutsideStep,
@@ -47,11 +50,11 @@ import {
   type StartedChild,
   type Waiter,
 } from "./child-draft.ts";
-import { Continuation } from "./continuation.ts";
+import { Continuation } from "../continuation.ts";
 import { randomOf, runIdOf, uuidOf, type Draw } from "./draws.ts";
 import { JoinSetNames, RunJoinSet } from "./join-set.ts";
-import type { RunState } from "./run-state.ts";
-import { where } from "./step-context.ts";
+import type { RunState } from "../run-state.ts";
+import { where } from "../step-context.ts";
 
 /** The function name of externals: nothing runs them. */
 const externalFunction = parseFunctionName("holdfast/external");
