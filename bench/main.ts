@@ -5,6 +5,7 @@ import {
 import { effectBenchmarks } from "./effects/all.ts";
 import { kernelBenchmarks } from "./kernel/all.ts";
 import { processBenchmarks } from "./processes/all.ts";
+import { productBenchmarks } from "./product/all.ts";
 import { registryBenchmarks } from "./registry/all.ts";
 import { runtimeBenchmarks } from "./runtime/all.ts";
 import { sessionBenchmarks } from "./sessions/all.ts";
@@ -22,12 +23,14 @@ const groups: Readonly<Record<string, () => Promise<object>>> = {
   ...sessionBenchmarks,
   ...effectBenchmarks,
   ...runtimeBenchmarks,
+  ...productBenchmarks,
 };
 const everything = { ...groups, ...executionBenchmarksOnDemand };
 
-/** What a group is measured with: effects and processes are background work together. */
+/** What a group is measured with: effects and processes are background work together, and importing is part of a first run. */
 const company: Readonly<Record<string, readonly string[]>> = {
   effects: ["processes.append"],
+  product: ["kernel.import"],
 };
 
 const wanted = process.argv

@@ -1,23 +1,26 @@
-import { activity, openHoldfast, workflow } from "holdfast";
+import { activity, openHoldfast, signal, workflow } from "holdfast";
 
 const charge = activity("charge", async (ctx, cents: number) => {
   console.log(`charging ${cents} cents, attempt ${ctx.attempt}`);
-  return { receipt: `receipt-${cents}` };
+  return `receipt-${cents}`;
 });
+const approval = signal<{ ok: boolean }>("approval");
 
 const fulfil = workflow("fulfil", async (ctx, order: string) => {
-  const { receipt } = await ctx.call(charge, 500); // on any worker, with its own retries
+  const receipt = await ctx.call(charge, 500); // on any worker, with its own retries
   const label = await ctx.step("print label", () => `label of ${order}`); // here, recorded
   await ctx.sleep("2 seconds"); // or "2 days": nothing is held meanwhile
-  return { receipt, label };
+  const reply = await ctx.receive(approval, { timeout: "1 day" });
+  return { receipt, label, approved: reply?.ok ?? false };
 });
 
 const holdfast = await openHoldfast("./orders.db"); // or "postgres://…"
 await holdfast.work([fulfil, charge]); // in this process, or in others
 const run = await holdfast.start(fulfil, "order-42", { id: "order-42" });
+await run.signal(approval, { ok: true }, { key: "from-ada" }); // kept until it asks
 console.log(await run.result());
 await holdfast.close();
 
 // Output:
 // charging 500 cents, attempt 1
-// { receipt: 'receipt-500', label: 'label of order-42' }
+// { receipt: 'receipt-500', label: 'label of order-42', approved: true }

@@ -1,17 +1,21 @@
-import { readdirSync } from "node:fs";
+import { chmodSync, readdirSync } from "node:fs";
 import path from "node:path";
 import { build } from "esbuild";
 import { projectRoot } from "./project.ts";
 
+/** The command of the package, beside the doors: it shares their chunks, so what it loads of the user's knows the same classes. */
+const command = "cli/main";
+
 /**
- * Bundles the doors of src/ into a folder, with chunks for what they share:
- * hundreds of small files take longer to import than to run. What we depend on
- * stays outside. Source maps contain their sources.
+ * Bundles the doors of src/ and the command into a folder, with chunks for
+ * what they share: hundreds of small files take longer to import than to run.
+ * What we depend on stays outside. Source maps lead to src/, which is in the
+ * package too.
  */
 export async function bundleDoors(output: string): Promise<void> {
   await build({
     absWorkingDir: projectRoot,
-    entryPoints: doors().map((door) => `src/${door}.ts`),
+    entryPoints: [...doors(), command].map((entry) => `src/${entry}.ts`),
     outdir: output,
     bundle: true,
     splitting: true,
@@ -21,8 +25,12 @@ export async function bundleDoors(output: string): Promise<void> {
     format: "esm",
     target: "node20.19",
     sourcemap: true,
+    // A copy of the sources in the maps took 3 MB.
+    sourcesContent: false,
     logLevel: "warning",
   });
+  // Installers do this too; it also runs from here.
+  chmodSync(path.resolve(projectRoot, output, `${command}.js`), 0o755);
 }
 
 /** Their names: each file right in src/ is a subpath of the package. */

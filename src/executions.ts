@@ -58,6 +58,6 @@ export type { ExecutionSummary } from "./stores/execution/read/summary.ts";
 export type {
   RetentionPolicy,
   RetentionReport,
-} from "./stores/execution/retention.ts";
+} from "./stores/execution/removal/retention.ts";
 export type { ExpireReport } from "./stores/execution/timers/expire-timers.ts";
 export type { ReleaseReport } from "./stores/execution/timers/release.ts";

@@ -4,8 +4,12 @@ export type { ErrorCode, ErrorDetails } from "./model/errors.ts";
 export { isRunFailedError, RunFailedError } from "./model/run-failed-error.ts";
 export { openHoldfast } from "./open/open-holdfast.ts";
 export type { HoldfastOptions } from "./open/open-holdfast.ts";
-export type { ActivityContext } from "./runtime/activity-context.ts";
-export { activity, signal, workflow } from "./runtime/definitions.ts";
+export type { ActivityContext } from "./runtime/definition/activity-context.ts";
+export {
+  activity,
+  signal,
+  workflow,
+} from "./runtime/definition/definitions.ts";
 export type {
   Activity,
   ActivityOptions,
@@ -13,15 +17,22 @@ export type {
   Signal,
   Workflow,
   WorkflowOptions,
-} from "./runtime/definitions.ts";
+} from "./runtime/definition/definitions.ts";
 export { NonRetryableError } from "./runtime/failures.ts";
 export type {
   CloseOptions,
   Holdfast,
   WorkOptions,
-} from "./runtime/holdfast.ts";
-export type { Run } from "./runtime/run-handle.ts";
+} from "./runtime/client/holdfast.ts";
+export type { RunHistory } from "./runtime/history/run-history.ts";
+export type { Run } from "./runtime/client/run-handle.ts";
 export type { RuntimeEvent } from "./runtime/runtime-event.ts";
+export type { RunSchedules } from "./runtime/schedules/run-schedules.ts";
+export { schedule } from "./runtime/schedules/schedule.ts";
+export type {
+  ScheduledFunction,
+  ScheduleOptions,
+} from "./runtime/schedules/schedule.ts";
 export type {
   Child,
   External,
@@ -31,4 +42,5 @@ export type {
   StepContext,
   StepOptions,
   WorkflowContext,
-} from "./runtime/workflow-context.ts";
+} from "./runtime/definition/workflow-context.ts";
+export type { RunSchedule } from "./stores/schedule/runs/list.ts";

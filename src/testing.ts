@@ -1,4 +1,13 @@
+export type {} from "./index.ts";
 export type {} from "./kernel.ts";
 export { manualClock } from "./model/time/clock.ts";
 export type { ManualClock } from "./model/time/clock.ts";
 export { seededEntropy } from "./model/entropy.ts";
+export { fake } from "./testing/fakes.ts";
+export type { Fake, FakeCall } from "./testing/fakes.ts";
+export { testHoldfast } from "./testing/test-holdfast.ts";
+export type { TestHoldfast, TestOptions } from "./testing/test-holdfast.ts";
+export { replayHistory } from "./runtime/history/replay-history.ts";
+export type { ReplayOutcome } from "./runtime/history/replay-log.ts";
+export { surviveCrashes } from "./testing/survive-crashes.ts";
+export type { CrashReport } from "./testing/survive-crashes.ts";

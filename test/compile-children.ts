@@ -83,6 +83,8 @@ const childPackages = [
   "file-uri-to-path",
   "croner",
   "postgres",
+  "hono",
+  "@hono/node-server",
 ];
 
 /** Not what building better-sqlite3 leaves: sources and objects of 20 MB. */

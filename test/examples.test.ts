@@ -1,8 +1,9 @@
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
 import { compiled } from "./compile-children.ts";
 import { isDeep, seed } from "./depth.ts";
@@ -39,38 +40,30 @@ const leftIn = (folder: string): readonly string[] =>
     (name) => !/^(tsx-|node-compile-cache)/.test(name),
   );
 
-/** Starts the demo with a folder for temporary files of its own, and waits until its writers work. */
-async function startDemo(temporary: string) {
-  const demo = spawn(
+/** Starts the web server on a free port, and waits until it listens. */
+async function startServer(folder: string) {
+  const server = spawn(
     process.execPath,
-    [compiled("kernel-demo.ts", "examples")],
+    [compiled("web-server.ts", "examples")],
     {
-      env: {
-        ...process.env,
-        HOLDFAST_DEMO_FACTS: "100000000",
-        TMPDIR: temporary,
-      },
+      cwd: folder,
+      env: { ...process.env, TMPDIR: folder, PORT: "0" },
       stdio: ["ignore", "pipe", "inherit"],
     },
   );
-  const writers = await new Promise<readonly number[]>((resolve, reject) => {
-    let said = "";
-    demo.stdout.on("data", (chunk) => {
-      said += String(chunk);
-      const found = [...said.matchAll(/is process (\d+)/g)];
-      if (found.length === 2) resolve(found.map(([, id]) => Number(id)));
-    });
-    demo.on("exit", () => reject(new Error(`The demo ended early: ${said}`)));
-  });
-  return { demo, writers };
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
+  const [said] = (await once(server.stdout, "data")) as [Buffer];
+  const [, url = ""] = /^listening on (.+)\n$/.exec(String(said)) ?? [];
+  const ask = async (method: string, place: string, body?: object) => {
+    const given = body && { body: JSON.stringify(body) };
+    const answer = await fetch(`${url}${place}`, { method, ...given });
+    return { status: answer.status, body: await answer.text() };
+  };
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    const ended = once(server, "exit");
+    server.kill(signal);
+    expect(await ended).toEqual([null, signal]);
+  };
+  return { ask, end };
 }
 
 /** The comment block after `// Output:` at the end of an example. */
@@ -83,7 +76,7 @@ function promisedOutput(name: string): string | undefined {
 
 describe("examples", () => {
   const names = readdirSync(join(root, "examples")).filter(
-    (name) => promisedOutput(name) !== undefined,
+    (name) => name.endsWith(".ts") && promisedOutput(name) !== undefined,
   );
 
   test("there is one to run", () => expect(names).toContain("quickstart.ts"));
@@ -114,6 +107,19 @@ describe("examples", () => {
       expect(leftIn(folder)).toEqual(["orders.db"]);
     }));
 
+  test("their own tests pass, in Node's runner", () => {
+    const tests = readdirSync(join(root, "examples"))
+      .filter((name) => name.endsWith(".test.ts"))
+      .map((name) => join(root, "examples", name));
+    const env = { TSX_TSCONFIG_PATH: join(root, "tsconfig.json") };
+    const script = ["--import", import.meta.resolve("tsx"), "--test", ...tests];
+    inFolder((folder) => {
+      const said = runExample("", folder, env, script);
+      expect(said).toMatch(/^(#|ℹ) pass [1-9]/m);
+      expect(said).toMatch(/^(#|ℹ) fail 0$/m);
+    });
+  });
+
   test("one runs from its source, too", () =>
     inFolder((folder) => {
       const script = [
@@ -127,36 +133,82 @@ describe("examples", () => {
       );
     }));
 
-  test("the demo kills a writer, sees it die, finds every acknowledged fact, and leaves nothing", () =>
-    inFolder((folder) => {
-      const env = { HOLDFAST_DEMO_FACTS: "2000" };
-      const output = runExample("kernel-demo.ts", folder, env);
-      expect(output).toMatch(/its death was proven [\d.]+ ms later/);
-      expect(output).toMatch(/acknowledged facts {9}[\d,]{5,}\n/);
-      expect(output).toContain("facts half there           0\n");
-      expect(output).toContain("damage found               none\n");
-      expect(output).toContain("Nothing acknowledged was lost.");
-      expect(leftIn(folder)).toEqual([]);
-    }));
+  test("the web server takes an order, is killed, and goes on with it", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "holdfast-example-"));
+    try {
+      const first = await startServer(folder);
+      const lamp = { item: "lamp" };
+      for (const _ of ["once", "again"])
+        expect(await first.ask("PUT", "/orders/a1", lamp)).toEqual({
+          status: 202,
+          body: '{"id":"a1"}',
+        });
+      const taken = await first.ask("PUT", "/orders/a1", { item: "chair" });
+      expect(taken).toEqual({
+        status: 409,
+        body: '{"code":"EXECUTION_EXISTS"}',
+      });
+      const unknown = await first.ask("GET", "/orders/a2");
+      expect(unknown).toEqual({
+        status: 404,
+        body: '{"code":"EXECUTION_NOT_FOUND"}',
+      });
+      await first.end("SIGKILL");
 
-  test.each(["SIGINT", "SIGTERM"] as const)(
-    "the demo that gets %s takes its writers and its files with it",
-    async (signal) => {
-      const temporary = mkdtempSync(join(tmpdir(), "holdfast-example-"));
-      try {
-        const { demo, writers } = await startDemo(temporary);
-        expect(writers.map(isAlive)).toEqual([true, true]);
-        const ownFiles = (): readonly string[] =>
-          readdirSync(temporary).filter((name) => /^(holdfast|hf)/.test(name));
-        expect(ownFiles().length).toBeGreaterThan(0);
-        const ended = once(demo, "exit");
-        demo.kill(signal);
-        expect(await ended).toEqual([null, signal]);
-        expect(writers.map(isAlive)).toEqual([false, false]);
-        expect(ownFiles()).toEqual([]);
-      } finally {
-        rmSync(temporary, { recursive: true, force: true });
-      }
-    },
-  );
+      const second = await startServer(folder);
+      const approval = "/orders/a1/approval";
+      const { status } = await second.ask("POST", approval, { ok: true });
+      expect(status).toBe(204);
+      let told = await second.ask("GET", "/orders/a1");
+      while (!told.body.includes("completed"))
+        told = await second.ask("GET", "/orders/a1");
+      const result = '{"status":"completed","result":"lamp for 400 cents"}';
+      expect(told).toEqual({ status: 200, body: result });
+      await second.end("SIGTERM");
+      expect(leftIn(folder)).toEqual(["shop.db"]);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+
+  test("the files for Next start a worker, and a handler's order is done by it", () =>
+    inFolder((folder) => {
+      const [start, route] = [
+        "instrumentation.ts",
+        "app/api/orders/[id]/route.ts",
+      ]
+        .map((name) => compiled(`next/${name}`, "examples"))
+        .map((file) => JSON.stringify(pathToFileURL(file).href));
+      const script = `
+        import { register } from ${start};
+        import { GET, PUT } from ${route};
+        await register();
+        const given = { params: Promise.resolve({ id: "a1" }) };
+        const url = "http://localhost/api/orders/a1";
+        const body = JSON.stringify({ item: "lamp" });
+        const put = await PUT(new Request(url, { method: "PUT", body }), given);
+        console.log(put.status, await put.text());
+        let got = "";
+        while (!got.includes("completed")) {
+          await new Promise((resolve) => setTimeout(resolve, 10));
+          got = await (await GET(new Request(url), given)).text();
+        }
+        console.log(got);
+        process.kill(process.pid, "SIGTERM");`;
+      const { stdout, signal } = spawnSync(
+        process.execPath,
+        ["--input-type=module", "-e", script],
+        {
+          cwd: folder,
+          encoding: "utf8",
+          env: { ...process.env, TMPDIR: folder, NEXT_RUNTIME: "nodejs" },
+          timeout: 50_000,
+        },
+      );
+      expect(stdout).toBe(
+        '202 {"id":"a1"}\n{"status":"completed","result":"label of lamp"}\n',
+      );
+      expect(signal).toBe("SIGTERM");
+      expect(leftIn(folder)).toEqual(["app.db"]);
+    }));
 });

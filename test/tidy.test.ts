@@ -45,13 +45,15 @@ const mayImport: ImportRules = {
   backends: ["model", "sql", "stores", "host"],
   runtime: ["model", "sql", "stores", "host"],
   open: ["model", "sql", "stores", "backends", "runtime", "host"],
+  testing: ["model", "sql", "stores", "backends", "runtime", "host", "open"],
   http: ["model", "runtime"],
   inspector: ["http/api.ts"],
-  cli: ["model", "runtime", "open", "http"],
+  // What it shows comes from pages of the stores, through what open/ opened.
+  cli: ["model", "host", "sql", "stores", "runtime", "open", "http"],
 };
 
-/** Reached in November 2026 were 252, from 451; the runtime came with about thirty of its own. */
-const doorNamesMax = 285;
+/** Reached in November 2026 were 252, from 451; the runtime came with about thirty of its own, the test kit with fifteen. */
+const doorNamesMax = 300;
 
 describe("layout", () => {
   test("folders import only what the layout allows", () => {

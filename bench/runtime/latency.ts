@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { openHoldfast } from "../../src/open/open-holdfast.ts";
-import { workflow } from "../../src/runtime/definitions.ts";
+import { workflow } from "../../src/runtime/definition/definitions.ts";
 import { inScratch } from "../scratch.ts";
 import { size } from "../sizes.ts";
 import { go, nowMs, spread } from "./load.ts";

@@ -1,5 +1,5 @@
-import { signal, workflow } from "../../src/runtime/definitions.ts";
-import type { Holdfast } from "../../src/runtime/holdfast.ts";
+import { signal, workflow } from "../../src/runtime/definition/definitions.ts";
+import type { Holdfast } from "../../src/runtime/client/holdfast.ts";
 import { rounded } from "../scratch.ts";
 import { size } from "../sizes.ts";
 

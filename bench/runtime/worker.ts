@@ -1,5 +1,5 @@
 import { openHoldfast } from "../../src/open/open-holdfast.ts";
-import { workflow } from "../../src/runtime/definitions.ts";
+import { workflow } from "../../src/runtime/definition/definitions.ts";
 import { go, nowMs } from "./load.ts";
 
 /** A process that works on runs, and says when their code goes on. */

@@ -65,13 +65,16 @@ export function callable(
     throw isolationMismatch(what.name, `write "${what.name}"`, isolation);
   // The types of `write` and `read` hold the two together.
   const input = how as never;
+  const isOurs = isStoreOperation(what);
   return {
     name: what.name,
-    start: () => startedBody(what.name, () => what.one(input)),
+    start: isOurs
+      ? () => what.one(input)
+      : () => startedBody(what.name, () => what.one(input)),
     change: { operation: what.name, key: what.key(input) },
     isolation,
     isCovered: what.snapshotSafe === true,
-    isOurs: isStoreOperation(what),
+    isOurs,
     owner,
   };
 }

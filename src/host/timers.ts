@@ -1,7 +1,10 @@
-import { setInterval as every } from "node:timers";
-
-// Taken at load: fake timers of tests replace the global.
-const realImmediate = setImmediate;
+// Not the globals, which fake timers of tests replace.
+import {
+  clearTimeout as realClear,
+  setImmediate as realImmediate,
+  setInterval as every,
+  setTimeout as realTimeout,
+} from "node:timers";
 
 // Node fires a longer timeout after 1 ms, so longer waits go in steps.
 const timeoutMsMax = 2 ** 31 - 1;
@@ -47,8 +50,8 @@ export function soon(run: () => void): void {
   setImmediate(run);
 }
 
-/** The same for what must go on while a test has replaced the timers: the rests of runs. */
-export function soonWhateverTimers(run: () => void): void {
+/** The same for what must go on while a test has replaced the timers: commits, and the rests of runs. */
+export function realSoon(run: () => void): void {
   realImmediate(run);
 }
 
@@ -58,6 +61,12 @@ export function soonWhateverTimers(run: () => void): void {
  */
 export function later(ms: number, run: () => void): () => void {
   return start(ms, false, run);
+}
+
+/** The same on the machine's own timers, whatever a test has put in their place; `ms` up to 24 days. */
+export function realLater(ms: number, run: () => void): () => void {
+  const timeout = realTimeout(run, ms);
+  return () => realClear(timeout);
 }
 
 /** The same for what somebody waits for: it keeps the process alive. */

@@ -13,11 +13,12 @@ export interface Entropy {
  * Never a source of tokens or keys.
  */
 export function seededEntropy(seed: number | bigint): Entropy {
-  if (typeof seed === "number" && !Number.isSafeInteger(seed)) {
+  if (typeof seed !== "bigint" && !Number.isSafeInteger(seed)) {
+    const got = typeof seed === "number" ? String(seed) : typeof seed;
     throw new HoldfastError(
       "OPTION_INVALID",
-      `A seed is a whole number below 2^53, or a bigint of up to 64 bits; got ${seed}.`,
-      { seed },
+      `A seed is a whole number below 2^53, or a bigint of up to 64 bits; got ${got}.`,
+      { option: "seed", got },
     );
   }
   const nextWord = sfc32(BigInt(seed));

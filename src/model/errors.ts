@@ -59,6 +59,7 @@ const errors = {
   OUTCOME_UNKNOWN: "passing",
   FLUSH_FAILED: "failed",
   WRITES_STOPPED: "failed",
+  MOVED_TO_POSTGRES: "failed",
 
   // Opening.
   DATABASE_PATH_INVALID: "failed",
@@ -81,6 +82,8 @@ const errors = {
   EXECUTION_NOT_FOUND: "refused",
   EXECUTION_EXISTS: "refused",
   EXECUTION_BEING_REMOVED: "passing",
+  EXECUTION_ERASED: "refused",
+  EXECUTION_UNFINISHED: "refused",
   EXECUTION_FINISHED: "refused",
   EXECUTION_RUNNING: "passing",
   EXECUTION_PAUSED: "refused",
@@ -113,6 +116,9 @@ const errors = {
 
   // The code of workflows and activities.
   FUNCTION_CONFLICT: "refused",
+  FUNCTION_MISMATCH: "refused",
+  SCHEDULE_CONFLICT: "refused",
+  SCHEDULE_NOT_FOUND: "refused",
   INPUT_INVALID: "refused",
   NONDETERMINISM: "refused",
   CTX_IN_STEP: "refused",
@@ -198,12 +204,30 @@ const errors = {
   OCCURRENCE_CONFLICT: "refused",
   OCCURRENCE_NOT_FOUND: "refused",
 
+  // Tests.
+  RUN_STUCK: "refused",
+  HISTORY_INVALID: "refused",
+
   // Heavy reads.
   TABLE_UNKNOWN: "refused",
   TARGET_INVALID: "refused",
   TARGET_EXISTS: "refused",
   TARGET_BUSY: "passing",
   BACKUP_FAILED: "passing",
+
+  // The command line.
+  CONFIG_INVALID: "refused",
+  MODULE_NOT_LOADED: "refused",
+  MODULE_WITHOUT_FUNCTIONS: "refused",
+  FILE_NOT_WRITTEN: "refused",
+
+  // Moving from SQLite to Postgres.
+  TARGET_NOT_EMPTY: "refused",
+  MOVE_UNDER_WAY: "passing",
+  MOVE_ELSEWHERE: "refused",
+  MOVE_MISMATCH: "failed",
+  MOVE_ARRIVED: "refused",
+  MOVE_NOT_BEGUN: "refused",
 } as const;
 
 export type ErrorCode = keyof typeof errors;
@@ -264,6 +288,22 @@ export function originOf(code: ErrorCode): ErrorKind["origin"] | undefined {
 export function isOfTheStore(thrown: unknown): boolean {
   if (!isHoldfastError(thrown)) return false;
   return thrown.retryable || originOf(thrown.code) === "store";
+}
+
+const finalCodes: ReadonlySet<string> = new Set<ErrorCode>([
+  "MOVED_TO_POSTGRES",
+  // The disk failed, or the file was removed: only opening the database again helps.
+  "FLUSH_FAILED",
+  "WRITES_STOPPED",
+]);
+
+/** Nothing that is tried on the open database can succeed any more. */
+export function isFinal(error: unknown): error is HoldfastError {
+  return isHoldfastError(error) && isFinalCode(error.code);
+}
+
+export function isFinalCode(code: unknown): boolean {
+  return typeof code === "string" && finalCodes.has(code);
 }
 
 /** The exhaustive end of a switch: compiles only when every case is handled. */

@@ -2,16 +2,19 @@ import { openPostgres } from "../backends/postgres/open.ts";
 import type { PostgresOptions } from "../backends/postgres/options.ts";
 import { openSqlite } from "../backends/sqlite/open.ts";
 import type { SqliteOptions } from "../backends/sqlite/options.ts";
+import type { Clock } from "../model/time/clock.ts";
 import { givenInvalid, optionsOf } from "../model/shape.ts";
 import type { Database } from "../sql/database.ts";
 import { Drain } from "../runtime/drain.ts";
-import { externalTokens } from "../runtime/external-tokens.ts";
-import { holdfastOver, type Holdfast } from "../runtime/holdfast.ts";
+import { externalTokens } from "../runtime/client/external-tokens.ts";
+import { holdfastOver, type Holdfast } from "../runtime/client/holdfast.ts";
 import { LoopWatch } from "../runtime/loop-watch.ts";
+import { RunningBodies } from "../runtime/running-bodies.ts";
 import type { RuntimeContext } from "../runtime/runtime-context.ts";
 import type { Notice, RuntimeEvent } from "../runtime/runtime-event.ts";
-import { UnservedFunctions } from "../runtime/unserved.ts";
-import { storePages } from "../runtime/store-pages.ts";
+import { ParkedWaits } from "../runtime/client/parked-waits.ts";
+import { UnservedFunctions } from "../runtime/client/unserved.ts";
+import { storePages } from "../runtime/client/store-pages.ts";
 import type { StoreOptions } from "../stores/context.ts";
 import { executionContext } from "../stores/execution/context.ts";
 
@@ -52,8 +55,8 @@ export async function openHoldfast(
   pathOrUrl: string,
   options?: HoldfastOptions,
 ): Promise<Holdfast> {
-  const { sqlite, postgres, payload, valueLimits, onEvent } =
-    optionsOf<HoldfastOptions>(options, optionNames);
+  const given = optionsOf<HoldfastOptions>(options, optionNames);
+  const { sqlite, postgres, onEvent } = given;
   if (typeof pathOrUrl !== "string")
     throw givenInvalid(
       "the database",
@@ -63,16 +66,23 @@ export async function openHoldfast(
   const database: Database = isPostgresUrl(pathOrUrl)
     ? await openPostgres(pathOrUrl, postgres)
     : await openSqlite(pathOrUrl, sqlite);
-  const storeOptions: StoreOptions = {
-    ...(payload !== undefined && { payload }),
-    ...(valueLimits !== undefined && { valueLimits }),
-  };
   try {
-    return await holdfastOn(database, storeOptions, onEvent);
+    return await holdfastOn(database, storeOptionsOf(given), onEvent);
   } catch (error) {
     await database.close();
     throw error;
   }
+}
+
+/** Those of the stores. */
+export function storeOptionsOf({
+  payload,
+  valueLimits,
+}: HoldfastOptions): StoreOptions {
+  return {
+    ...(payload !== undefined && { payload }),
+    ...(valueLimits !== undefined && { valueLimits }),
+  };
 }
 
 /** The same over a database that is open. */
@@ -90,26 +100,46 @@ export async function runtimeContext(
   database: Database,
   options: StoreOptions,
   onEvent: (event: RuntimeEvent) => void,
+  background: Clock = options.clock ?? database.clock,
+  scheduling: Clock = background,
 ): Promise<RuntimeContext> {
   const say = guarded(onEvent);
   const store = executionContext(database, options);
   const { clock } = store;
   const tell = (notice: Notice): void => say({ ...notice, source: "runtime" });
+  const pages = storePages(database, options);
+  const { executions } = pages;
   return {
     database,
     store,
-    pages: storePages(database, options),
+    pages,
+    payload: options.payload?.name ?? null,
     clock,
+    background,
+    scheduling,
+    bodies: new RunningBodies(),
     ending: { isBySignal: false },
     drain: new Drain(undefined, new LoopWatch(tell)),
     tokens: await externalTokens(database),
     say,
     tell,
-    unserved: new UnservedFunctions({ database, store, clock, tell }),
+    unserved: new UnservedFunctions({
+      database,
+      store,
+      clock: background,
+      tell,
+    }),
+    parked: new ParkedWaits({
+      database,
+      store,
+      executions,
+      clock: background,
+      tell,
+    }),
   };
 }
 
-function isPostgresUrl(text: string): boolean {
+export function isPostgresUrl(text: string): boolean {
   return /^postgres(ql)?:\/\//i.test(text);
 }
 
@@ -132,7 +162,7 @@ function guarded(
 }
 
 /** Information is for those who ask for it; what went wrong is for everybody. */
-function asWarning({ level, message }: RuntimeEvent): void {
+export function asWarning({ level, message }: RuntimeEvent): void {
   if (level === "warn" || level === "error")
     process.emitWarning(message, { type: "HoldfastWarning" });
 }

@@ -1,5 +1,5 @@
 import { LoopWatch } from "./loop-watch.ts";
-import { monotonicMs, soonWhateverTimers } from "../host/timers.ts";
+import { monotonicMs, realSoon } from "../host/timers.ts";
 
 /**
  * When the code of a run has come to rest. User code goes on only when
@@ -13,8 +13,15 @@ import { monotonicMs, soonWhateverTimers } from "../host/timers.ts";
  * programs; the tests keep them as controls that must fail.
  */
 
-// Taken at load: fake timers of tests replace it.
-const nextTick: (go: () => void) => void = process.nextTick.bind(process);
+// Taken at load, since fake timers of tests replace them. Jest may do so
+// before: fakes have a clock, and would not run before somebody moves it.
+const isFaked = "clock" in (Reflect.get(process, "nextTick") as object);
+const nextTick: (go: () => void) => void = isFaked
+  ? realSoon
+  : process.nextTick.bind(process);
+const microtask: (go: () => void) => void = isFaked
+  ? (go) => void Promise.resolve().then(go)
+  : queueMicrotask;
 
 /** Something that is to be moved on once all microtasks have run. */
 export interface Drained {
@@ -27,8 +34,7 @@ export interface Drained {
 /** Calls `go` once the microtask queue is empty. */
 export type AfterMicrotasks = (go: () => void) => void;
 
-const afterMicrotasks: AfterMicrotasks = (go) =>
-  queueMicrotask(() => nextTick(go));
+const afterMicrotasks: AfterMicrotasks = (go) => microtask(() => nextTick(go));
 
 /** Ticks in a row starve timers and sockets, so after this time they give way. */
 const stretchMs = 4;
@@ -48,6 +54,11 @@ export class Drain {
   constructor(after: AfterMicrotasks = afterMicrotasks, loop?: LoopWatch) {
     this.#after = after;
     this.loop = loop ?? new LoopWatch(() => undefined);
+  }
+
+  /** Whether something is still to be moved on. Who moves time in place of the machine must know: a replay gives way and goes on without a call of the database. */
+  get isBusy(): boolean {
+    return this.#waiting.length > 0;
   }
 
   /** `pump` is called at the next rest, once however often it was asked for. */
@@ -75,7 +86,7 @@ export class Drain {
       this.#stretchEnds = 0;
       this.#after(() => {
         this.#measure();
-        soonWhateverTimers(() => this.#after(this.#go));
+        realSoon(() => this.#after(this.#go));
       });
     }
   }
@@ -94,7 +105,7 @@ export class Drain {
 
   #startStretch(now: number): void {
     this.#stretchEnds = now + stretchMs;
-    soonWhateverTimers(() => {
+    realSoon(() => {
       this.#stretchEnds = 0;
     });
   }

@@ -84,9 +84,10 @@ export function runFailure(
       });
     }
     case "timedOut":
-      return new RunFailedError(`${named} was not done by its deadline.`, {
-        run: failed,
-      });
+      return new RunFailedError(
+        `${named} was not done in time: its deadline is over, or its worker was lost in the last attempt that it had.`,
+        { run: failed },
+      );
     default:
       kind satisfies never;
       throw new Error("Unreachable.");
@@ -174,4 +175,24 @@ export function lockWasLost(id: string): HoldfastError {
     `Run ${id} was taken over by another worker; what this one still does is not recorded.`,
     { id },
   );
+}
+
+/** Codes after which a run is nobody's, another's, or nothing can be written. */
+const losing: ReadonlySet<string> = new Set([
+  "LOCK_LOST",
+  "EXECUTION_FINISHED",
+  "EXECUTION_NOT_FOUND",
+  "EXECUTION_PARKED",
+  "UNLOCK_REFUSED",
+  // It came so late that the lease which it was to begin is over.
+  "LOCK_EXPIRY_INVALID",
+  "DATABASE_CLOSED",
+  "WRITES_STOPPED",
+  "FLUSH_FAILED",
+  "MOVED_TO_POSTGRES",
+]);
+
+/** Whether a refusal means that a run is not this worker's any more, or nothing can be written. */
+export function isLosing({ code }: HoldfastError): boolean {
+  return losing.has(code);
 }

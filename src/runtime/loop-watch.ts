@@ -38,11 +38,17 @@ export class LoopWatch {
     this.#processorMs = processorMs();
   }
 
-  /** A stretch that began when `toldMs` was as given is over. */
-  took(ms: number, toldBefore: number, holders: () => Holders): void {
+  /** A stretch that began when `toldMs` was as given is over; `step` is the one that it was, if it was one. */
+  took(
+    ms: number,
+    toldBefore: number,
+    holders: (step?: string) => Holders,
+    step?: string,
+  ): void {
     const ownMs = ms - (this.toldMs - toldBefore);
     this.toldMs = toldBefore + ms;
-    if (ownMs > heldMsMax && this.#hasComputed()) this.#warn(ownMs, holders());
+    if (ownMs > heldMsMax && this.#hasComputed())
+      this.#warn(ownMs, holders(step));
   }
 
   /** On a crowded machine a process may merely have waited for a processor, which is nobody's fault. */

@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { isHoldfastError } from "../model/errors.ts";
 import type { Clock } from "../model/time/clock.ts";
 
@@ -20,6 +21,8 @@ export function pause(
   signal: AbortSignal,
 ): Promise<void> {
   if (signal.aborted) return Promise.resolve();
+  // Any number of runs may pause at once, as while the database is away: Node takes more than ten for a leak.
+  setMaxListeners(0, signal);
   return new Promise((resolve) => {
     const end = (): void => {
       cancel();
@@ -45,4 +48,20 @@ export async function repeated<T>(
         throw error;
       await pauseBefore(clock, failures, signal);
     }
+}
+
+/** Waits for something, but not past an instant; tells whether it is done. What it rejects with is passed on. */
+export function isDoneBy(
+  clock: Clock,
+  instant: number,
+  work: Promise<unknown>,
+): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const cancel = clock.wakeAt(instant, () => resolve(false));
+    work
+      .then(() => resolve(true), reject)
+      .finally(() => {
+        cancel();
+      });
+  });
 }

@@ -2,10 +2,12 @@ import type { Clock } from "../model/time/clock.ts";
 import type { Database } from "../sql/database.ts";
 import type { ExecutionContext } from "../stores/execution/context.ts";
 import type { Drain } from "./drain.ts";
-import type { ExternalTokens } from "./external-tokens.ts";
+import type { ExternalTokens } from "./client/external-tokens.ts";
 import type { Notice, RuntimeEvent } from "./runtime-event.ts";
-import type { UnservedFunctions } from "./unserved.ts";
-import type { StorePages } from "./store-pages.ts";
+import type { RunningBodies } from "./running-bodies.ts";
+import type { ParkedWaits } from "./client/parked-waits.ts";
+import type { UnservedFunctions } from "./client/unserved.ts";
+import type { StorePages } from "./client/store-pages.ts";
 
 /** What clients and workers of one database share. */
 export interface RuntimeContext {
@@ -13,10 +15,18 @@ export interface RuntimeContext {
   readonly pages: StorePages;
   /** For operations that are run as they are: what the runtime gives them it has made itself. */
   readonly store: ExecutionContext;
+  /** The name of the payload codec, if there is one. */
+  readonly payload: string | null;
   readonly clock: Clock;
+  /** The same time, for what recurs for ever and is nobody's reason to wait: renewals, sweeps, warnings. */
+  readonly background: Clock;
+  /** The same time, for the instants of schedules. */
+  readonly scheduling: Clock;
+  readonly bodies: RunningBodies;
   readonly drain: Drain;
   readonly tokens: ExternalTokens;
   readonly unserved: UnservedFunctions;
+  readonly parked: ParkedWaits;
   /** Set when the process was told to end. */
   readonly ending: { isBySignal: boolean };
   /** For the log hook of the user's. Never throws. */

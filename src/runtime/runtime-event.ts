@@ -1,3 +1,5 @@
+import { isFinalCode } from "../model/errors.ts";
+
 /**
  * What the runtime and the code of runs say, for logs. `message` is for
  * people; `details` has ids and names: of a run its `id` and `function`, with
@@ -15,3 +17,14 @@ export interface RuntimeEvent {
 
 /** What the runtime says itself. */
 export type Notice = Omit<RuntimeEvent, "source" | "data">;
+
+/** Whether it tells that something of the runtime has stopped for good, since only opening the database again helps. */
+export function tellsOfStop(event: RuntimeEvent): boolean {
+  const { level, source, details } = event;
+  return (
+    level === "error" &&
+    source === "runtime" &&
+    details["id"] === undefined &&
+    isFinalCode(details["code"])
+  );
+}

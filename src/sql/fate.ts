@@ -101,8 +101,13 @@ export class Fate implements Cover {
   during<T>(stretch: () => T): T {
     const before = unansweredCalls();
     const result = stretch();
-    this.#forgotten += unansweredCalls() - before;
+    this.ranSince(before);
     return result;
+  }
+
+  /** A stretch of the body has run without a pause since there were that many calls without an answer. */
+  ranSince(unanswered: number): void {
+    this.#forgotten += unansweredCalls() - unanswered;
   }
 
   /** Throws, past the body, when the call may not run this statement. */
@@ -166,7 +171,8 @@ function wrongHands(
 
 /** The call is durable: does what its body asked for, in order. */
 export function afterDurable(actions: readonly Afterwards[] | undefined): void {
-  for (const { durable } of actions ?? [])
+  if (actions === undefined) return;
+  for (const { durable } of actions)
     try {
       durable?.();
     } catch {

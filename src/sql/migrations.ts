@@ -2,6 +2,7 @@ import { HoldfastError } from "../model/errors.ts";
 import { integer, ownColumns, ownTables, strict, text } from "./dialect.ts";
 import type { Dialect } from "./dialect.ts";
 import { migrations as embedded } from "./migrations.generated.ts";
+import { refuseMoved } from "./move-mark.ts";
 import { row, rows, run } from "./operation.ts";
 import type { Tx } from "./operation.ts";
 import { postgresScript, spelled, sql } from "./statement.ts";
@@ -18,6 +19,8 @@ export interface Migration {
 export interface MigrationContext {
   readonly dialect: Dialect;
   readonly now: number;
+  /** For who moves it or only reads: others are refused a database that is being moved. */
+  readonly mayBeMoved?: boolean;
   /** A stable text hash (SHA-256 in hex); hashing lives outside this layer. */
   readonly hash: (text: string) => string;
   readonly migrations?: readonly Migration[];
@@ -43,6 +46,7 @@ export function* migrate(context: MigrationContext): Tx<readonly number[]> {
   const known = context.migrations ?? embedded;
   const tables = yield* tableNames();
   const applied = yield* verify(context, tables, known);
+  yield* refuseIfMoved(context, tables);
   if (tables.length === 0) yield* createMigrationTable();
   const pending = known.slice(applied.length);
   for (const migration of pending) yield* apply(migration, context.dialect);
@@ -77,26 +81,40 @@ function* record(
 }
 
 /**
- * Refuses a newer, altered or orphaned schema, and reads only.
+ * Refuses a newer, altered or orphaned schema, one that was moved away unless
+ * that is fine, and an older one if it must be current; reads only.
  * @returns how many migrations were applied.
  */
-export function* refuseForeignSchema(context: MigrationContext): Tx<number> {
+export function* refuseForeignSchema(
+  context: MigrationContext,
+  mustBeCurrent = false,
+): Tx<number> {
   const known = context.migrations ?? embedded;
-  return (yield* verify(context, yield* tableNames(), known)).length;
+  const tables = yield* tableNames();
+  const applied = yield* verify(context, tables, known);
+  yield* refuseIfMoved(context, tables);
+  if (mustBeCurrent && applied.length < known.length)
+    throw schemaOutdated(applied.length, known.length);
+  return applied.length;
 }
 
-/** What a read-only open does: the schema must be exactly ours. */
-export function* verifySchema(context: MigrationContext): Tx<void> {
-  const known = context.migrations ?? embedded;
-  const applied = yield* verify(context, yield* tableNames(), known);
-  if (applied.length < known.length) {
-    throw new HoldfastError(
-      "SCHEMA_OUTDATED",
-      `The database has schema ${applied.length}, this version of holdfast reads schema ${known.length}, and a read-only open does not migrate. ` +
-        "Open it once for writing.",
-      { found: applied.length, expected: known.length },
-    );
-  }
+function* refuseIfMoved(
+  { mayBeMoved }: MigrationContext,
+  tables: readonly string[],
+): Tx<void> {
+  if (mayBeMoved !== true && tables.includes("holdfast_move"))
+    yield* refuseMoved();
+}
+
+function schemaOutdated(found: number, expected: number): HoldfastError {
+  return new HoldfastError(
+    "SCHEMA_OUTDATED",
+    found === 0
+      ? "The database has no tables of holdfast, and this open makes none. Check that it is the right one, or open it once for writing, as openHoldfast does."
+      : `The database has schema ${found}, this version of holdfast reads schema ${expected}, and this open does not migrate, as a read-only one never does. ` +
+          "Open it once for writing, or use the version of holdfast that the app uses.",
+    { found, expected },
+  );
 }
 
 /** The newest migration in the database: cheap enough to ask between batches. */

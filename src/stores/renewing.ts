@@ -151,6 +151,7 @@ const endCodes: ReadonlySet<string> = new Set<ErrorCode>([
   "PROCESS_NOT_FOUND",
   "PROCESS_PRUNED",
   "DATABASE_CLOSED",
+  "MOVED_TO_POSTGRES",
 ]);
 
 /** Nothing that is tried again could renew it. */

@@ -25,6 +25,8 @@ export interface Awaited<T> {
   /** The changes after which a look could find something new. */
   readonly interests: readonly Interest[];
   readonly look: () => Promise<Look<T>>;
+  /** A look that writes is waited for however long it takes: what it has done must be known. */
+  readonly writes?: boolean;
   /** On which instants and the timeout are counted; defaults to the database's. */
   readonly clock?: Clock;
 }
@@ -39,7 +41,9 @@ export interface Awaited<T> {
  *
  * Looks at least once, so what is there already is found with a timeout of 0
  * too. An abort ends the wait at once; a timeout only after a last look, since
- * what that finds is worth more than the error.
+ * what that finds is worth more than the error. A database that does not answer
+ * is given a second for it, or a wait for three would take as long as its
+ * connection is tried.
  *
  * @throws HoldfastError `ABORTED`, `DEADLINE_EXCEEDED`, `DATABASE_CLOSED`, and
  *   whatever a look throws: retrying that is for a caller that knows why it failed.
@@ -69,10 +73,13 @@ export async function waitUntil<T>(
         signal.addEventListener("abort", onAbort, { once: true });
         stopListening = () => signal.removeEventListener("abort", onAbort);
       }
-      lookUntilThere(awaited, wakeUp, listening, deadline, signal).then(
-        resolve,
-        (error: unknown) => resolve(tracedFailure(error)),
-      );
+      lookUntilThere(
+        { ...awaited, clock },
+        wakeUp,
+        listening,
+        deadline,
+        signal,
+      ).then(resolve, (error: unknown) => resolve(tracedFailure(error)));
     });
   } finally {
     listening.end();
@@ -103,24 +110,45 @@ export function sleepUntil(
 }
 
 async function lookUntilThere<T>(
-  { what, look }: Awaited<T>,
+  { what, look, clock, writes }: Awaited<T> & { readonly clock: Clock },
   wakeUp: WakeUp,
   listening: Listening,
   deadline: Deadline,
   signal: AbortSignal | undefined,
 ): Promise<T> {
   for (;;) {
+    if (signal?.aborted === true) throw aborted(what, signal);
     wakeUp.hush();
-    const found = await look();
+    const found = await (writes === true
+      ? look()
+      : inTime(look(), clock, what, deadline));
     if (found.isThere) return found.value;
     if (found.interests !== undefined) listening.narrow(found.interests);
-    if (signal?.aborted === true) throw aborted(what, signal);
     if (deadline.isOver()) throw deadlineExceeded(what, deadline.timeoutMs);
     await wakeUp.rung(Math.min(found.again ?? never, deadline.instant));
   }
 }
 
 const never = Number.POSITIVE_INFINITY;
+/** So long a look may go on when the time of its wait is over. */
+const lateLookMs = 1_000;
+
+/** A look, unless it takes far longer than the wait may. */
+function inTime<T>(
+  looking: Promise<T>,
+  clock: Clock,
+  what: string,
+  { instant, timeoutMs }: Deadline,
+): Promise<T> {
+  if (instant === never) return looking;
+  return new Promise((resolve, reject) => {
+    const cancel = clock.wakeAt(
+      Math.max(instant, clock.now()) + lateLookMs,
+      () => reject(unanswered(what, timeoutMs)),
+    );
+    looking.then(resolve, reject).finally(cancel);
+  });
+}
 
 interface Deadline {
   readonly instant: number;
@@ -219,5 +247,13 @@ function deadlineExceeded(what: string, timeoutMs: number): HoldfastError {
     "DEADLINE_EXCEEDED",
     `Waited ${timeoutMs} ms for ${what} without success; it may still come. Wait again, or allow more time.`,
     { timeoutMs },
+  );
+}
+
+function unanswered(what: string, timeoutMs: number): HoldfastError {
+  return new HoldfastError(
+    "DEADLINE_EXCEEDED",
+    `Waited ${timeoutMs} ms for ${what}, and the database has not answered since; whether it is there is not known. Wait again when the database can be reached.`,
+    { timeoutMs, isUnanswered: true },
   );
 }

@@ -1,4 +1,4 @@
-import { childId } from "../../src/model/ids/execution-id.ts";
+import { childId, parseExecutionId } from "../../src/model/ids/execution-id.ts";
 import type { ExecutionId } from "../../src/model/ids/execution-id.ts";
 import { parseFunctionName } from "../../src/model/ids/function-name.ts";
 import type { GivenEvent } from "../../src/model/execution/given-event.ts";
@@ -18,6 +18,11 @@ import type { QueueClaimRef } from "../../src/sessions.ts";
 import type { QueueSource } from "../../src/stores/queue/batch-row.ts";
 import type { Tx } from "../../src/sql/operation.ts";
 import type { Database } from "../../src/sql/database.ts";
+import { executionContext } from "../../src/stores/execution/context.ts";
+import { newTerms } from "../../src/stores/schedule/parts.ts";
+import { putRunSchedule } from "../../src/stores/schedule/runs/change.ts";
+import { fireNow } from "../../src/stores/schedule/runs/start.ts";
+import { setMoveMark } from "../../src/sql/move-mark.ts";
 import { registerOwner } from "../../src/stores/owner/owner.ts";
 import { bytesOf } from "./blob/owners.ts";
 
@@ -36,6 +41,12 @@ export async function writeEveryRow(
     host: "elsewhere",
     now: clock.now(),
   });
+  await database.write(setMoveMark, {
+    move: "m1",
+    state: "arrived",
+    at: clock.now(),
+    report: null,
+  });
   await database.setUp("shop", [{ name: "0001", up: () => noTable() }]);
   await writeExecutions(database, clock, environment);
   await writeRemoved(database, environment);
@@ -43,6 +54,7 @@ export async function writeEveryRow(
   await writeBytes(database);
   await writeProcesses(database, environment);
   await writeEffects(database, environment);
+  await writeRunSchedule(database, environment);
   await writeTriggers(database, clock, environment);
 }
 
@@ -290,6 +302,26 @@ async function writeTriggers(
   });
   clock.advance(60 * 60 * 1_000);
   await fired;
+}
+
+/** A schedule of the runtime, with a run that it has started. */
+async function writeRunSchedule(
+  database: Database,
+  environment: Environment,
+): Promise<void> {
+  const context = executionContext(database, environment);
+  const at = environment.clock.now();
+  const name = "nightly";
+  await database.write(putRunSchedule(context), {
+    name,
+    role: "workflow",
+    function: "report",
+    overlap: "skip",
+    ...context.values.input({ days: 1 }),
+    terms: newTerms({ cron: "0 9 * * *" }, at),
+  });
+  const run = parseExecutionId("nightly@fire:1");
+  await database.write(fireNow(context), { name, run, at });
 }
 
 /** What is deleted, pruned or forgotten leaves tombstones and gaps that are no damage. */

@@ -12,6 +12,7 @@ import { executionCreateSuite } from "./execution/create.suite.ts";
 import { executionDamageSuite } from "./execution/damage.suite.ts";
 import { executionDelaysSuite } from "./execution/delays.suite.ts";
 import { executionDueDelaysSuite } from "./execution/due-delays.suite.ts";
+import { executionEraseSuite } from "./execution/erase.suite.ts";
 import { executionEventsSuite } from "./execution/events.suite.ts";
 import { executionExpirySuite } from "./execution/expiry.suite.ts";
 import { executionExternalSuite } from "./execution/external.suite.ts";
@@ -100,6 +101,7 @@ export function executionConformance(each: Backend): void {
     executionTextsSuite(backend);
     executionRetentionSuite(backend);
     executionRemovalSuite(backend);
+    executionEraseSuite(backend);
     executionTimersSuite(backend);
     executionWaitsSuite(backend);
     executionReadsSuite(backend);

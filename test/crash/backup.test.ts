@@ -163,9 +163,11 @@ describe("a killed backup", () => {
   test("of which only the caller died cleans up after itself", () =>
     withFolder(async (folder) => {
       await filled(folder, 20_000);
+      // Stuck, or it might be through before the kill reaches it.
       const child = new Child("backup-runner.ts", [
         folder.file(),
         folder.file("copy.db"),
+        "stuck",
       ]);
       await child.reported(1);
       child.kill();

@@ -160,6 +160,8 @@ async function killPoints(
   return [
     ...pointsOf("statement", all, "before"),
     ...pointsOf("statement", all, "after"),
+    // Whatever was counted, what each commit leaves is looked at.
+    ...pointsOf("commit", commits, "after"),
     ...(fixture.provesDeath ? [] : pointsOf("commit", commits, "during")),
   ];
 }

@@ -1,6 +1,6 @@
 import { isHoldfastError } from "../../src/model/errors.ts";
 import { holdfastOn } from "../../src/open/open-holdfast.ts";
-import { workflow } from "../../src/runtime/definitions.ts";
+import { workflow } from "../../src/runtime/definition/definitions.ts";
 import type { OwnerId } from "../../src/model/ids/prefixed-id.ts";
 import type { SqliteDatabase } from "../../src/sqlite.ts";
 import type { Database } from "../../src/sql/database.ts";

@@ -7,7 +7,7 @@ export async function whileLocked(
   kind: "read" | "write",
   body: () => Promise<void>,
 ): Promise<void> {
-  const holder = new Child("lock-holder.ts", [folder.file(), kind, 60_000]);
+  const holder = new Child("lock-holder.ts", [folder.file(), kind]);
   await holder.reported(1);
   try {
     await body();

@@ -4,7 +4,8 @@ import { driverName } from "../sqlite/place.ts";
 
 /**
  * Reads snapshot after snapshot, each some milliseconds old, until told to
- * stop; then says how many there were, and how often somebody was in the way.
+ * stop. Says when it has the first one, and in the end how many there were,
+ * and how often somebody was in the way.
  */
 const connection = loadDriver(driverName).open(process.argv[2] ?? "", {
   readOnly: true,
@@ -19,6 +20,7 @@ while (!stopped) {
   try {
     connection.prepare("SELECT count(*) FROM sqlite_schema").all();
     snapshots += 1;
+    if (snapshots === 1) process.stdout.write("reading\n");
   } catch (error) {
     // Another process is in the way; the next round will do.
     if (!isBusy(error)) throw error;

@@ -3,11 +3,14 @@ import fc from "fast-check";
 import { expect } from "vitest";
 import { isRunFailedError } from "../../src/model/run-failed-error.ts";
 import { runtimeContext } from "../../src/open/open-holdfast.ts";
-import { definitionOf } from "../../src/runtime/definitions.ts";
-import { loadedWhole } from "../../src/runtime/worker/history.ts";
-import { holdfastOver, type Holdfast } from "../../src/runtime/holdfast.ts";
-import { replayHistory } from "../../src/runtime/replay-history.ts";
-import type { Run } from "../../src/runtime/run-handle.ts";
+import { definitionOf } from "../../src/runtime/definition/definitions.ts";
+import { loadedWhole } from "../../src/runtime/worker/hot/history.ts";
+import {
+  holdfastOver,
+  type Holdfast,
+} from "../../src/runtime/client/holdfast.ts";
+import { replayLog } from "../../src/runtime/history/replay-log.ts";
+import type { Run } from "../../src/runtime/client/run-handle.ts";
 import type { Database } from "../../src/sql/database.ts";
 import {
   disagreement,
@@ -67,7 +70,7 @@ export async function programsSurviveKills(
         await holdfast.executions.load(run.id),
       );
       const definition = definitionOf(program, "program");
-      expect(await replayHistory(context, definition, locked)).toEqual({
+      expect(await replayLog(context, definition, locked)).toEqual({
         kind: "ends",
         result: { kind: "completed", value },
       });

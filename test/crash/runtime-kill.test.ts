@@ -1,16 +1,30 @@
 import path from "node:path";
 import { describe, expect, test } from "vitest";
+import { manualClock } from "../../src/model/time/clock.ts";
 import { holdfastOn } from "../../src/open/open-holdfast.ts";
 import { isDeep } from "../depth.ts";
 import { withFolder } from "../sqlite/place.ts";
 import { programsSurviveKills } from "./program-kill.suite.ts";
 import { survivesKills } from "./runtime-kill.suite.ts";
+import { schedulesSurviveKills } from "./scheduled-kill.suite.ts";
 import { startsOnce } from "./same-start.suite.ts";
 
 test("runs that two processes start at once under one id are one run", () =>
   withFolder(async (folder) => {
     const effects = path.join(folder.path, "effects.txt");
     expect(await startsOnce(folder.file(), effects)).toBe(50);
+  }));
+
+test("two workers that are killed again and again start each instant of a month once, by each way to overlap", () =>
+  withFolder(async (folder) => {
+    const clock = manualClock(Date.UTC(2026, 10, 9, 12));
+    const instants = await schedulesSurviveKills({
+      holdfast: await holdfastOn(await folder.open({ clock })),
+      place: folder.file(),
+      effects: path.join(folder.path, "effects.txt"),
+      steps: isDeep ? 30 : 4,
+    });
+    expect(instants).toBe(31);
   }));
 
 describe("workers on one file that are killed with SIGKILL", () => {

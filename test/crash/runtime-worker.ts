@@ -1,7 +1,9 @@
 import { appendFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { holdfastOn } from "../../src/open/open-holdfast.ts";
-import { workflow } from "../../src/runtime/definitions.ts";
+import { workflow } from "../../src/runtime/definition/definitions.ts";
+import { isHoldfastError } from "../../src/model/errors.ts";
+import type { Database } from "../../src/sql/database.ts";
 import { openTold } from "./told-database.ts";
 
 /**
@@ -26,6 +28,17 @@ const tenSteps = workflow("ten-steps", async (ctx, start: number) => {
   return sum;
 });
 
-const holdfast = await holdfastOn(await openTold(place));
+const holdfast = await holdfastOn(await opened());
 await holdfast.work([tenSteps], { concurrency: 20, lease: "2s" });
 console.log("ready");
+
+/** A server that was crashed does not take anybody for a moment. */
+async function opened(): Promise<Database> {
+  for (;;)
+    try {
+      return await openTold(place);
+    } catch (error) {
+      if (!isHoldfastError(error) || !error.retryable) throw error;
+      await sleep(50);
+    }
+}

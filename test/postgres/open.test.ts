@@ -10,6 +10,7 @@ import { row } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
 import type { Database } from "../../src/sql/database.ts";
 import { rejection } from "../conformance/backend.ts";
+import { Barrier } from "./barrier.ts";
 import { serverUrl, urlWith, withNewPlace } from "./place.ts";
 import { questionsDuring } from "./round-trips.ts";
 import { migrationNumbers, ownTableNames } from "../fixtures/schema.ts";
@@ -303,16 +304,26 @@ describe("options", () => {
   test("poolSize bounds the connections that calls use", () =>
     withNewPlace(async (place) => {
       const database = await place.open({ poolSize: 3 });
-      const used = await Promise.all(
-        Array.from({ length: 12 }, () =>
-          database.read("slow", () =>
-            row<{ pid: number }>(
-              sql`SELECT pg_backend_pid() AS pid, pg_sleep(0.05)`,
-            ),
-          ),
-        ),
+      const barrier = await Barrier.raise(place);
+      const pids: number[] = [];
+      const calls = Array.from({ length: 12 }, () =>
+        database.read("held", function* () {
+          const found = yield* row<{ pid: number }>(
+            sql`SELECT pg_backend_pid() AS pid`,
+          );
+          pids.push(found?.pid ?? 0);
+          yield* barrier.stop();
+        }),
       );
-      expect(new Set(used.map((found) => found?.pid)).size).toBe(3);
+      await barrier.stopped(3);
+      // Each has a connection, and the other nine have none.
+      expect(new Set(pids).size).toBe(3);
+      expect(pids).toHaveLength(3);
+      expect(database.stats().queueDepth).toBe(9);
+      await barrier.lift();
+      await Promise.all(calls);
+      expect(pids).toHaveLength(12);
+      expect(new Set(pids).size).toBe(3);
     }));
 
   test("without prepare nothing is prepared and settings come with each transaction", () =>

@@ -49,7 +49,8 @@ beforeAll(() => {
   const tarball = path.join(source, `${name}-${version}.tgz`);
   execFileSync("tar", ["-xzf", tarball, "-C", installed, "--strip=1"]);
   rmSync(source, { recursive: true });
-  for (const other of ["croner", "better-sqlite3", "tsx"]) link(other);
+  for (const other of ["commander", "croner", "better-sqlite3", "tsx"])
+    link(other);
 });
 
 afterAll(() => rmSync(home, { recursive: true, force: true }));
@@ -93,7 +94,8 @@ async function untilItSleeps(place: string): Promise<void> {
 }
 
 const charged = "charging 500 cents, attempt 1\n";
-const result = "{ receipt: 'receipt-500', label: 'label of order-42' }\n";
+const result =
+  "{ receipt: 'receipt-500', label: 'label of order-42', approved: true }\n";
 
 /** `npx tsx app.mts`, which is all that Node 20 can. */
 const withTsx = (): string => node(["node_modules/tsx/dist/cli.mjs", file]);
@@ -141,6 +143,37 @@ describe("README's example, in an empty folder with the packed package", () => {
       await admin.end();
     }
   });
+
+  test.each([
+    [
+      "this Node",
+      "typescript" in process.features ? "app.mts" : "app.mjs",
+      process.execPath,
+    ],
+    ["Node 24", "app.mts", nodeWithSqlite()],
+  ])(
+    "holdfast init writes a file that %s runs, once and again",
+    (_, written, binary) => {
+      const command = path.join(installed, "dist/cli/main.js");
+      const project = path.join(home, "my-app");
+      try {
+        expect(node([command, "init", "my-app"], { binary })).toContain(
+          `Wrote ${path.join("my-app", written)}. Next:\n  cd my-app`,
+        );
+        const app = path.join(project, written);
+        // Its sleep is for people, who are to kill it meanwhile.
+        const text = readFileSync(app, "utf8");
+        expect(text).toContain('"3 seconds"');
+        writeFileSync(app, text.replace("3 seconds", "10 ms"));
+        const run = (): string => node([written], { cwd: project, binary });
+        const own = "{ receipt: 'receipt-500', label: 'label of order-1' }\n";
+        expect(run()).toBe(charged + own);
+        expect(run()).toBe(own);
+      } finally {
+        rmSync(project, { recursive: true, force: true });
+      }
+    },
+  );
 
   test("goes on after it was killed while it slept", async () => {
     writeFileSync(path.join(home, file), snippet());

@@ -1,8 +1,10 @@
 import path from "node:path";
 import { describe, expect, test } from "vitest";
+import { manualClock } from "../../src/model/time/clock.ts";
 import { holdfastOn } from "../../src/open/open-holdfast.ts";
 import { programsSurviveKills } from "../crash/program-kill.suite.ts";
 import { survivesKills } from "../crash/runtime-kill.suite.ts";
+import { schedulesSurviveKills } from "../crash/scheduled-kill.suite.ts";
 import { startsOnce } from "../crash/same-start.suite.ts";
 import { isDeep } from "../depth.ts";
 import { withFolder } from "../sqlite/place.ts";
@@ -16,6 +18,20 @@ test("runs that two processes start at once under one id are one run", () =>
       const effects = path.join(folder.path, "effects.txt");
       const told = `${place.url}#${place.schema}`;
       expect(await startsOnce(told, effects)).toBe(50);
+    }),
+  ));
+
+test("two workers that are killed again and again start each instant of a month once, by each way to overlap", () =>
+  withFolder((folder) =>
+    withPlace(async (place) => {
+      const clock = manualClock(Date.UTC(2026, 10, 9, 12));
+      const instants = await schedulesSurviveKills({
+        holdfast: await holdfastOn(await place.open({ clock })),
+        place: `${place.url}#${place.schema}`,
+        effects: path.join(folder.path, "effects.txt"),
+        steps: isDeep ? 30 : 2,
+      });
+      expect(instants).toBe(31);
     }),
   ));
 

@@ -1,11 +1,13 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { Connection } from "../../src/backends/postgres/connection.ts";
 import { loadDriver } from "../../src/backends/postgres/driver.ts";
 import { TemplateTexts } from "../../src/backends/postgres/qualified.ts";
 import { ServerClock } from "../../src/backends/postgres/server-clock.ts";
 import { sessionTexts } from "../../src/backends/postgres/session-texts.ts";
+import { workflow } from "../../src/index.ts";
 import type { Warning } from "../../src/kernel.ts";
 import { manualClock } from "../../src/model/time/clock.ts";
+import { holdfastOn } from "../../src/open/open-holdfast.ts";
 import { serverUrl, withPlace } from "./place.ts";
 
 async function withConnection(
@@ -49,8 +51,10 @@ describe("the server's clock", () => {
   test("corrects a local clock that is wrong, and warns of it once", () =>
     withConnection(async (connection) => {
       const warnings: Warning[] = [];
-      const local = manualClock(1_000);
-      const clock = new ServerClock((warning) => warnings.push(warning), local);
+      const clock = new ServerClock(
+        (warning) => warnings.push(warning),
+        () => 1_000,
+      );
       await clock.measure(connection);
       expect(Math.abs(clock.now() - Date.now())).toBeLessThan(5_000);
       expect(clock.offsetMs).toBeGreaterThan(1_000_000_000);
@@ -59,5 +63,43 @@ describe("the server's clock", () => {
       expect(warnings[0]?.message).toContain(
         String(clock.offsetMs).slice(0, 6),
       );
+    }));
+
+  test("fires timers and keeps leases while the machine's clock is an hour behind", () =>
+    withPlace(async (place) => {
+      // The clocks differ, and that is said.
+      const database = await place.open({ onWarning: () => undefined });
+      const holdfast = await holdfastOn(database);
+      const naps = workflow("naps", async (ctx) => {
+        await ctx.sleep("20ms");
+        return "rested";
+      });
+      const { clock } = database;
+      const works = workflow("works", (ctx) =>
+        ctx.step("longer than its lease", async () => {
+          await new Promise<void>((resolve) => {
+            clock.wakeAt(clock.now() + 1_500, resolve);
+          });
+          return "done";
+        }),
+      );
+      await holdfast.work([naps, works], { lease: "1s" });
+      const machineTime = Date.now;
+      const wallClock = vi
+        .spyOn(Date, "now")
+        .mockImplementation(() => machineTime() - 3_600_000);
+      try {
+        const nap = await holdfast.start(naps, undefined);
+        const work = await holdfast.start(works, undefined);
+        expect(await nap.result({ timeout: "20s" })).toBe("rested");
+        expect(await work.result({ timeout: "20s" })).toBe("done");
+        // It was locked once: its lease was renewed in time.
+        const { items } = await work.events();
+        const locks = items.filter(({ event }) => event.kind === "locked");
+        expect(locks).toHaveLength(1);
+      } finally {
+        wallClock.mockRestore();
+        await holdfast.close();
+      }
     }));
 });

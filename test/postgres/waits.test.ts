@@ -37,20 +37,26 @@ describe("waiting for a connection", () => {
       const [head = 0] = await createHeads(database, 1);
       const entry = { head, expectedVersion: 0, payload: "p" };
       const abort = new AbortController();
+      const barrier = await Barrier.raise(place);
       const taken = database.read(
         "taken",
-        () => row(sql`SELECT pg_sleep(0.3), 1 AS one`),
-        { signal: abort.signal, timeout: "100ms" },
+        function* () {
+          yield* barrier.stop();
+          return yield* row(sql`SELECT 1 AS one`);
+        },
+        { signal: abort.signal, timeout: "2s" },
       );
+      await barrier.stopped(1);
       const aborted = rejection(
         database.write(appendEntry, entry, { signal: abort.signal }),
       );
       const late = rejection(
-        database.write(appendEntry, entry, { timeout: "50ms" }),
+        database.write(appendEntry, entry, { timeout: "2s" }),
       );
       const lateRead = rejection(
         database.read("late", () => row(sql`SELECT 1`), { timeout: "50ms" }),
       );
+      // Then the time of the one that was taken is over too.
       expect(await late).toMatchObject({
         code: "DEADLINE_EXCEEDED",
         retryable: true,
@@ -58,6 +64,7 @@ describe("waiting for a connection", () => {
       expect(await lateRead).toMatchObject({ code: "DEADLINE_EXCEEDED" });
       abort.abort(new Error("enough"));
       expect(await aborted).toMatchObject({ code: "ABORTED" });
+      await barrier.lift();
       expect(await taken).toMatchObject({ one: 1 });
       expect(await logOf(database)).toBe("");
       expect(database.stats().queueDepth).toBe(0);
@@ -93,9 +100,9 @@ describe("waiting for a connection", () => {
   test("is bounded: one call too many is refused, and writable() waits for room", () =>
     withPlace(async (place) => {
       const database = await place.open({ poolSize: 1, queueCallsMax: 4 });
-      await slow(database, 0);
-      const busy = slow(database);
-      await until(() => database.stats().queueDepth === 0);
+      const barrier = await Barrier.raise(place);
+      const busy = database.read("held", () => barrier.stop());
+      await barrier.stopped(1);
       const reads = Array.from({ length: 4 }, () => slow(database, 0));
       expect(database.stats().queueDepth).toBe(4);
       const refused = await rejection(slow(database, 0));
@@ -108,62 +115,49 @@ describe("waiting for a connection", () => {
       expect(
         await rejection(database.writable({ timeout: "20ms" })),
       ).toMatchObject({ code: "DEADLINE_EXCEEDED" });
+      await barrier.lift();
       await database.writable();
       expect(database.stats().queueDepth).toBeLessThanOrEqual(2);
       await Promise.all([busy, ...reads]);
     }));
 });
 
+// A close that waits for an answer would wait for ever, so the test's own
+// limit is what tells them apart.
 describe("closing on a silent network", () => {
-  // A close that waits for an answer would wait for ever, so the test's own
-  // limit is what tells them apart.
-  const silent = 20_000;
+  test("lets go of a database that is idle and subscribed", () =>
+    withCable(async (place, cable) => {
+      const database = await place.open({}, cable.urlFor(place.url));
+      await listen(database);
+      cable.freeze();
+      await database.close({ timeout: "50ms" });
+      expect(await rejection(slow(database))).toMatchObject({
+        code: "DATABASE_CLOSED",
+      });
+    }));
 
-  test(
-    "lets go of a database that is idle and subscribed",
-    () =>
-      withCable(async (place, cable) => {
-        const database = await place.open({}, cable.urlFor(place.url));
-        await listen(database);
-        cable.freeze();
-        await database.close({ timeout: "50ms" });
-        expect(await rejection(slow(database))).toMatchObject({
-          code: "DATABASE_CLOSED",
-        });
-      }),
-    silent,
-  );
+  test("lets go of one that is telling others of a commit", () =>
+    withCable(async (place, cable) => {
+      const database = await place.open({}, cable.urlFor(place.url));
+      await createHeads(database, 1);
+      await database.write(createHead, { id: "last" });
+      cable.freeze();
+      await database.close({ timeout: "50ms" });
+      expect(await rejection(slow(database))).toMatchObject({
+        code: "DATABASE_CLOSED",
+      });
+    }));
 
-  test(
-    "lets go of one that is telling others of a commit",
-    () =>
-      withCable(async (place, cable) => {
-        const database = await place.open({}, cable.urlFor(place.url));
-        await createHeads(database, 1);
-        await database.write(createHead, { id: "last" });
-        cable.freeze();
-        await database.close({ timeout: "50ms" });
-        expect(await rejection(slow(database))).toMatchObject({
-          code: "DATABASE_CLOSED",
-        });
-      }),
-    silent,
-  );
-
-  test(
-    "lets go of connections that are being made, and refuses who waits for them",
-    () =>
-      withCable(async (place, cable) => {
-        const database = await place.open({}, cable.urlFor(place.url));
-        cable.freeze();
-        database.subscribe(() => undefined);
-        const reads = [1, 2, 3].map(() => rejection(slow(database, 0)));
-        await database.close({ timeout: "50ms" });
-        for (const error of await Promise.all(reads))
-          expect(error).toMatchObject({ code: "DATABASE_CLOSED" });
-      }),
-    silent,
-  );
+  test("lets go of connections that are being made, and refuses who waits for them", () =>
+    withCable(async (place, cable) => {
+      const database = await place.open({}, cable.urlFor(place.url));
+      cable.freeze();
+      database.subscribe(() => undefined);
+      const reads = [1, 2, 3].map(() => rejection(slow(database, 0)));
+      await database.close({ timeout: "50ms" });
+      for (const error of await Promise.all(reads))
+        expect(error).toMatchObject({ code: "DATABASE_CLOSED" });
+    }));
 });
 
 describe("closing", () => {

@@ -82,6 +82,13 @@ const unsound: Readonly<Record<string, readonly Statement[]>> = {
     sql`UPDATE holdfast_schedule SET catch_up = 'odd'`,
     sql`UPDATE holdfast_schedule SET catch_up_max = 0`,
   ],
+  holdfast_schedule_function: [
+    sql`UPDATE holdfast_schedule_function SET overlap = 'odd'`,
+    sql`UPDATE holdfast_schedule_function SET role = 'external'`,
+    sql`UPDATE holdfast_schedule_function SET is_paused = 2`,
+    sql`UPDATE holdfast_schedule_function SET skips = -1`,
+    sql`UPDATE holdfast_schedule_function SET skip_reason = 'full'`,
+  ],
   holdfast_trigger_subscription: [
     sql`UPDATE holdfast_trigger_subscription SET is_enabled = 2`,
   ],

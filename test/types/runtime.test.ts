@@ -1,18 +1,21 @@
 import { expect, expectTypeOf, test } from "vitest";
 import {
   activity,
+  schedule,
   signal,
   workflow,
   type Activity,
   type Child,
   type Holdfast,
   type Run,
+  type RunSchedule,
+  type RunSchedules,
   type Signal,
   type Workflow,
   type WorkflowContext,
 } from "../../src/index.ts";
 import { row, run as execute, sql } from "../../src/kernel.ts";
-import type { Schema } from "../../src/runtime/schema.ts";
+import type { Schema } from "../../src/runtime/definition/schema.ts";
 
 /** An interface, which has no index signature, with what JSON does not have. */
 interface Order {
@@ -229,6 +232,19 @@ test("ctx calls functions with what they take, and gives what they return", () =
   });
 });
 
+test("a function that takes anything is given anything", () => {
+  type Anything = ReturnType<typeof JSON.parse>;
+  const loose = workflow("loose", async (_, given: Anything) => typeof given);
+  expect(loose.name).toBe("loose");
+  compiles((holdfast: Holdfast, ctx: WorkflowContext) => [
+    holdfast.start(loose, { deep: [5] }, { id: "r" }),
+    holdfast.start(loose),
+    holdfast.startMany(loose, [{ input: "5" }, {}]),
+    ctx.call(loose, 5),
+    schedule("s", { every: "1 h" }, loose, [5]),
+  ]);
+});
+
 test("a step gives what its body gives, a transaction what its generator returns", () => {
   compiles((ctx: WorkflowContext) => {
     expectTypeOf(ctx.step("sync", () => 5)).toEqualTypeOf<Promise<number>>();
@@ -294,6 +310,8 @@ test("what ctx waits for has its type; with a timeout there may be nothing", () 
       ctx.receive("approval"),
       // @ts-expect-error: it is called `timeout`.
       ctx.receive(approval, { within: "1 day" }),
+      // @ts-expect-error: an instant is a date or milliseconds.
+      ctx.sleepUntil("tomorrow"),
       // @ts-expect-error: no such unit.
       ctx.sleep("1 fortnight"),
       // @ts-expect-error: a time is in milliseconds or words.
@@ -328,4 +346,41 @@ test("continueWith may be returned beside a result", () => {
     return "done";
   });
   expectTypeOf(poller).toEqualTypeOf<Workflow<number, string>>();
+});
+
+test("a schedule takes the input of its function", () => {
+  const calls = (holdfast: Holdfast) => {
+    const daily = { cron: "0 9 * * *" };
+    return holdfast.work([
+      fulfil,
+      schedule("a", daily, fulfil, order),
+      schedule("b", { ...daily, timeZone: "Europe/Berlin" }, plain),
+      schedule("c", { every: "1 hour", overlap: "queue" }, optional),
+      schedule("d", { every: 5_000, catchUp: "all" }, optional, 5),
+      schedule("e", daily, parsed, "5"),
+      // @ts-expect-error: the input is missing.
+      schedule("f", daily, fulfil),
+      // @ts-expect-error: it takes none.
+      schedule("g", daily, plain, 5),
+      // @ts-expect-error: the schema takes texts.
+      schedule("h", daily, parsed, 5),
+      schedule("i", daily, fulfil, {
+        ...order,
+        // @ts-expect-error: there is no such property.
+        odd: 1,
+      }),
+      // @ts-expect-error: it has neither cron nor every.
+      schedule("j", {}, plain),
+      // @ts-expect-error: there is no such overlap.
+      schedule("k", { ...daily, overlap: "replace" }, plain),
+      // @ts-expect-error: a function is made by `workflow` or `activity`.
+      schedule("l", daily, () => 1),
+    ]);
+  };
+  expectTypeOf(calls).returns.resolves.toBeVoid();
+  expectTypeOf<Holdfast["schedules"]>().toEqualTypeOf<RunSchedules>();
+  expectTypeOf<RunSchedule["next"]>().toEqualTypeOf<readonly number[]>();
+  expectTypeOf<Awaited<ReturnType<RunSchedules["fire"]>>>().toEqualTypeOf<
+    Run<unknown>
+  >();
 });

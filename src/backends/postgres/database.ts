@@ -12,6 +12,7 @@ import { idSource } from "../../model/ids/id-source.ts";
 import type { OwnerId } from "../../model/ids/prefixed-id.ts";
 import { tracedFailure } from "../../model/traced-failure.ts";
 import type { Operation } from "../../sql/operation.ts";
+import { isDeathRecorded } from "../../stores/owner/owner.ts";
 import { setUp } from "../../stores/app-migration/set-up.ts";
 import type {
   AppMigration,
@@ -206,13 +207,16 @@ export class PostgresDatabase implements Database {
   /**
    * Across machines nothing proves a death, so that the lease decides: a lock
    * that is free may be that of a process whose line broke a moment ago. One
-   * that is held says that the server still sees the process.
+   * that is held says that the server still sees the process. Only owners of a
+   * SQLite file that was moved here are known to be dead: nobody may write there.
    */
   async liveness(owner: OwnerId): Promise<Liveness> {
     if (this.#closing !== undefined) throw databaseClosed();
     if (owner === this.owner) return "alive";
-    const isHeld = await this.read("liveness", () => isOwnerLockHeld(owner));
-    return isHeld ? "alive" : "unknown";
+    return this.read("liveness", function* () {
+      if (yield* isOwnerLockHeld(owner)) return "alive";
+      return (yield* isDeathRecorded({ owner })) ? "dead" : "unknown";
+    });
   }
 
   stats(): Stats {

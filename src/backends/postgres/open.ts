@@ -9,7 +9,7 @@ import { checkUrl, loadDriver } from "./driver.ts";
 import { settingsOf } from "./options.ts";
 import type { PostgresOptions, Settings } from "./options.ts";
 import { TemplateTexts } from "./qualified.ts";
-import { lookAtSchema, prepareSchema } from "./schema.ts";
+import { lookAtSchema, prepareSchema, requireSchema } from "./schema.ts";
 import { ServerClock } from "./server-clock.ts";
 import { sessionTexts } from "./session-texts.ts";
 
@@ -23,17 +23,35 @@ export async function openPostgres(
   url: string,
   options: PostgresOptions = {},
 ): Promise<Database> {
+  return openPostgresWith(url, options, {});
+}
+
+/** What is asked of a database besides. */
+export interface PostgresSeams {
+  /** Tables that are missing or older are refused with `SCHEMA_OUTDATED`, not made: who only looks in must not migrate under the app. */
+  readonly mustBeCurrent?: boolean;
+}
+
+export async function openPostgresWith(
+  url: string,
+  options: PostgresOptions,
+  seams: PostgresSeams,
+): Promise<Database> {
   const settings = settingsOf(options);
   checkUrl(url);
   const release = keepAlive();
   try {
-    return await openAt(url, settings);
+    return await openAt(url, settings, seams);
   } finally {
     release();
   }
 }
 
-async function openAt(url: string, settings: Settings): Promise<Database> {
+async function openAt(
+  url: string,
+  settings: Settings,
+  seams: PostgresSeams,
+): Promise<Database> {
   const target: Target = {
     driver: await loadDriver(),
     url,
@@ -43,7 +61,7 @@ async function openAt(url: string, settings: Settings): Promise<Database> {
   };
   const connection = await Connection.open(target);
   try {
-    return await openOn(connection, target, settings);
+    return await openOn(connection, target, settings, seams);
   } catch (error) {
     await connection.end();
     throw error;
@@ -58,6 +76,7 @@ async function openOn(
   connection: Connection,
   target: Target,
   settings: Settings,
+  { mustBeCurrent = false }: PostgresSeams,
 ): Promise<Database> {
   const found = await lookAtSchema(connection, settings.schema);
   const durability = durabilityOf(
@@ -70,7 +89,11 @@ async function openOn(
   const clock = settings.clock ?? serverClock;
   if (clock === undefined) throw new Error("There is always a clock.");
   if (found?.isCurrent !== true)
-    await prepareSchema(connection, settings.schema, clock.now());
+    await (mustBeCurrent ? requireSchema : prepareSchema)(
+      connection,
+      settings.schema,
+      clock.now(),
+    );
   return new PostgresDatabase({
     open: (events, signal) => Connection.open(target, events, signal),
     connection,

@@ -1,6 +1,11 @@
 import { sha256Hex } from "../../host/hash.ts";
 import { HoldfastError } from "../../model/errors.ts";
-import { migrate, schemaNewer, schemaNumber } from "../../sql/migrations.ts";
+import {
+  migrate,
+  refuseForeignSchema,
+  schemaNewer,
+  schemaNumber,
+} from "../../sql/migrations.ts";
 import { row, run } from "../../sql/operation.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { migrations } from "../../sql/migrations.generated.ts";
@@ -69,16 +74,29 @@ export async function prepareSchema(
   schema: string,
   now: number,
 ): Promise<void> {
-  const ending = await transact(
-    connection,
-    "write",
-    {
-      name: "migrate",
-      start: () => prepared(schema, now),
-      change: undefined,
-    },
-    undefined,
-  );
+  await settle(connection, "migrate", () => prepared(schema, now));
+}
+
+/** Refuses tables that are not exactly those of this version, and makes none. */
+export async function requireSchema(
+  connection: Connection,
+  schema: string,
+  now: number,
+): Promise<void> {
+  await settle(connection, "verifySchema", function* () {
+    yield* row(said(`SELECT set_config('search_path', '"${schema}"', true)`));
+    const context = { dialect: "postgres", now, hash: sha256Hex } as const;
+    yield* refuseForeignSchema(context, true);
+  });
+}
+
+async function settle(
+  connection: Connection,
+  name: string,
+  start: () => Tx<unknown>,
+): Promise<void> {
+  const body = { name, start, change: undefined };
+  const ending = await transact(connection, "write", body, undefined);
   if (ending.kind !== "committed" && ending.kind !== "rolledBack")
     throw ending.error;
 }

@@ -1,73 +1,192 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { manualClock } from "../../model/time/clock.ts";
+import { monotonicMs } from "../../host/timers.ts";
+import type { Warning } from "../../sql/database.ts";
 import { ServerClock } from "./server-clock.ts";
 
+const hourMs = 3_600_000;
+const startAt = 1_800_000_000_000;
+
+/**
+ * A server whose time goes on as the machine counts it, whatever the machine's
+ * wall clock is set to.
+ */
+class Server {
+  readonly #startMs = monotonicMs();
+  at = startAt;
+
+  now(): number {
+    return this.at + monotonicMs() - this.#startMs;
+  }
+
+  query(): Promise<{ readonly rows: readonly object[]; count: number }> {
+    return Promise.resolve({ rows: [{ at: this.now() }], count: 1 });
+  }
+}
+
+async function measured(): Promise<{
+  readonly clock: ServerClock;
+  readonly server: Server;
+  readonly warnings: readonly Warning[];
+}> {
+  const warnings: Warning[] = [];
+  const clock = new ServerClock((warning) => warnings.push(warning));
+  const server = new Server();
+  await clock.measure(server);
+  return { clock, server, warnings };
+}
+
+/** Only the machine's wall clock: what it counts and its timers go on. */
+function setWallClock(instant: number): void {
+  vi.setSystemTime(instant);
+}
+
 describe("the server's clock", () => {
-  beforeEach(() => void vi.useFakeTimers());
+  beforeEach(() => void vi.useFakeTimers({ now: startAt }));
   afterEach(() => void vi.useRealTimers());
 
   test("is measured every minute, also after a failure, until told to stop", async () => {
     const clock = new ServerClock(() => undefined);
-    let measured = 0;
+    let count = 0;
     clock.keepMeasuring(() => {
-      measured += 1;
-      return measured === 2
+      count += 1;
+      return count === 2
         ? Promise.reject(new Error("away"))
         : Promise.resolve();
     });
     await vi.advanceTimersByTimeAsync(59_999);
-    expect(measured).toBe(0);
+    expect(count).toBe(0);
     await vi.advanceTimersByTimeAsync(1);
-    expect(measured).toBe(1);
+    expect(count).toBe(1);
     await vi.advanceTimersByTimeAsync(120_000);
-    expect(measured).toBe(3);
+    expect(count).toBe(3);
     clock.stopMeasuring();
     await vi.advanceTimersByTimeAsync(600_000);
-    expect(measured).toBe(3);
+    expect(count).toBe(3);
   });
 
-  test("never goes back, when the local clock is set back or the offset shrinks", () => {
-    const local = manualClock(10_000);
-    const clock = new ServerClock(() => undefined, local);
-    clock.offsetMs = 500;
-    expect(clock.now()).toBe(10_500);
-    local.set(9_000);
-    expect(clock.now()).toBe(10_500);
-    local.set(10_100);
-    clock.offsetMs = 0;
-    expect(clock.now()).toBe(10_500);
-    local.set(11_000);
-    expect(clock.now()).toBe(11_000);
+  test("never goes back when the server's does; it stands still", async () => {
+    const { clock, server } = await measured();
+    expect(clock.now()).toBe(startAt);
+    server.at -= 500;
+    await clock.measure(server);
+    expect(clock.now()).toBe(startAt);
+    vi.advanceTimersByTime(500);
+    expect(clock.now()).toBe(startAt);
+    vi.advanceTimersByTime(1);
+    expect(clock.now()).toBe(startAt + 1);
   });
 
-  test("wakes by the server's time, also when it turns out to be another", () => {
-    const local = manualClock(10_000);
-    const clock = new ServerClock(() => undefined, local);
-    clock.offsetMs = 500;
+  test("goes on, and wakes in time, when the machine's clock is set back or forward", async () => {
+    const { clock } = await measured();
     const woken: number[] = [];
-    clock.wakeAt(11_000, () => woken.push(local.now()));
-    local.advance(499);
-    expect(woken).toEqual([]);
+    clock.wakeAt(startAt + 2_000, () => woken.push(clock.now()));
+    setWallClock(startAt - hourMs);
+    vi.advanceTimersByTime(1_000);
+    expect(clock.now()).toBe(startAt + 1_000);
+    clock.wakeAt(startAt + 3_000, () => woken.push(clock.now()));
+    setWallClock(startAt + hourMs);
+    expect(clock.now()).toBe(startAt + 1_000);
+    vi.advanceTimersByTime(2_000);
+    expect(woken).toEqual([startAt + 2_000, startAt + 3_000]);
+  });
+
+  test("wakes by the server's time, also when it turns out to be another", async () => {
+    const { clock, server } = await measured();
+    const woken: number[] = [];
+    clock.wakeAt(startAt + 500, () => woken.push(clock.now()));
+    vi.advanceTimersByTime(499);
     // The server is slower than it was thought to be.
-    clock.offsetMs = 200;
-    local.advance(300);
+    server.at -= 300;
+    await clock.measure(server);
+    vi.advanceTimersByTime(300);
     expect(woken).toEqual([]);
-    local.advance(1);
-    expect(woken).toEqual([10_800]);
+    vi.advanceTimersByTime(1);
+    expect(woken).toEqual([startAt + 500]);
   });
 
   test("notices within a minute that the server is ahead, and wakes soon when the instant is over", async () => {
-    const local = manualClock(10_000);
-    const clock = new ServerClock(() => undefined, local);
+    const { clock, server } = await measured();
     const woken: string[] = [];
-    clock.wakeAt(1_000_000, () => woken.push(`far@${local.now()}`));
-    clock.offsetMs = 2_000_000;
-    local.advance(60_000);
-    expect(woken).toEqual(["far@70000"]);
+    clock.wakeAt(startAt + 2 * hourMs, () => woken.push("far"));
+    server.at += 3 * hourMs;
+    await clock.measure(server);
+    vi.advanceTimersByTime(60_000);
+    expect(woken).toEqual(["far"]);
     clock.wakeAt(5, () => woken.push("past"));
     clock.wakeAt(5, () => woken.push("cancelled"))();
-    expect(woken).toEqual(["far@70000"]);
-    await Promise.resolve();
-    expect(woken).toEqual(["far@70000", "past"]);
+    expect(woken).toEqual(["far"]);
+    vi.advanceTimersByTime(1);
+    expect(woken).toEqual(["far", "past"]);
+  });
+
+  test("goes on when a test puts other timers in place of the machine's", async () => {
+    vi.useRealTimers();
+    const { clock } = await measured();
+    const before = clock.now();
+    // What these count begins at 0 again.
+    vi.useFakeTimers({ now: startAt });
+    clock.now();
+    vi.advanceTimersByTime(5_000);
+    expect(clock.now()).toBeGreaterThanOrEqual(before + 5_000);
+  });
+});
+
+describe("the difference between the machine's clock and the server's", () => {
+  beforeEach(() => void vi.useFakeTimers({ now: startAt }));
+  afterEach(() => void vi.useRealTimers());
+
+  test("is what the machine's clock says now, and is warned about once", async () => {
+    const { clock, server, warnings } = await measured();
+    expect(clock.offsetMs).toBe(0);
+    setWallClock(startAt - hourMs);
+    expect(clock.offsetMs).toBe(hourMs);
+    await clock.measure(server);
+    await clock.measure(server);
+    expect(warnings.map(({ code }) => code)).toEqual(["CLOCK_SKEW"]);
+    expect(warnings[0]?.message).toContain("differ by 3600000 ms");
+  });
+
+  test("is not warned about once a clock that was ahead has been set right", async () => {
+    setWallClock(startAt + hourMs);
+    const warnings: Warning[] = [];
+    const clock = new ServerClock((warning) => warnings.push(warning));
+    clock.now();
+    setWallClock(startAt);
+    await clock.measure(new Server());
+    expect(clock.now()).toBe(startAt + hourMs);
+    expect(warnings).toEqual([]);
+    expect(clock.offsetMs).toBe(0);
+  });
+
+  test("has the server asked at once when it jumps: the machine may have been suspended", async () => {
+    const { clock, server } = await measured();
+    let count = 0;
+    clock.keepMeasuring(() => {
+      count += 1;
+      return count === 1
+        ? Promise.reject(new Error("the connection was lost"))
+        : clock.measure(server);
+    });
+    // Suspended for an hour: nothing was counted, and no timer has fired.
+    server.at += hourMs;
+    setWallClock(startAt + hourMs);
+    expect(clock.now()).toBe(startAt);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(count).toBe(1);
+    clock.now();
+    await vi.advanceTimersByTimeAsync(999);
+    expect(count).toBe(1);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(count).toBe(2);
+    expect(clock.now()).toBe(startAt + hourMs + 1_000);
+    await vi.advanceTimersByTimeAsync(59_999);
+    expect(count).toBe(2);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(count).toBe(3);
+    clock.stopMeasuring();
+    setWallClock(startAt);
+    clock.now();
+    await vi.advanceTimersByTimeAsync(600_000);
+    expect(count).toBe(3);
   });
 });

@@ -1,4 +1,4 @@
-import { systemClock } from "../../host/clock.ts";
+import { machineTime } from "../../host/clock.ts";
 import { later, monotonicMs } from "../../host/timers.ts";
 import type { Clock } from "../../model/time/clock.ts";
 import { sql } from "../../sql/statement.ts";
@@ -7,42 +7,67 @@ import type { Warning } from "../../sql/database.ts";
 
 const samplesMax = 5;
 const measureEveryMs = 60_000;
+/** After a jump the offset may be wrong, so a failed measurement is repeated soon. */
+const measureAgainMs = 1_000;
 /** Beyond it leases of processes that use their own clock would be cut or stretched. */
 const skewMsMax = 1_000;
 
 /**
- * The server's time: the local clock plus an offset that is measured now and
- * then. All processes of one database so agree on what is due and what has
- * expired. It never goes back; when the offset shrinks it stands still.
+ * The server's time: what the machine counts by itself (monotonic time) plus an
+ * offset that is measured now and then. All processes of one database so agree
+ * on what is due and what has expired. It never goes back; when the offset
+ * shrinks it stands still.
+ *
+ * The machine's wall clock has no part in it, since it may be set back or
+ * forward at any time: a worker would stop to renew its leases, or would take
+ * those of others for expired. It only shows that something is wrong. A machine
+ * that was suspended has not counted meanwhile, but its wall clock has gone on,
+ * so when the two part the server is asked at once.
  */
 export class ServerClock implements Clock {
-  readonly #local: Clock;
   readonly #warn: (warning: Warning) => void;
+  readonly #wallMs: () => number;
   #latest = 0;
+  /** What was counted last, and what a count that began anew has lost. */
+  #countedMs = 0;
+  #lostMs = 0;
+  /** The server's time, and the wall clock's, minus what the machine has counted. */
+  #serverAheadMs: number;
+  #wallAheadMs: number;
+  #hasJumped = false;
   #hasWarned = false;
-  #cancelMeasuring: (() => void) | undefined;
-  offsetMs = 0;
+  #measure: (() => Promise<void>) | undefined;
+  #cancelMeasuring: () => void = () => undefined;
 
-  constructor(warn: (warning: Warning) => void, local: Clock = systemClock) {
+  constructor(
+    warn: (warning: Warning) => void,
+    wallMs: () => number = machineTime,
+  ) {
     this.#warn = warn;
-    this.#local = local;
+    this.#wallMs = wallMs;
+    this.#wallAheadMs = wallMs() - this.#elapsedMs();
+    this.#serverAheadMs = this.#wallAheadMs;
   }
 
   now(): number {
-    this.#latest = Math.max(this.#latest, this.#local.now() + this.offsetMs);
+    const serverMs = this.#serverMs();
+    this.#watchForJumps();
+    this.#latest = Math.max(this.#latest, Math.floor(serverMs));
     return this.#latest;
+  }
+
+  /** The server's time minus that of the machine's wall clock. */
+  get offsetMs(): number {
+    return Math.round(this.#serverMs() - this.#wallMs());
   }
 
   wakeAt(instant: number, run: () => void): () => void {
     let cancel = (): void => undefined;
     const sleep = (): void => {
-      const localNow = this.#local.now();
-      const wakeAt =
-        this.now() >= instant
-          ? localNow
-          : // A new measurement may bring the instant nearer.
-            Math.min(instant - this.offsetMs, localNow + measureEveryMs);
-      cancel = this.#local.wakeAt(wakeAt, () =>
+      const leftMs = this.now() >= instant ? 0 : instant - this.#serverMs();
+      // A new measurement may bring the instant nearer.
+      cancel = later(Math.min(leftMs, measureEveryMs), () =>
+        // A timer may also fire a moment early.
         this.now() < instant ? sleep() : run(),
       );
     };
@@ -52,51 +77,84 @@ export class ServerClock implements Clock {
 
   /** Takes the sample with the shortest round trip: it can be wrong by half of that at most. */
   async measure(
-    connection: Connection,
+    connection: Pick<Connection, "query">,
     samples: number = samplesMax,
   ): Promise<void> {
     let shortestMs = Number.POSITIVE_INFINITY;
     for (let sample = 0; sample < samples; sample += 1) {
-      const sentAt = this.#local.now();
-      const sentMs = monotonicMs();
+      const sentMs = this.#elapsedMs();
+      // Read before the answer: a suspension on the way is to be noticed afterwards.
+      const wallAheadMs = this.#wallMs() - sentMs;
       const serverAt = await serverTime(connection);
-      const tripMs = monotonicMs() - sentMs;
+      const tripMs = this.#elapsedMs() - sentMs;
       if (tripMs >= shortestMs) continue;
       shortestMs = tripMs;
-      this.offsetMs = Math.round(serverAt - (sentAt + tripMs / 2));
+      this.#serverAheadMs = serverAt - (sentMs + tripMs / 2);
+      this.#wallAheadMs = wallAheadMs;
     }
+    this.#hasJumped = false;
     this.#warnOnce();
   }
 
   /** Measures again regularly; a failed measurement keeps the last offset. */
   keepMeasuring(measure: () => Promise<void>): void {
-    this.#cancelMeasuring = later(measureEveryMs, () => {
-      measure()
+    this.#measure = measure;
+    this.#measureIn(measureEveryMs);
+  }
+
+  stopMeasuring(): void {
+    this.#measure = undefined;
+    this.#cancelMeasuring();
+  }
+
+  #measureIn(ms: number): void {
+    this.#cancelMeasuring();
+    this.#cancelMeasuring = later(ms, () => {
+      void this.#measure?.()
         .catch(() => undefined)
         .finally(() => {
-          if (this.#cancelMeasuring !== undefined) this.keepMeasuring(measure);
+          if (this.#measure === undefined) return;
+          this.#measureIn(this.#hasJumped ? measureAgainMs : measureEveryMs);
         });
     });
   }
 
-  stopMeasuring(): void {
-    this.#cancelMeasuring?.();
-    this.#cancelMeasuring = undefined;
+  #serverMs(): number {
+    return this.#elapsedMs() + this.#serverAheadMs;
+  }
+
+  /** Counted on when the count begins anew, as it does when a test replaces the timers. */
+  #elapsedMs(): number {
+    const countedMs = monotonicMs();
+    this.#lostMs += Math.max(0, this.#countedMs - countedMs);
+    this.#countedMs = countedMs;
+    return this.#lostMs + countedMs;
+  }
+
+  #watchForJumps(): void {
+    if (this.#hasJumped || this.#measure === undefined) return;
+    const wallAheadMs = this.#wallMs() - this.#elapsedMs();
+    if (Math.abs(wallAheadMs - this.#wallAheadMs) <= skewMsMax) return;
+    this.#hasJumped = true;
+    this.#measureIn(0);
   }
 
   #warnOnce(): void {
-    if (this.#hasWarned || Math.abs(this.offsetMs) <= skewMsMax) return;
+    const { offsetMs } = this;
+    if (this.#hasWarned || Math.abs(offsetMs) <= skewMsMax) return;
     this.#hasWarned = true;
     this.#warn({
       code: "CLOCK_SKEW",
       message:
-        `The clocks of this machine and of the Postgres server differ by ${this.offsetMs} ms. ` +
+        `The clocks of this machine and of the Postgres server differ by ${offsetMs} ms. ` +
         "Holdfast uses the server's; check the time service of both machines.",
     });
   }
 }
 
-async function serverTime(connection: Connection): Promise<number> {
+async function serverTime(
+  connection: Pick<Connection, "query">,
+): Promise<number> {
   const { rows } = await connection.query(
     sql`SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS at`,
   );

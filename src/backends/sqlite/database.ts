@@ -1,7 +1,7 @@
 import { byteTools } from "../../host/bytes.ts";
 import { systemEntropy } from "../../host/entropy.ts";
 import { sha256Hex } from "../../host/hash.ts";
-import { sleep, soon } from "../../host/timers.ts";
+import { sleep, realSoon } from "../../host/timers.ts";
 import type { ByteTools } from "../../model/values/byte-tools.ts";
 import type { Clock } from "../../model/time/clock.ts";
 import { durationMs } from "../../model/time/durations.ts";
@@ -36,7 +36,6 @@ import { databaseClosed } from "../refusals.ts";
 import type { Subscribers } from "../subscribers.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import type { OwnerId } from "../../model/ids/prefixed-id.ts";
-import { tracedFailure } from "../../model/traced-failure.ts";
 import { Call } from "./write/call.ts";
 import type { Checkpointer } from "./log/checkpointer.ts";
 import type { Flusher } from "./write/flusher.ts";
@@ -160,7 +159,7 @@ export class OpenSqliteDatabase implements SqliteDatabase {
   }
 
   pause(): Promise<void> {
-    return new Promise(soon);
+    return new Promise(realSoon);
   }
 
   keepAlive(): () => void {
@@ -255,14 +254,17 @@ export class OpenSqliteDatabase implements SqliteDatabase {
       const { writes } = this.#parts;
       if (writes === undefined) throw readOnlyDatabase();
       const body = callable(what, how, checkedWrite(options), this.owner);
-      const call = new Call(body, resolve, (error) =>
-        resolve(tracedFailure(error)),
-      );
-      call.stopWaiting = onGiveUp(`write "${body.name}"`, options, (error) => {
-        if (!writes.cancel(call)) return;
-        call.stopWaiting?.();
-        call.reject(error);
-      });
+      const call = new Call(body, resolve);
+      if (options !== undefined)
+        call.stopWaiting = onGiveUp(
+          `write "${body.name}"`,
+          options,
+          (error) => {
+            if (!writes.cancel(call)) return;
+            call.stopWaiting?.();
+            call.reject(error);
+          },
+        );
       try {
         writes.submit(call);
       } catch (error) {
@@ -302,7 +304,7 @@ export class OpenSqliteDatabase implements SqliteDatabase {
     // The order matters: the log is flushed and its descriptor closed before
     // the last checkpoint, and the writer goes last, since it may delete the log.
     await flusher.close();
-    await checkpointer?.close();
+    await checkpointer?.close(flusher.hasFailed);
     letGo();
     // The event loop frees what was closed. A program that opens and closes in a loop
     // would otherwise never let it turn, and keep 0.8 MB for each.

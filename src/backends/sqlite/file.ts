@@ -1,7 +1,6 @@
 import {
   closeSync,
   existsSync,
-  mkdirSync,
   openSync,
   realpathSync,
   statSync,
@@ -9,6 +8,7 @@ import {
 } from "node:fs";
 import { open } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
+import { makeFolders } from "../../host/folders.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import { excerpt } from "../../model/values/excerpt.ts";
 import type { Warning } from "../../sql/database.ts";
@@ -30,6 +30,17 @@ const doubtfulFileSystems: ReadonlyMap<number, string> = new Map([
   [0x01021997, "9p"],
 ]);
 
+/** Where they do, as far as Linux has a number for it. */
+const localFileSystems: ReadonlyMap<number, string> = new Map([
+  [0xef53, "ext4"],
+  [0x58465342, "XFS"],
+  [0x9123683e, "Btrfs"],
+  [0xf2f52010, "F2FS"],
+  [0x2fc12fc1, "ZFS"],
+  [0x794c7630, "overlay"],
+  [0x01021994, "tmpfs"],
+]);
+
 export interface FileSystemProbe {
   (directory: string): number;
 }
@@ -37,6 +48,15 @@ export interface FileSystemProbe {
 const probeFileSystem: FileSystemProbe = (directory) =>
   // Some types are reported as negative 32-bit numbers.
   statfsSync(directory).type >>> 0;
+
+/** What a folder is on; undefined where nobody knows a name for it. */
+export function fileSystemOf(directory: string): string | undefined {
+  if (process.platform !== "linux") return undefined;
+  const type = probeFileSystem(directory);
+  return [localFileSystems, doubtfulFileSystems, networkFileSystems]
+    .map((names) => names.get(type))
+    .find((name) => name !== undefined);
+}
 
 /**
  * Finds or makes the database file and answers with its real path. While a
@@ -157,7 +177,7 @@ async function createFile(absolute: string, path: string): Promise<void> {
 
 /** A folder of its owner's alone, and those it is in, unless they are there. They survive power loss. */
 export async function makeFolder(folder: string): Promise<void> {
-  const firstCreated = mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const firstCreated = makeFolders(folder, 0o700);
   if (firstCreated === undefined || process.platform === "win32") return;
   // A new folder survives power loss once the one that it is in is synced.
   for (let created = folder; ; created = dirname(created)) {

@@ -34,7 +34,12 @@ export async function openSqliteWith(
       true,
       "false for a database in memory, which begins empty",
     );
-  const opening = new Opening(path, settings, loadDriver(settings.driver));
+  const opening = new Opening(
+    path,
+    settings,
+    loadDriver(settings.driver),
+    seams.isMover,
+  );
   try {
     return path === ":memory:"
       ? await opening.memory()

@@ -11,9 +11,9 @@ import {
   migrate,
   refuseForeignSchema,
   schemaNumber,
-  verifySchema,
+  type MigrationContext,
 } from "../../sql/migrations.ts";
-import type { MigrationContext } from "../../sql/migrations.ts";
+import { refuseMoved } from "../../sql/move-mark.ts";
 import type { Tx } from "../../sql/operation.ts";
 import { registerOwner } from "../../stores/owner/owner.ts";
 import { Meters } from "../meters.ts";
@@ -21,7 +21,7 @@ import { Subscribers } from "../subscribers.ts";
 import { retryWhileBusy } from "./write/busy.ts";
 import { Checkpointer, checkpointBusyMs } from "./log/checkpointer.ts";
 import { Commits } from "./write/commits.ts";
-import { Connection } from "./write/connection.ts";
+import { Connection, filePragmas } from "./write/connection.ts";
 import { OpenSqliteDatabase } from "./database.ts";
 import { Busy, TransactionEnded, drive } from "./write/drive.ts";
 import type { Driver } from "./drivers/drivers.ts";
@@ -31,14 +31,11 @@ import {
   prepareFile,
   registerFile,
 } from "./file.ts";
-import { LogFlusher, noFlusher } from "./write/flusher.ts";
-import type { Flusher } from "./write/flusher.ts";
+import { LogFlusher, noFlusher, type Flusher } from "./write/flusher.ts";
 import { databaseBusy } from "./write/database-busy.ts";
-import { GroupCommit } from "./write/group-commit.ts";
-import type { GroupCommitOptions } from "./write/group-commit.ts";
+import { GroupCommit, type GroupCommitOptions } from "./write/group-commit.ts";
 import { HeavyReads } from "./heavy/heavy-reads.ts";
-import { logCutShort } from "./log/log-cut-short.ts";
-import type { InspectedCut } from "./log/log-cut-short.ts";
+import { logCutShort, type InspectedCut } from "./log/log-cut-short.ts";
 import { LogThread } from "./log/log-thread.ts";
 import { isAlone } from "./neighbours/owner-locks.ts";
 import { Neighbourhood } from "./neighbours/neighbourhood.ts";
@@ -47,16 +44,6 @@ import { Reader } from "./write/reader.ts";
 import { schemaGuard } from "./write/schema-guard.ts";
 import { rehearseOnThread, switchToLog, transactOnThread } from "./set-up.ts";
 import type { SqliteDatabase } from "./sqlite-database.ts";
-
-/** Set explicitly on every connection, since drivers have defaults of their own. */
-const filePragmas: readonly string[] = [
-  "synchronous = NORMAL",
-  "foreign_keys = ON",
-  "wal_autocheckpoint = 0",
-  "checkpoint_fullfsync = 1",
-  "mmap_size = 0",
-  "cache_size = -16384",
-];
 
 /** Not the settings' clock and entropy: owners of different processes must never share an id. */
 const owners = idSource({ clock: systemClock, entropy: systemEntropy });
@@ -73,10 +60,17 @@ export class Opening {
   readonly #meters = new Meters();
   readonly #subscribers = new Subscribers();
   readonly #owner: OwnerId = owners.nextId("Own");
+  readonly #isMover: boolean;
   readonly #undo: (() => void | Promise<void>)[] = [];
 
-  constructor(path: string, settings: SqliteSettings, driver: Driver) {
+  constructor(
+    path: string,
+    settings: SqliteSettings,
+    driver: Driver,
+    isMover = false,
+  ) {
     this.#path = path;
+    this.#isMover = isMover;
     this.#settings = settings;
     this.#driver = driver;
   }
@@ -93,10 +87,9 @@ export class Opening {
     await this.#inTransaction(connection, "BEGIN IMMEDIATE", () =>
       migrate(this.#migration()),
     );
-    const { clock } = this.#settings;
     return new OpenSqliteDatabase({
       durability: "memory",
-      clock,
+      clock: this.#settings.clock,
       owner: this.#owner,
       meters: this.#meters,
       subscribers: this.#subscribers,
@@ -134,12 +127,13 @@ export class Opening {
     const early = needsEarlyReader(real) ? await connectReader() : undefined;
     const thread = new LogThread(this.#driver, real, checkpointBusyMs);
     this.#undo.push(() => thread.close());
-    const writer = readOnly ? undefined : await this.#writer(real, thread);
-    writer?.set(seams.pragmas ?? []);
+    const writer = readOnly
+      ? undefined
+      : await this.#writer(real, thread, seams);
     const connection = early ?? (await connectReader());
     if (readOnly)
       await this.#inTransaction(connection, "BEGIN", () =>
-        verifySchema(this.#migration()),
+        refuseForeignSchema(this.#migration(), true),
       );
 
     const reader = this.#reader(connection, false);
@@ -238,10 +232,10 @@ export class Opening {
     // A read-only file system may have no log; then there is nothing to flush.
     const hasNoLog = readOnly && !existsSync(`${real}-wal`);
     if (durability === "normal" || hasNoLog) return noFlusher;
-    const flusher = new LogFlusher(real, this.#meters, commits, {
-      ...seams.flush,
-      readOnly,
-    });
+    // What waits would never hear of anything again: it looks, and is refused.
+    const onFailure = (): void => this.#subscribers.tellUnknown();
+    const tuning = { ...seams.flush, readOnly, onFailure };
+    const flusher = new LogFlusher(real, this.#meters, commits, tuning);
     this.#undo.push(() => flusher.close());
     return flusher;
   }
@@ -266,7 +260,11 @@ export class Opening {
   }
 
   /** Nothing here changes the file on this thread, so the event loop waits for no flush. */
-  async #writer(real: string, thread: LogThread): Promise<Connection> {
+  async #writer(
+    real: string,
+    thread: LogThread,
+    { mustBeCurrent, pragmas = [] }: SqliteSeams,
+  ): Promise<Connection> {
     const isLeftLog = logBytes(real) > 0 && isAlone(real, this.#driver);
     if (isLeftLog) await this.#warnOfCut(thread);
     const writer = await this.#connect(real, false, [
@@ -275,7 +273,7 @@ export class Opening {
     ]);
     // A schema that is not ours is refused before anything is changed.
     const found = await this.#inTransaction(writer, "BEGIN", () =>
-      refuseForeignSchema(this.#migration()),
+      refuseForeignSchema(this.#migration(), mustBeCurrent),
     );
     const isLogged = writer.pragma("journal_mode") === "wal";
     if (!isLogged) await this.#switchToLog(thread);
@@ -288,12 +286,15 @@ export class Opening {
       await this.#retry(() =>
         rehearseOnThread(thread, () => this.#registerOwner()),
       );
+    writer.set(pragmas);
     return writer;
   }
 
-  #registerOwner(): Tx<void> {
+  *#registerOwner(): Tx<void> {
     const now = this.#settings.clock.now();
-    return registerOwner({ owner: this.#owner, host: hostname(), now });
+    // It may have been moved since it was opened.
+    if (!this.#isMover) yield* refuseMoved();
+    yield* registerOwner({ owner: this.#owner, host: hostname(), now });
   }
 
   async #switchToLog(thread: LogThread): Promise<void> {
@@ -346,7 +347,7 @@ export class Opening {
     >,
   ): GroupCommit {
     const { limits, busyBudgetMs, queueCallsMax } = this.#settings;
-    const guard = schemaGuard(writer);
+    const guard = schemaGuard(writer, this.#isMover);
     return new GroupCommit(writer, flusher, this.#meters, {
       limits,
       busyBudgetMs,
@@ -391,6 +392,7 @@ export class Opening {
   #migration(): MigrationContext {
     return {
       dialect: "sqlite",
+      mayBeMoved: this.#isMover || this.#settings.readOnly,
       now: this.#settings.clock.now(),
       hash: sha256Hex,
     };

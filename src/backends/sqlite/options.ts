@@ -46,6 +46,10 @@ export interface SqliteOptions {
 export interface SqliteSeams {
   /** A file that is not there is refused with `DATABASE_NOT_FOUND`, not made. */
   readonly mustExist?: boolean;
+  /** Tables that are missing or older are refused with `SCHEMA_OUTDATED`, not made: who only looks in must not migrate under the app. */
+  readonly mustBeCurrent?: boolean;
+  /** Who moves it to Postgres may write to a file that is marked as being moved. */
+  readonly isMover?: boolean;
   readonly flush?: FlushTuning;
   readonly fileSystem?: FileSystemProbe;
   /** Where the folder of peers' sockets is made; the system's temporary folder otherwise. */

@@ -63,6 +63,43 @@ export function executionBeingRemoved(id: ExecutionId): HoldfastError {
   );
 }
 
+/** Why an id cannot be used whose run is as good as gone. */
+export function idTakenByRemoved(
+  id: ExecutionId,
+  erasedAt: number | null,
+): HoldfastError {
+  return erasedAt === null
+    ? executionBeingRemoved(id)
+    : executionErased(id, erasedAt);
+}
+
+function executionErased(id: ExecutionId, erasedAt: number): HoldfastError {
+  return new HoldfastError(
+    "EXECUTION_ERASED",
+    `The run ${id} was erased; its id is kept so that it is not run again by mistake. ` +
+      "Use another id. It is free again when retention has removed what is left of the run.",
+    { id, erasedAt },
+  );
+}
+
+export function executionUnfinished(id: ExecutionId): HoldfastError {
+  return new HoldfastError(
+    "EXECUTION_UNFINISHED",
+    `Run ${id}, or something below it, has not ended, so it cannot be erased; nothing was removed. ` +
+      "Cancel it, with { force: true } if its code is not to run any more, and erase it then.",
+    { id },
+  );
+}
+
+export function executionOfProcess(id: ExecutionId): HoldfastError {
+  return new HoldfastError(
+    "PROCESS_SPAWNED",
+    `Run ${id}, or something below it, runs for a process whose output it holds; nothing was removed. ` +
+      "Prune that process, and erase the run then.",
+    { id },
+  );
+}
+
 export function executionExists(
   id: ExecutionId,
   difference: "function" | "input",

@@ -16,7 +16,8 @@ import { isUlid } from "./ulid.ts";
  */
 export type ExecutionId = Branded<"ExecutionId">;
 
-const ownKeyCharactersMax = 128;
+/** Of a key that a caller chose. */
+export const ownKeyCharactersMax = 128;
 const ownKeyAlphabet = /^[A-Za-z0-9_:/@-]+$/;
 const charactersMax = 512;
 

@@ -27,7 +27,7 @@ export function resolveStartAt(startAt: StartAt, now: number): number {
     at === undefined
       ? now + durationMs(after as Duration, "the time until start")
       : instantOfDate(at);
-  return inRange(instant, "A start time");
+  return inRange(instant, "An instant to start at or to sleep until");
 }
 
 interface StartDraft {

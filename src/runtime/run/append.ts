@@ -1,7 +1,9 @@
 import type { ExecutionEvent } from "../../model/execution/event.ts";
+import type { Encoded } from "../../model/values/encoded.ts";
 import { broke } from "./broken.ts";
 import { beginUnstarted } from "./ctx/calls.ts";
 import { deliverOutcome } from "./deliver.ts";
+import { isListening, isStale } from "./lease.ts";
 import type { Appended } from "./run-host.ts";
 import type { RunState } from "./run-state.ts";
 import type { LoggedHistory } from "./replay/script.ts";
@@ -26,7 +28,8 @@ function earlier(
 /** Appends what there is, and that the run waits if that is all it does. */
 export function append(run: RunState): boolean {
   const { host, journal } = run;
-  const { outcomes, ...batch } = journal.take(run.seen);
+  const batch = journal.take(run.seen);
+  const { outcomes, events } = batch;
   const waits =
     journal.isEmpty &&
     outcomes.length === 0 &&
@@ -36,11 +39,13 @@ export function append(run: RunState): boolean {
     isWaitingForSomething(run) &&
     !run.steps.isBusy(host.clock.now());
   const hotUntil = waits ? host.hotUntil(run) : 0;
-  const events = waits
-    ? [...batch.events, waiting(run, hotUntil)]
-    : batch.events;
+  const draft = waits
+    ? { ...batch, events: [...events, waiting(run, hotUntil)] }
+    : batch;
   run.isAppending = true;
-  void host.append(run, { ...batch, events }).then((done) => {
+  run.isGoingToRest = waits;
+  void host.append(run, draft).then((done) => {
+    run.isGoingToRest = false;
     if (done === undefined) {
       for (const { id } of batch.children ?? []) run.children.delete(id);
       return;
@@ -48,11 +53,13 @@ export function append(run: RunState): boolean {
     const rests = waits && done.isAwake === undefined;
     run.isWaiting = rests;
     if (rests) run.leaseUntil = hotUntil;
-    acknowledge(run, done, () =>
-      outcomes.map(({ index, event }) =>
-        readOutcome(run, done, done.version + index, event),
-      ),
-    );
+    acknowledge(run, done, () => {
+      for (const index of outcomes) {
+        const event = events[index] as ExecutionEvent;
+        const { acknowledged } = run;
+        acknowledged.push(readOutcome(run, done, done.version + index, event));
+      }
+    });
     if (rests) host.rests(run);
   });
   return false;
@@ -96,9 +103,10 @@ export function transact(run: RunState): boolean {
   void run.host.transact(run, { ...task, seen }).then((done) => {
     if (done === undefined) return;
     const { version, entry } = done;
-    acknowledge(run, done, () => [
-      readOutcome(run, done, version, { ...entry, seen }),
-    ]);
+    acknowledge(run, done, () => {
+      const outcome = readOutcome(run, done, version, { ...entry, seen });
+      run.acknowledged.push(outcome);
+    });
   });
   return false;
 }
@@ -111,30 +119,30 @@ function readOutcome(
   event: ExecutionEvent,
 ): LoggedHistory {
   // As text it is about as large as it will be.
-  const { value } = event as { readonly value?: string };
+  const { value } = event as { readonly value?: Encoded };
   if (value !== undefined) run.heldBytes += value.length;
   const outcome = scheduled.get(version);
   const whole =
-    outcome === undefined ? event : ({ ...event, outcome } as ExecutionEvent);
-  return run.host.values.readEvent({
-    version,
-    at,
-    event: whole,
-  }) as LoggedHistory;
+    value !== undefined
+      ? { ...event, value: run.host.values.readValue(value) }
+      : outcome !== undefined
+        ? { ...event, outcome }
+        : event;
+  return { version, at, event: whole } as LoggedHistory;
 }
 
-/** The append is durable: its first outcome is delivered at once, each further one at a rest. */
+/** The append is durable: its first outcome is delivered at once, each further one at a rest; all at a rest when the answer came after the end of the lease. */
 function acknowledge(
   run: RunState,
   { responses }: Appended,
-  outcomes: () => readonly LoggedHistory[],
+  readOutcomes: () => void,
 ): void {
   run.isAppending = false;
   if (run.isOver) return;
   try {
-    run.acknowledged.push(...outcomes());
+    readOutcomes();
     if (responses > run.known) run.host.fetch(run);
-    if (isListening(run)) {
+    if (isListening(run) && !isStale(run)) {
       if (run.replay.isOver) beginUnstarted(run);
       const first = run.acknowledged.shift();
       if (first !== undefined) deliverOutcome(run, first);
@@ -143,9 +151,4 @@ function acknowledge(
     broke(run, error);
   }
   run.again();
-}
-
-/** Whether anything may still be delivered to its code. */
-function isListening({ settled, poison, leaving }: RunState): boolean {
-  return settled === undefined && poison === undefined && leaving === undefined;
 }

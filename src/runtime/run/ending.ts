@@ -1,4 +1,5 @@
 import type { HoldfastError } from "../../model/errors.ts";
+import type { ExecutionCodec } from "../../model/execution/codec.ts";
 import type { ExecutionEvent } from "../../model/execution/event.ts";
 import { isRunFailedError } from "../../model/run-failed-error.ts";
 import {
@@ -7,7 +8,7 @@ import {
   recorded,
   runCancelled,
 } from "../failures.ts";
-import type { Definition } from "../definitions.ts";
+import type { Definition } from "../definition/definitions.ts";
 import { Continuation } from "./continuation.ts";
 import { append } from "./append.ts";
 import type { RunState, Settled } from "./run-state.ts";
@@ -21,7 +22,7 @@ export function closeAndEnd(run: RunState): boolean {
   if (!run.isClosing) {
     run.isClosing = true;
     warnOfForgotten(run);
-    run.steps.drop(runCancelled(run.id, null));
+    run.steps.drop(() => runCancelled(run.id, null));
     run.transactions.length = 0;
     run.childrenToCancel = [...run.children.keys()].toReversed();
     // What its code no longer waits for is left to the next pass.
@@ -101,10 +102,14 @@ export function endAbandoned(run: RunState): boolean {
 function end(run: RunState): boolean {
   const { host, settled } = run;
   if (settled === undefined) throw new Error("It has not ended.");
-  const next =
+  const continuation =
     settled.kind === "returned" && settled.value instanceof Continuation
-      ? continued(run, settled.value)
+      ? settled.value
       : undefined;
+  // Its next pass would begin here, though it is paused, or its worker closes.
+  if (continuation !== undefined && run.leaving !== undefined)
+    return leave(run, run.leaving);
+  const next = continuation && continued(run, continuation);
   // It fails when its next pass cannot be recorded.
   const events = next ?? [finished(run, run.settled ?? settled)];
   run.isAppending = true;
@@ -133,6 +138,8 @@ function continued(
       run.host.lockedAgain(run),
     ];
   } catch (error) {
+    // It says nothing about the input.
+    if (isOfTheCodec(error)) throw error;
     run.settled = { kind: "threw", error };
     return undefined;
   }
@@ -149,8 +156,7 @@ function finished(run: RunState, settled: Settled): ExecutionEvent {
       return values.finished({ kind: "completed", value: settled.value });
     } catch (error) {
       if (isOfTheCodec(error)) throw error;
-      // A value that cannot be stored, or is too large: said with its path.
-      return failed(error);
+      return failed(refusalOf(values, settled.value) ?? error);
     }
   const { cancellation } = run;
   if (cancellation === null || !isOfCancellation(run, settled.error))
@@ -162,6 +168,16 @@ function finished(run: RunState, settled: Settled): ExecutionEvent {
     kind: "cancelled",
     ...(reason !== null && { reason }),
   });
+}
+
+/** Why a value cannot be stored, with its path from the value that was returned, not from the result around it. */
+function refusalOf(values: ExecutionCodec, value: unknown): unknown {
+  try {
+    values.value(value);
+    return undefined;
+  } catch (error) {
+    return error;
+  }
 }
 
 /** The cancellation itself, or that of a child which was asked to end because of it. */
@@ -206,7 +222,8 @@ function giveUp(run: RunState, why: HoldfastError): boolean {
  * ends instead: its cleanup cannot be run.
  */
 export function park(run: RunState, why: HoldfastError): boolean {
-  if (run.cancellation !== null) {
+  const onlyReplays = run.host.onlyReplays !== undefined;
+  if (run.cancellation !== null && !onlyReplays) {
     if (run.told.has("unended")) return giveUp(run, why);
     run.told.add("unended");
     run.poison = undefined;
@@ -221,7 +238,7 @@ export function park(run: RunState, why: HoldfastError): boolean {
     return true;
   }
   run.isAppending = true;
-  run.steps.drop(why);
+  run.steps.drop(() => why);
   const { host } = run;
   const event: ExecutionEvent = {
     kind: "parked",

@@ -1,7 +1,10 @@
+import { payloadField } from "../../model/execution/event-payload.ts";
 import type { LoadedExecution } from "../../stores/execution/lock/locked.ts";
 
 /** What a run takes besides its values: closures, promises, a few maps. */
 const bareRunBytes = 4_000;
+/** What an event takes besides the value in it. */
+const bareEventBytes = 200;
 /** What an object, a property or an item takes besides what is in it. */
 const partBytes = 16;
 /** Parts of one value that are looked at; the rest is taken to be like them. */
@@ -15,7 +18,12 @@ export function loadedBytes({
   unreadSignals,
 }: LoadedExecution): number {
   let bytes = bareRunBytes + roughBytes(input);
-  for (const { event } of history) bytes += roughBytes(event);
+  for (const { event } of history) {
+    const field = payloadField(event.kind);
+    bytes += bareEventBytes;
+    if (field !== undefined)
+      bytes += roughBytes((event as unknown as Record<string, unknown>)[field]);
+  }
   for (const { response } of responses) bytes += roughBytes(response);
   for (const { response } of unreadSignals) bytes += roughBytes(response);
   return bytes;
@@ -23,6 +31,8 @@ export function loadedBytes({
 
 /** About how many bytes a value takes: enough to tell kilobytes from megabytes. */
 export function roughBytes(value: unknown): number {
+  if (typeof value === "string") return partBytes + value.length;
+  if (typeof value !== "object") return partBytes;
   let bytes = 0;
   let parts = 0;
   let passedOver = 0;

@@ -1,11 +1,13 @@
 import { monotonicMs } from "../../host/timers.ts";
 import type { LoggedResponse } from "../../model/execution/event.ts";
 import type { LoadedExecution } from "../../stores/execution/lock/locked.ts";
-import type { Definition } from "../definitions.ts";
+import type { Definition } from "../definition/definitions.ts";
 import type { Drained } from "../drain.ts";
 import { nextWakeAt } from "./append.ts";
 import { broke } from "./broken.ts";
+import { LateAbort } from "./late-abort.ts";
 import { loadedBytes, roughBytes } from "./held-bytes.ts";
+import type { Holders } from "../loop-watch.ts";
 import { Journal } from "./journal.ts";
 import { Mailbox } from "./mailbox.ts";
 import { nondeterminism } from "./replay/nondeterminism.ts";
@@ -118,11 +120,16 @@ export class HotRun implements Drained {
     return isWaiting && !isAppending && !isOver && arrived.length === 0;
   }
 
+  /** Nothing but this lock has happened to it since it began to rest. */
+  isAsBefore({ nextVersion }: Pick<LoadedExecution, "nextVersion">): boolean {
+    return this.isAtRest && this.state.version === nextVersion - 1;
+  }
+
   /** Nothing more of it is run or recorded. */
   drop(reason: Error): void {
     const { state } = this;
     state.isOver = true;
-    state.steps.drop(reason);
+    state.steps.drop(() => reason);
     this.#cancelTimer();
   }
 
@@ -157,14 +164,21 @@ function newState(
 ): RunState {
   const { id, history, unreadSignals, responses, responsesFrom } = locked;
   const journal = new Journal();
+  const holders = (step?: string): Holders => ({
+    functions: [definition.name],
+    id,
+    ...(step !== undefined && { step }),
+  });
   const differ = (difference: Difference): void => {
-    state.poison ??= nondeterminism({
+    const mismatch = {
       run: id,
       function: definition.name,
       codeVersion: host.codeVersion,
       recordedCodeVersion: locked.previousCodeVersion,
       ...difference,
-    });
+    };
+    const isOnlyReplayed = host.onlyReplays !== undefined;
+    state.poison ??= nondeterminism(mismatch, isOnlyReplayed);
     again();
   };
   const state: RunState = {
@@ -185,9 +199,9 @@ function newState(
       encode: (value) => host.values.value(value),
       took(step, ms) {
         const { loop } = host.drain;
-        const functions = [definition.name];
-        loop.took(ms, loop.toldMs, () => ({ functions, id, step }));
+        loop.took(ms, loop.toldMs, holders, step);
       },
+      began: (key) => host.bodies.begin(key),
       broke: (error) => broke(state, error),
       record(record) {
         journal.record(record);
@@ -197,7 +211,7 @@ function newState(
     open: new OpenCalls(),
     journal,
     mailbox: new Mailbox(),
-    abort: new AbortController(),
+    abort: new LateAbort(),
     ...atTheStart(locked),
     known: responses.at(-1)?.seq ?? responsesFrom,
     told: new Set(),
@@ -245,6 +259,7 @@ function atTheStart(
     now: Math.max(locked.startedAt, locked.created.scheduledAt),
     isAwake: false,
     isAppending: false,
+    isGoingToRest: false,
     isWaiting: false,
     isOver: false,
     leaving: undefined,

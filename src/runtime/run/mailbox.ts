@@ -20,6 +20,8 @@ interface Kept {
 export class Mailbox {
   readonly #kept = new Map<string, Kept[]>();
   readonly #receivers = new Map<string, Receiver[]>();
+  /** Those whose time is over, which is about to be recorded. */
+  readonly #expired = new Set<Receiver>();
 
   /** The oldest signal of a name, if one is there. */
   take(signal: string): { readonly value: unknown } | undefined {
@@ -48,7 +50,24 @@ export class Mailbox {
     return undefined;
   }
 
+  /**
+   * Those whose time is over, each told of once, in the order of their calls.
+   * They wait on until that is delivered: of many only some fit into an
+   * append, and a signal that comes before the next one finds them on replay.
+   */
+  expire(now: number): readonly Receiver[] {
+    const over = this.receivers.filter(
+      (receiver) =>
+        receiver.expiresAt !== null &&
+        receiver.expiresAt <= now &&
+        !this.#expired.has(receiver),
+    );
+    for (const receiver of over) this.#expired.add(receiver);
+    return over;
+  }
+
   forget(receiver: Receiver): void {
+    this.#expired.delete(receiver);
     const waiting = this.#receivers.get(receiver.signal) ?? [];
     const left = waiting.filter((other) => other !== receiver);
     if (left.length === 0) this.#receivers.delete(receiver.signal);
@@ -64,6 +83,7 @@ export class Mailbox {
   /** No call waits any longer. */
   dropReceivers(): void {
     this.#receivers.clear();
+    this.#expired.clear();
   }
 
   /** In the order of their calls. */
@@ -73,13 +93,17 @@ export class Mailbox {
       .toSorted((a, b) => a.call - b.call);
   }
 
-  /** When the first of them has waited long enough. */
+  /** When the first of them has waited long enough that has not been told of. */
   get nextExpiry(): number | undefined {
+    // Asked at each rest, where an iterator over nothing shows.
+    if (this.#receivers.size === 0) return undefined;
     let next: number | undefined;
     for (const waiting of this.#receivers.values())
-      for (const { expiresAt } of waiting)
-        if (expiresAt !== null && (next === undefined || expiresAt < next))
-          next = expiresAt;
+      for (const receiver of waiting) {
+        const { expiresAt } = receiver;
+        if (expiresAt === null || this.#expired.has(receiver)) continue;
+        if (next === undefined || expiresAt < next) next = expiresAt;
+      }
     return next;
   }
 

@@ -2,6 +2,7 @@ import { append, transact } from "./append.ts";
 import { beginUnstarted } from "./ctx/calls.ts";
 import { deliverOutcome, deliverResponse } from "./deliver.ts";
 import { closeAndEnd, endAbandoned, leave, park } from "./ending.ts";
+import { isStale, renewFirst } from "./lease.ts";
 import type { RunState } from "./run-state.ts";
 
 /**
@@ -12,6 +13,7 @@ import type { RunState } from "./run-state.ts";
 export function pump(run: RunState): boolean {
   run.isAwake = false;
   if (run.isOver || run.isAppending) return false;
+  if (isStale(run)) return renewFirst(run);
   if (run.poison !== undefined) return park(run, run.poison);
   if (run.settled !== undefined) {
     if (!run.replay.isOver)
@@ -20,6 +22,7 @@ export function pump(run: RunState): boolean {
   }
   // What is not delivered is in the log, for whoever has it next.
   if (run.leaving !== undefined) return moveOn(run);
+  beginLate(run);
   const outcome = run.acknowledged.shift();
   if (outcome !== undefined) {
     deliverOutcome(run, outcome);
@@ -32,6 +35,12 @@ export function pump(run: RunState): boolean {
     return true;
   }
   return moveOn(run);
+}
+
+/** What an append has let begin, when its answer came after the lease had ended. */
+function beginLate(run: RunState): void {
+  const isLive = run.replay.isOver && run.host.onlyReplays === undefined;
+  if (isLive && run.unstarted.size > 0) beginUnstarted(run);
 }
 
 /** The next thing that the log says was delivered; behind it the frontier. */
@@ -97,11 +106,8 @@ function cancelChildren(run: RunState): void {
 function expireReceivers(run: RunState, now: number): void {
   const { nextExpiry } = run.mailbox;
   if (nextExpiry === undefined || nextExpiry > now) return;
-  for (const { call, signal, expiresAt } of run.mailbox.receivers)
-    if (expiresAt !== null && expiresAt <= now) {
-      run.mailbox.forgetCall(call);
-      run.journal.record({ kind: "receiveTimedOut", signal, call });
-    }
+  for (const { call, signal } of run.mailbox.expire(now))
+    run.journal.record({ kind: "receiveTimedOut", signal, call });
 }
 
 function tellStuck(run: RunState): boolean {

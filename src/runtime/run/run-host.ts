@@ -9,8 +9,9 @@ import type {
   NewExecution,
 } from "../../stores/execution/log/create.ts";
 import type { Drain } from "../drain.ts";
+import type { RunningBodies } from "../running-bodies.ts";
 import type { Speaker } from "../worker/run-log.ts";
-import type { RunLog } from "../workflow-context.ts";
+import type { RunLog } from "../definition/workflow-context.ts";
 import type { Entry } from "./journal.ts";
 import type { RunState } from "./run-state.ts";
 
@@ -47,6 +48,7 @@ export interface TransactionDraft {
 export interface RunHost {
   readonly clock: Clock;
   readonly drain: Drain;
+  readonly bodies: RunningBodies;
   readonly values: ExecutionCodec;
   readonly codeVersion: string | null;
   /** A number below 1. */
@@ -79,6 +81,8 @@ export interface RunHost {
   wakes(run: RunState): void;
   /** Somebody wrote to its log: it may have been paused or cancelled. */
   interrupted(run: RunState): void;
+  /** Renews its lock, whose lease is over. Never rejects: a run that is another's by now is dropped. */
+  renew(run: RunState): Promise<void>;
   /** It cannot append any more. */
   lost(run: RunState, reason: HoldfastError): void;
   /** There may be responses that it does not know. */

@@ -2,8 +2,9 @@ import type { HoldfastError } from "../../model/errors.ts";
 import type { LoggedResponse } from "../../model/execution/event.ts";
 import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import type { LoadedExecution } from "../../stores/execution/lock/locked.ts";
-import type { Definition } from "../definitions.ts";
+import type { Definition } from "../definition/definitions.ts";
 import type { Journal } from "./journal.ts";
+import type { LateAbort } from "./late-abort.ts";
 import type { Mailbox } from "./mailbox.ts";
 import type { OpenCalls } from "./ctx/open-calls.ts";
 import type { Replay } from "./replay/replay.ts";
@@ -39,7 +40,7 @@ export interface RunState {
   readonly journal: Journal;
   readonly mailbox: Mailbox;
   /** Aborted when the cancellation is delivered. */
-  readonly abort: AbortController;
+  readonly abort: LateAbort;
   /** Steps and transactions that have not begun: the log is being replayed and has no outcome of them so far, or a token that they may tell is not recorded. */
   readonly unstarted: Map<number, () => void>;
   readonly transactions: Omit<TransactionDraft, "seen">[];
@@ -65,6 +66,8 @@ export interface RunState {
   /** Between a delivery and the rest that follows it: only then does the code run. */
   isAwake: boolean;
   isAppending: boolean;
+  /** The append says that it waits, and until when it is its worker's: nothing else may say that meanwhile. */
+  isGoingToRest: boolean;
   /** The log says that it waits. */
   isWaiting: boolean;
   /** Nothing of it is run or recorded any more. */

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { HoldfastError } from "../../model/errors.ts";
-import type { StepContext } from "../workflow-context.ts";
+import type { StepContext } from "../definition/workflow-context.ts";
+import { LateAbort } from "./late-abort.ts";
 
 /** Whose code is running: of which run, and whether inside a step. */
 export interface Where {
@@ -30,25 +31,26 @@ export function ctxInStep(step: string): HoldfastError {
   );
 }
 
-/** What a step's body is given. Few bodies look at the signal, so it is made when one does. */
+/** What a step's body is given. Few bodies look at the key, so it is made when one does. */
 export class AttemptContext implements StepContext {
   readonly attempt: number;
-  readonly idempotencyKey: string;
-  #controller: AbortController | undefined;
-  #abort: { readonly reason: unknown } | undefined;
+  readonly #pass: string;
+  readonly #call: number;
+  readonly #abort = new LateAbort();
   #isCancelled = false;
 
-  constructor(attempt: number, idempotencyKey: string) {
+  constructor(attempt: number, pass: string, call: number) {
     this.attempt = attempt;
-    this.idempotencyKey = idempotencyKey;
+    this.#pass = pass;
+    this.#call = call;
+  }
+
+  get idempotencyKey(): string {
+    return `${this.#pass}#${this.#call}`;
   }
 
   get abortSignal(): AbortSignal {
-    if (this.#controller === undefined) {
-      this.#controller = new AbortController();
-      if (this.#abort !== undefined) this.#controller.abort(this.#abort.reason);
-    }
-    return this.#controller.signal;
+    return this.#abort.signal;
   }
 
   /** True once the run does not want another attempt. */
@@ -57,8 +59,7 @@ export class AttemptContext implements StepContext {
   }
 
   abort(reason: unknown): void {
-    this.#abort ??= { reason };
-    this.#controller?.abort(reason);
+    this.#abort.abort(reason);
   }
 
   /** Like `abort`, and a failure that follows is the last. */

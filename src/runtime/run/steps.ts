@@ -8,7 +8,8 @@ import {
 } from "../../model/time/retry-policy.ts";
 import type { Encoded } from "../../model/values/encoded.ts";
 import { isNonRetryable, isOfTheCodec, recorded } from "../failures.ts";
-import type { StepBody } from "../workflow-context.ts";
+import type { StepBody } from "../definition/workflow-context.ts";
+import { ByCall } from "./by-call.ts";
 import { AttemptContext, outside, where } from "./step-context.ts";
 
 /** A call of `ctx.step`. */
@@ -49,6 +50,8 @@ export interface StepHost {
   readonly encode: (value: unknown) => Encoded;
   /** Told how long the body of a step ran before it gave way. */
   readonly took: (step: string, ms: number) => void;
+  /** A body goes on behind its first await; returns the way to say that it has ended. */
+  readonly began: (idempotencyKey: string) => () => void;
   /** Nothing can be recorded of a step: its run cannot go on as it is. */
   readonly broke: (error: unknown) => void;
   /** Called as soon as there is something to record. */
@@ -56,9 +59,12 @@ export interface StepHost {
 }
 
 interface Running {
+  readonly call: number;
   readonly step: Step;
   readonly attempt: AttemptContext;
   cancelTimer: () => void;
+  /** It has ended, or nobody waits for its end any more. */
+  ended: () => void;
 }
 
 interface Pausing {
@@ -73,7 +79,7 @@ const shortPauseMs = 1_000;
 /** The steps of one run that are being done, and those between two attempts. */
 export class Steps {
   readonly #host: StepHost;
-  readonly #running = new Map<number, Running>();
+  readonly #running = new ByCall<Running>();
   readonly #pausing = new Map<number, Pausing>();
   #isOver = false;
 
@@ -84,6 +90,7 @@ export class Steps {
   /** True while the run must not rest: something is being done, or soon will be. */
   isBusy(now: number): boolean {
     if (this.#running.size > 0) return true;
+    if (this.#pausing.size === 0) return false;
     for (const { retryAt } of this.#pausing.values())
       if (retryAt - now <= shortPauseMs) return true;
     return false;
@@ -95,11 +102,13 @@ export class Steps {
 
   /** What is being done just now. */
   get runningNames(): readonly string[] {
-    return Array.from(this.#running.values(), ({ step }) => step.name);
+    return this.#running.all().map(({ step }) => step.name);
   }
 
   /** When the next attempt of those that pause is due. */
   get nextRetryAt(): number | undefined {
+    // Asked at each rest, where an iterator over nothing shows.
+    if (this.#pausing.size === 0) return undefined;
     let next: number | undefined;
     for (const { retryAt } of this.#pausing.values())
       if (next === undefined || retryAt < next) next = retryAt;
@@ -128,7 +137,7 @@ export class Steps {
 
   /** The run was cancelled: what runs is told and records its outcome, what pauses has failed. */
   cancel(reason: Error): void {
-    for (const { attempt } of this.#running.values()) attempt.cancel(reason);
+    for (const { attempt } of this.#running.all()) attempt.cancel(reason);
     for (const { step } of Array.from(this.#pausing.values()))
       this.fail(step, reason);
   }
@@ -141,23 +150,32 @@ export class Steps {
     if (stored !== undefined) this.#finish(step, "failed", stored);
   }
 
-  /** Nothing that still runs can be recorded any more. */
-  drop(reason: Error): void {
+  /** Nothing that still runs can be recorded any more. The reason is made only if somebody is told: most runs end with nothing running. */
+  drop(reasonOf: () => Error): void {
     this.#isOver = true;
-    for (const { attempt, cancelTimer } of this.#running.values()) {
+    this.#pausing.clear();
+    if (this.#running.size === 0) return;
+    const reason = reasonOf();
+    for (const { attempt, cancelTimer, ended } of this.#running.all()) {
       cancelTimer();
+      ended();
       attempt.abort(reason);
     }
     this.#running.clear();
-    this.#pausing.clear();
   }
 
   #attempt(step: Step, number: number): void {
     const { id, pass } = this.#host;
-    const { name } = step;
-    const attempt = new AttemptContext(number, `${pass}#${step.call}`);
-    const running: Running = { step, attempt, cancelTimer: nothing };
-    this.#running.set(step.call, running);
+    const { name, call } = step;
+    const attempt = new AttemptContext(number, pass, call);
+    const running: Running = {
+      call,
+      step,
+      attempt,
+      cancelTimer: nothing,
+      ended: nothing,
+    };
+    this.#running.put(running);
     let result: unknown;
     let isLater = false;
     const began = monotonicMs();
@@ -174,6 +192,7 @@ export class Steps {
       this.#host.took(name, monotonicMs() - began);
     }
     if (!isLater) return this.#done(running, result);
+    running.ended = this.#host.began(attempt.idempotencyKey);
     this.#armTimeout(running);
     void Promise.resolve(result).then(
       (value) => this.#done(running, value),
@@ -197,8 +216,9 @@ export class Steps {
   #ends(running: Running): boolean {
     const { step } = running;
     if (this.#isOver || this.#running.get(step.call) !== running) return false;
-    this.#running.delete(step.call);
+    this.#running.take(step.call);
     running.cancelTimer();
+    running.ended();
     return true;
   }
 

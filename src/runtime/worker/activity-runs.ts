@@ -1,5 +1,5 @@
 import { monotonicMs } from "../../host/timers.ts";
-import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
+import { isHoldfastError } from "../../model/errors.ts";
 import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import type { ExecutionResult } from "../../model/execution/result.ts";
 import { jittered, retryPauseMs } from "../../model/time/retry-policy.ts";
@@ -7,34 +7,30 @@ import type { CancellationView } from "../../stores/execution/control/cancelling
 import type { LockedExecution } from "../../stores/execution/lock/locked.ts";
 import type { GivenEvent } from "../../model/execution/given-event.ts";
 import { runInterrupted } from "../../stores/execution/topics.ts";
-import type { ActivityContext } from "../activity-context.ts";
-import type { Definition } from "../definitions.ts";
-import { isNonRetryable, isOfTheCodec, recorded } from "../failures.ts";
+import type { ActivityContext } from "../definition/activity-context.ts";
+import type { Definition } from "../definition/definitions.ts";
+import {
+  isLosing,
+  isNonRetryable,
+  isOfTheCodec,
+  recorded,
+} from "../failures.ts";
+import {
+  attemptTimedOut,
+  cancelledWhile,
+  lose,
+  newAttempt,
+  workerClosed,
+  type Attempt,
+  type Ended,
+} from "./attempt.ts";
 import type { WorkerParts } from "./worker-parts.ts";
-import { behindInterruptions, cancellationOf } from "./history.ts";
+import { behindInterruptions, cancellationOf } from "./hot/history.ts";
 import { pauseBefore, repeated } from "../pauses.ts";
-import type { HeldLock } from "./renewals.ts";
+import { renewedLock, type HeldLock } from "./renewals.ts";
 import { outside, where } from "../run/step-context.ts";
 import { runLog, writeLine } from "./run-log.ts";
-
-/** How an attempt ended. */
-type Ended =
-  | { readonly kind: "returned"; readonly value: unknown }
-  | { readonly kind: "threw"; readonly error: unknown }
-  /** The worker closes: it is given back and counts for nothing. */
-  | { readonly kind: "released" }
-  /** Somebody else has it: nothing is written. */
-  | { readonly kind: "lost" };
-
-interface Attempt {
-  readonly locked: LockedExecution;
-  readonly controller: AbortController;
-  /** Ends it, whatever its code does. */
-  readonly end: (ended: Ended) => void;
-  readonly ended: Promise<Ended>;
-  /** Why it was told to stop, if somebody cancelled it. */
-  cancellation: CancellationView | null;
-}
+import { UnnamedChanges } from "./hot/unnamed-changes.ts";
 
 /** How long code that was told to stop may take to do so. */
 const cancelGraceMs = 10_000;
@@ -50,12 +46,19 @@ export class ActivityRuns {
 
   constructor(parts: WorkerParts) {
     this.#parts = parts;
+    const unnamed = new UnnamedChanges(
+      parts,
+      () => Array.from(this.#attempts.values(), ({ locked }) => locked),
+      ({ id, lifecycle, state }) => {
+        if (lifecycle !== "active" || state === "finished")
+          void this.#interrupted(id);
+      },
+    );
     this.#unsubscribe = parts.context.database.subscribe(
       (hint) => {
         if (hint.kind === "change")
           void this.#interrupted(hint.key as ExecutionId);
-        else if (hint.kind === "unknown")
-          for (const id of this.#attempts.keys()) void this.#interrupted(id);
+        else if (hint.kind === "unknown") void unnamed.look();
       },
       [{ operation: runInterrupted }],
     );
@@ -90,7 +93,10 @@ export class ActivityRuns {
     return [...this.#attempts.values()].map((attempt) => {
       const { id, key } = attempt.locked;
       const lost = (): void => lose(attempt);
-      return { id, key, renewed: () => undefined, lost };
+      const renewed = (until: number): void => {
+        attempt.leaseUntil = Math.max(attempt.leaseUntil, until);
+      };
+      return { id, key, renewed, lost };
     });
   }
 
@@ -104,6 +110,11 @@ export class ActivityRuns {
       message: `An attempt of run ${id} of ${name} could not be begun or recorded, and will be made again: ${(error as Error).message}`,
       details: { id, function: name },
     });
+  }
+
+  /** Whether an attempt of a run is made here. */
+  holds(id: ExecutionId): boolean {
+    return this.#attempts.has(id);
   }
 
   /** The functions of those that hold a place. */
@@ -145,15 +156,19 @@ export class ActivityRuns {
       await this.#record(definition, attempt, await attempt.ended);
     } finally {
       cancelTimer();
+      attempt.cancelGrace();
     }
   }
 
   async #call(definition: Definition, attempt: Attempt): Promise<void> {
     const ctx = await this.#context(attempt);
     const { locked, end } = attempt;
+    await this.#keepLock(attempt);
     // It was lost, cancelled or timed out before it could begin.
     if (ctx.abortSignal.aborted) return end({ kind: "released" });
-    const { loop } = this.#parts.context.drain;
+    const { bodies, drain } = this.#parts.context;
+    void attempt.ended.then(bodies.begin(ctx.idempotencyKey));
+    const { loop } = drain;
     const { toldMs } = loop;
     const began = monotonicMs();
     outside(() =>
@@ -170,6 +185,17 @@ export class ActivityRuns {
     }));
   }
 
+  /** Its lease may have ended before it could begin: then somebody else may have it. */
+  async #keepLock(attempt: Attempt): Promise<void> {
+    const { clock } = this.#parts.context;
+    const { locked, controller } = attempt;
+    while (attempt.leaseUntil <= clock.now() && !controller.signal.aborted) {
+      const until = await renewedLock(this.#parts, locked);
+      if (until === undefined) lose(attempt);
+      else attempt.leaseUntil = until;
+    }
+  }
+
   async #context({ locked, controller }: Attempt): Promise<ActivityContext> {
     const { holder, context } = this.#parts;
     const {
@@ -178,8 +204,12 @@ export class ActivityRuns {
     } = context;
     const { id, failures } = locked;
     const attempt = failures + 1;
+    const { clock } = context;
     const lastHeartbeat =
-      failures === 0 ? undefined : (await executions.get(id)).progress;
+      failures === 0
+        ? undefined
+        : (await repeated(clock, this.#giveUp.signal, () => executions.get(id)))
+            .progress;
     return {
       id,
       attempt,
@@ -233,8 +263,8 @@ export class ActivityRuns {
           version = next;
           continue;
         }
-        if (!error.retryable) return;
-        if (signal.aborted) throw error;
+        if (isLosing(error)) return;
+        if (!error.retryable || signal.aborted) throw error;
         await pauseBefore(clock, failures, signal);
       }
   }
@@ -254,8 +284,10 @@ export class ActivityRuns {
       });
     if (ended.kind === "returned") {
       try {
-        store.values.value(ended.value);
-        return finished({ kind: "completed", value: ended.value });
+        const event = finished({ kind: "completed", value: ended.value });
+        // As it is written: what just fits alone may not fit there.
+        store.values.event(event);
+        return event;
       } catch (error) {
         if (isOfTheCodec(error)) throw error;
         // The same value would be refused again.
@@ -292,31 +324,36 @@ export class ActivityRuns {
     const { clock } = this.#parts.context;
     attempt.cancellation = cancellation;
     controller.abort(cancelledWhile(locked.id));
-    clock.wakeAt(clock.now() + graceMs, () => end({ kind: "released" }));
+    attempt.cancelGrace = clock.wakeAt(clock.now() + graceMs, () =>
+      end({ kind: "released" }),
+    );
   }
 
   /** Somebody asked for its end. */
   async #interrupted(id: ExecutionId): Promise<void> {
     const attempt = this.#attempts.get(id);
     if (attempt === undefined) return;
-    const { executions } = this.#parts.context.pages;
+    const { context } = this.#parts;
+    const { clock, pages } = context;
     try {
-      const { lifecycle, pending } = (await executions.get(id)).state;
-      if (pending.kind === "finished") return lose(attempt);
-      if (lifecycle !== "cancelling") return;
-      const cancellation = await cancellationOf(this.#parts.context, id);
-      if (cancellation !== null)
-        this.#cancel(attempt, cancellation, cancelGraceMs);
+      const interruption = await repeated(
+        clock,
+        this.#giveUp.signal,
+        async () => {
+          const { lifecycle, pending } = (await pages.executions.get(id)).state;
+          if (pending.kind === "finished") return "ended";
+          return lifecycle === "cancelling"
+            ? cancellationOf(context, id)
+            : null;
+        },
+      );
+      if (interruption === "ended") lose(attempt);
+      else if (interruption !== null)
+        this.#cancel(attempt, interruption, cancelGraceMs);
     } catch {
       // Its end is refused if it has ended elsewhere.
     }
   }
-}
-
-/** Somebody else has it: what this attempt still does counts for nothing. */
-function lose({ locked, controller, end }: Attempt): void {
-  controller.abort(takenOver(locked.id));
-  end({ kind: "lost" });
 }
 
 async function callBody(
@@ -327,20 +364,6 @@ async function callBody(
   return body(ctx as never, input);
 }
 
-function newAttempt(locked: LockedExecution): Attempt {
-  let end: Attempt["end"] = () => undefined;
-  const ended = new Promise<Ended>((resolve) => {
-    end = resolve;
-  });
-  return {
-    locked,
-    controller: new AbortController(),
-    end,
-    ended,
-    cancellation: null,
-  };
-}
-
 function finished(result: ExecutionResult): GivenEvent {
   return { kind: "finished", result };
 }
@@ -348,34 +371,4 @@ function finished(result: ExecutionResult): GivenEvent {
 function cancelledBy({ cause, reason }: CancellationView): ExecutionResult {
   if (cause === "deadline") return { kind: "timedOut" };
   return { kind: "cancelled", ...(reason !== null && { reason }) };
-}
-
-function cancelledWhile(id: ExecutionId): HoldfastError {
-  return new HoldfastError("RUN_CANCELLED", `Run ${id} was cancelled.`, { id });
-}
-
-function takenOver(id: ExecutionId): HoldfastError {
-  return new HoldfastError(
-    "LOCK_LOST",
-    `Run ${id} was taken over by another worker; what this attempt still does is not recorded. Stop.`,
-    { id },
-  );
-}
-
-function workerClosed(): HoldfastError {
-  return new HoldfastError(
-    "ABORTED",
-    "The worker closes; this attempt is given back and made again elsewhere.",
-  );
-}
-
-function attemptTimedOut(
-  { id }: LockedExecution,
-  timeoutMs: number,
-): HoldfastError {
-  return new HoldfastError(
-    "ATTEMPT_TIMED_OUT",
-    `An attempt of run ${id} took longer than its timeout of ${timeoutMs} ms; what it still returns is not recorded.`,
-    { id, timeoutMs },
-  );
 }

@@ -1,7 +1,7 @@
 import { isHoldfastError } from "../../model/errors.ts";
 import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import type { WorkerParts } from "./worker-parts.ts";
-import { pause } from "../pauses.ts";
+import { pause, repeated } from "../pauses.ts";
 import type { RunState } from "../run/run-state.ts";
 
 /** A lock that a worker holds, and whom to tell what became of it: the very attempt, not the next one under its id. */
@@ -49,6 +49,27 @@ export async function renewLocks(
   }
 }
 
+/** Renews a lock that must be known to be held; answers with the end of its lease, or undefined when it is lost. */
+export async function renewedLock(
+  { context, settings, holder, signal }: WorkerParts,
+  { id, key }: Pick<HeldLock, "id" | "key">,
+): Promise<number | undefined> {
+  const { clock, pages } = context;
+  try {
+    return await repeated(clock, signal, async () => {
+      const leaseUntil = clock.now() + settings.leaseMs;
+      const { lost } = await pages.executions.renew([{ id, key }], {
+        holder,
+        lease: settings.leaseMs,
+      });
+      return lost.length === 0 ? leaseUntil : undefined;
+    });
+  } catch {
+    // Nothing can be recorded any more.
+    return undefined;
+  }
+}
+
 /** Renews all locks of what runs at each third of a lease. */
 export async function keepLocks(
   parts: WorkerParts,
@@ -56,7 +77,7 @@ export async function keepLocks(
 ): Promise<void> {
   const { context, settings, signal } = parts;
   while (!signal.aborted) {
-    await pause(context.clock, settings.leaseMs / 3, signal);
+    await pause(context.background, settings.leaseMs / 3, signal);
     if (!signal.aborted) await renewLocks(parts, held());
   }
 }

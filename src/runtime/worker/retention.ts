@@ -3,8 +3,8 @@ import {
   removeFinished,
   type RetentionPolicy,
   type SweptPlaces,
-} from "../../stores/execution/retention.ts";
-import type { Definition } from "../definitions.ts";
+} from "../../stores/execution/removal/retention.ts";
+import type { Definition } from "../definition/definitions.ts";
 import { pause } from "../pauses.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 
@@ -34,12 +34,12 @@ export async function removeOld(
 ): Promise<void> {
   const all = [...functions].flatMap(keepingOf);
   if (all.length === 0) return;
-  const { clock, store } = context;
+  const { background, store } = context;
   const shortest = Math.min(...all.map(({ ms }) => ms));
   const periodMs = Math.min(Math.max(shortest / 10, periodMsMin), periodMsMax);
   let pauseMs = periodMsMin * store.random();
   for (let sweeps = 1; !signal.aborted; sweeps += 1) {
-    await pause(clock, pauseMs, signal);
+    await pause(background, pauseMs, signal);
     for (const each of all) {
       if (sweeps % sweepsFromStart === 0) each.swept.clear();
       await sweepOne(context, each, signal);

@@ -1,6 +1,6 @@
 import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
-import type { RunLog } from "../workflow-context.ts";
+import type { RunLog } from "../definition/workflow-context.ts";
 
 /** Whose code writes a line. */
 export interface Speaker {

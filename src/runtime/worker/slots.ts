@@ -6,7 +6,11 @@
 export class Slots {
   readonly #size: number;
   #taken = 0;
-  readonly #asking: (() => void)[] = [];
+  /** Those before `#next` have been given theirs; taking each off the front would move all the others. */
+  #asking: (() => void)[] = [];
+  #next = 0;
+  #given = 0;
+  #isGiving = false;
   #onFree: (() => void) | undefined;
 
   constructor(size: number) {
@@ -14,7 +18,8 @@ export class Slots {
   }
 
   get free(): number {
-    return Math.max(0, this.#size - this.#taken - this.#asking.length);
+    const asking = this.#asking.length - this.#next;
+    return Math.max(0, this.#size - this.#taken - asking);
   }
 
   /** For something new. The caller has seen that one is free. */
@@ -31,8 +36,27 @@ export class Slots {
   }
 
   give(): void {
-    const next = this.#asking.shift();
-    if (next !== undefined) return next();
+    this.#given += 1;
+    // Those who need theirs no more give it on at once: thousands of them inside each other would not fit the stack.
+    if (this.#isGiving) return;
+    this.#isGiving = true;
+    try {
+      for (; this.#given > 0; this.#given -= 1) this.#giveOne();
+    } finally {
+      this.#isGiving = false;
+    }
+  }
+
+  #giveOne(): void {
+    const next = this.#asking[this.#next];
+    if (next !== undefined) {
+      this.#next += 1;
+      if (this.#next === this.#asking.length) {
+        this.#asking = [];
+        this.#next = 0;
+      }
+      return next();
+    }
     this.#taken -= 1;
     const wake = this.#onFree;
     this.#onFree = undefined;

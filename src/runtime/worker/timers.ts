@@ -1,4 +1,8 @@
-import { isHoldfastError } from "../../model/errors.ts";
+import {
+  isFinal,
+  isHoldfastError,
+  type HoldfastError,
+} from "../../model/errors.ts";
 import type { OwnerId } from "../../model/ids/prefixed-id.ts";
 import { pauseBefore } from "../pauses.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
@@ -11,13 +15,14 @@ import type { RuntimeContext } from "../runtime-context.ts";
 export async function keepTime(
   context: RuntimeContext,
   signal: AbortSignal,
+  onFinal: (error: HoldfastError) => void,
 ): Promise<void> {
   const { database } = context;
   const stop = database.subscribe((hint) => {
     if (hint.kind === "death") void releaseDead(context, hint.owner, signal);
   });
   try {
-    await expireUntil(context, signal);
+    await expireUntil(context, signal, onFinal);
   } finally {
     stop();
   }
@@ -26,6 +31,7 @@ export async function keepTime(
 async function expireUntil(
   { pages: { executions }, clock, tell }: RuntimeContext,
   signal: AbortSignal,
+  onFinal: (error: HoldfastError) => void,
 ): Promise<void> {
   let failures = 0;
   while (!signal.aborted)
@@ -40,6 +46,7 @@ async function expireUntil(
     } catch (error) {
       if (signal.aborted) return;
       if (isHoldfastError(error) && error.code === "DATABASE_CLOSED") return;
+      if (isFinal(error)) return onFinal(error);
       tell({
         level: "warn",
         message: `Could not look for timers; trying again: ${(error as Error).message}`,

@@ -1,4 +1,4 @@
-import type { HoldfastError } from "../../model/errors.ts";
+import { HoldfastError, isFinal } from "../../model/errors.ts";
 import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import type { ExecutorId, RunId } from "../../model/ids/prefixed-id.ts";
 import type { Fence } from "../../stores/execution/checks.ts";
@@ -8,21 +8,26 @@ import type { ExecutionDraft } from "../../stores/execution/log/create.ts";
 import type { Damaged } from "../../stores/damage.ts";
 import { retryPolicyFor } from "../../model/time/retry-policy.ts";
 import { ActivityRuns } from "./activity-runs.ts";
-import type { Definition } from "../definitions.ts";
+import type { Definition } from "../definition/definitions.ts";
 import { EarlyHints } from "./early-hints.ts";
-import { HotRuns } from "./hot-runs.ts";
-import { pauseBefore } from "../pauses.ts";
+import { HotRuns } from "./hot/hot-runs.ts";
+import { watchMove } from "./move-watch.ts";
+import { isDoneBy, pauseBefore } from "../pauses.ts";
 import { keepLocks } from "./renewals.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import { removeOld } from "./retention.ts";
 import { Slots } from "./slots.ts";
 import { keepTime } from "./timers.ts";
 import { Turns } from "./turns.ts";
+import { UntoldLocks } from "./untold-locks.ts";
 import { watchRejections } from "./unhandled-rejections.ts";
 import type { WorkerParts, WorkerSettings } from "./worker-parts.ts";
 
 /** What one call locks at most. */
 const lockMax = 100;
+
+/** How long the last calls may take to be answered once the time to close is over. */
+const answerMs = 5_000;
 
 /** How many rows are told of that cannot be read. */
 const damagedMax = 1_000;
@@ -49,9 +54,14 @@ export class Worker {
   readonly #starting = new Set<Promise<unknown>>();
   /** Rows that were told of. */
   readonly #damaged = new Set<string>();
+  /** Gives back locks of which nobody here was told. */
+  readonly #untold: UntoldLocks;
   #locking: Promise<void> = Promise.resolve();
+  /** The last round of it. */
+  #round: Promise<unknown> = Promise.resolve();
   #loops: Promise<unknown> = Promise.resolve();
-  #release: () => void = () => undefined;
+  #letEnd: () => void = () => undefined;
+  #stopWatching: () => void = () => undefined;
   #closing: Promise<void> | undefined;
 
   constructor(
@@ -78,6 +88,11 @@ export class Worker {
     };
     this.#runs = new HotRuns(this.#parts);
     this.#activities = new ActivityRuns(this.#parts);
+    this.#untold = new UntoldLocks(
+      { ...this.#parts, signal: this.#stopLocking.signal },
+      (id) => this.#runs.holds(id) || this.#activities.holds(id),
+      () => [this.#round, ...this.#starting],
+    );
     this.#served = [...functions.values()].map(servedFunction);
   }
 
@@ -88,15 +103,18 @@ export class Worker {
       pages: { executions },
     } = this.#context;
     // A worker that only waits is somebody's reason to keep the process.
-    const release = database.keepAlive();
+    this.#letEnd = database.keepAlive();
     const stopWatching = watchRejections(this.#context.tell);
-    this.#release = () => {
-      release();
+    const onFinal = (error: HoldfastError): void => this.#leave(error);
+    const stopMoveWatch = watchMove(this.#context, onFinal);
+    this.#stopWatching = () => {
       stopWatching();
+      stopMoveWatch();
     };
     this.#runs.listen();
     // There may have been nobody to notice the death of others.
     await executions.releaseDead();
+    if (this.#closing !== undefined) throw holdfastClosed();
     this.#locking = this.#lockLoop();
     this.#loops = Promise.all([
       this.#locking,
@@ -104,7 +122,7 @@ export class Worker {
         ...this.#runs.running(),
         ...this.#activities.running(),
       ]),
-      keepTime(this.#context, this.#stop.signal),
+      keepTime(this.#context, this.#stop.signal, onFinal),
       removeOld(this.#context, this.functions.values(), this.#stop.signal),
     ]);
   }
@@ -140,6 +158,7 @@ export class Worker {
       return created.id;
     } catch (error) {
       this.#slots.give();
+      this.#untold.mayBe(error);
       throw error;
     }
   }
@@ -151,6 +170,7 @@ export class Worker {
   ): boolean {
     return (
       this.#closing === undefined &&
+      !this.#untold.isLooking &&
       this.#slots.free > 0 &&
       concurrency === undefined &&
       concurrencyPerKey === undefined &&
@@ -167,16 +187,40 @@ export class Worker {
     return this.#closing;
   }
 
+  /** The database was moved away or must be opened anew: what runs here is continued there, and nothing of it can be given back. */
+  #leave({ message, code }: HoldfastError): void {
+    if (this.#closing !== undefined) return;
+    this.#context.tell({
+      level: "error",
+      message: `This worker stops. ${message}`,
+      details: { code },
+    });
+    void this.close(0);
+  }
+
   async #close(timeoutMs: number): Promise<void> {
     this.#stopLocking.abort();
-    const { clock } = this.#context;
+    const { clock, tell } = this.#context;
     const by = clock.now() + timeoutMs;
+    const given = this.#giveBack(by);
+    // A call that the database never answers must not keep who closes.
+    if (!(await isDoneBy(clock, by + answerMs, given)))
+      tell({
+        level: "error",
+        message: `The database has not answered for ${answerMs / 1_000} s after the time to close was over, so what was running is not given back: others take it over when its leases end.`,
+        details: {},
+      });
+    this.#stop.abort();
+    await isDoneBy(clock, by + answerMs, this.#loops);
+    this.#letEnd();
+    this.#stopWatching();
+  }
+
+  async #giveBack(by: number): Promise<void> {
     // What is being locked just now is given back like the rest.
     await Promise.allSettled([this.#locking, ...this.#starting]);
+    await this.#untold.looked;
     await Promise.all([this.#runs.close(by), this.#activities.close(by)]);
-    this.#stop.abort();
-    await this.#loops;
-    this.#release();
   }
 
   #terms(definition: Definition) {
@@ -197,14 +241,21 @@ export class Worker {
       try {
         await this.#slots.freed(signal);
         if (signal.aborted) return;
-        const found = await this.#early.during(() => this.#lockSome());
+        await this.#untold.looked;
+        const round = this.#early.during(() => this.#lockSome());
+        this.#round = round;
+        const found = await round;
         if (found === "nothing") await this.#somethingDue(signal);
         // They stay due, so waiting for something due would not wait.
         if (found === "damage") await pauseBefore(clock, failures, signal);
         failures = found === "damage" ? failures + 1 : 0;
       } catch (error) {
         if (signal.aborted) return;
-        const { message } = error as HoldfastError;
+        const { message, code } = error as HoldfastError;
+        // It is not opened again under this worker, which is no reason any more to keep the process.
+        if (code === "DATABASE_CLOSED") return this.#letEnd();
+        if (isFinal(error)) return this.#leave(error);
+        this.#untold.mayBe(error);
         tell({
           level: "warn",
           message: `Could not look for work; trying again: ${message}`,
@@ -219,6 +270,8 @@ export class Worker {
     const { executions } = this.#context.pages;
     const { leaseMs, codeVersion } = this.#settings;
     const wanted = Math.min(this.#slots.free, lockMax);
+    // The place that was free has been taken since.
+    if (wanted === 0) return "work";
     for (let taken = 0; taken < wanted; taken += 1) this.#slots.take();
     let used = 0;
     try {
@@ -277,13 +330,22 @@ export class Worker {
     const definition = this.functions.get(locked.function);
     if (definition === undefined)
       throw new Error(`Nobody serves ${locked.function} here.`);
-    // The answer came too late: the run is anybody's, and its timers say so.
-    if (locked.leaseUntil <= this.#context.clock.now())
+    // The answer came too late: the run is anybody's, and its timers say so, or this worker has closed.
+    const { clock } = this.#context;
+    if (locked.leaseUntil <= clock.now() || this.#stop.signal.aborted)
       return this.#slots.give();
     this.#turns.add(definition.name);
     if (locked.role === "activity") this.#activities.begin(definition, locked);
     else this.#runs.adopt(definition, locked);
   }
+}
+
+/** What is asked of it comes too late. */
+export function holdfastClosed(): HoldfastError {
+  return new HoldfastError(
+    "DATABASE_CLOSED",
+    "This Holdfast has been closed, so it takes up no work any more. Open it again to go on.",
+  );
 }
 
 function policyOf({ kind, retry }: Definition) {

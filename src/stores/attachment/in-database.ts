@@ -2,7 +2,7 @@ import { blobBytesMaxDefault, blobSizeMax } from "../../model/blob.ts";
 import { checkedCount, optionsOf } from "../../model/shape.ts";
 import { lockRow } from "../../sql/dialect.ts";
 import { row, run, plainOperation } from "../../sql/operation.ts";
-import type { Operation } from "../../sql/operation.ts";
+import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 import type { Database } from "../../sql/database.ts";
 import { attachmentFailed, hashed, type ByteStore } from "./byte-store.ts";
@@ -52,6 +52,14 @@ const removeBytes: Operation<{ readonly name: string }, void> = plainOperation(
     },
   },
 );
+
+/** How many attachments have their bytes in another store, such as files. */
+export function* attachmentsElsewhere(): Tx<number> {
+  const found = yield* row<{ readonly count: number }>(sql`
+    SELECT COUNT(*) AS count FROM holdfast_attachment_copy
+    WHERE state = 'stored' AND store <> 'database'`);
+  return found?.count ?? 0;
+}
 
 /** Bytes in a table, beside everything else: one file to back up. For attachments of some megabytes. */
 export function attachmentsInDatabase(

@@ -10,6 +10,7 @@ import type {
   LoggedResponse,
   ResultKind,
 } from "../../model/execution/event.ts";
+import { isOutcomeOfStep } from "../../model/execution/fork-point.ts";
 import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import { isHistoryKind } from "../../model/execution/history-event.ts";
 import type { JoinSetId } from "../../model/ids/join-set-id.ts";
@@ -66,6 +67,8 @@ export interface EventColumns {
 /** The body is what people and decisions read; the user's value is apart, since only its codec can read it. */
 export function eventColumnsOf(event: ExecutionEvent): EventColumns {
   const { kind } = event;
+  if (kind === "stepFinished" || kind === "transactionFinished")
+    return outcomeColumnsOf(event);
   const field = payloadField(kind);
   let payload: Encoded | null = null;
   let call = 0;
@@ -80,6 +83,49 @@ export function eventColumnsOf(event: ExecutionEvent): EventColumns {
     else if (name !== "kind") fields[name] = value;
   }
   return { kind, call, seen, body: JSON.stringify(fields), payload };
+}
+
+type StepOutcome = Extract<
+  ExecutionEvent,
+  { readonly kind: "stepFinished" | "transactionFinished" }
+>;
+
+/** What nearly all outcomes of steps and transactions are; their bodies leave it out. */
+const usualOutcome = { inputHash: null, outcome: "completed" } as const;
+
+/** Most events are these: in a third of the time of the loop above. */
+function outcomeColumnsOf(event: StepOutcome): EventColumns {
+  const { kind, name, inputHash, outcome, value, call, seen } = event;
+  const isUsual = inputHash === null && outcome === "completed";
+  return {
+    kind,
+    call: call ?? 0,
+    seen: seen ?? 0,
+    body: isUsual
+      ? usualBody(name)
+      : JSON.stringify({ name, inputHash, outcome }),
+    payload: value ?? null,
+  };
+}
+
+/** Steps of one name come again and again. */
+const usualBodies = new Map<string, string>();
+const usualBodiesMax = 1_000;
+
+function usualBody(name: string): string {
+  let body = usualBodies.get(name);
+  if (body === undefined) {
+    body = JSON.stringify({ name });
+    if (usualBodies.size >= usualBodiesMax) usualBodies.clear();
+    usualBodies.set(name, body);
+  }
+  return body;
+}
+
+/** Of the body of a step's or transaction's outcome. */
+export function outcomeIn(body: string): string {
+  const { outcome } = { ...usualOutcome, ...(JSON.parse(body) as object) };
+  return outcome;
 }
 
 /** Where an event goes, and the place among the questions to an inbox that it takes, if any. */
@@ -121,6 +167,7 @@ export function eventOf(found: EventRow): LoggedEvent {
   const field = payloadField(kind);
   const event = {
     kind,
+    ...(isOutcomeOfStep(kind) && usualOutcome),
     ...parsedBody(found),
     ...(isHistoryKind(kind) && { call: found.call, seen: found.seen }),
     ...(kind === "continued" && { seen: found.seen }),

@@ -81,12 +81,14 @@ import {
   type CreatedExecution,
   type ExecutionDraft,
 } from "./log/create.ts";
-import { pruneHistory, type PruneOptions } from "./prune.ts";
+import { ResultLooks } from "./read/result-looks.ts";
+import { eraseExecution, type EraseProgress } from "./removal/erase.ts";
+import { pruneHistory, type PruneOptions } from "./removal/prune.ts";
 import {
   removeFinished,
   type RetentionPolicy,
   type RetentionReport,
-} from "./retention.ts";
+} from "./removal/retention.ts";
 import {
   answerDelay,
   givenCancelDelay,
@@ -117,7 +119,7 @@ export interface Executions extends ExecutionReads {
   /**
    * Creates an execution, or finds the one with the same id, function and
    * input. Repeat it under an id of your own.
-   * @throws HoldfastError `EXECUTION_EXISTS`, `EXECUTION_BEING_REMOVED`, `ID_MALFORMED`, `NAME_INVALID`, `OPTION_INVALID`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`;
+   * @throws HoldfastError `EXECUTION_EXISTS`, `EXECUTION_ERASED`, `EXECUTION_BEING_REMOVED`, `ID_MALFORMED`, `NAME_INVALID`, `OPTION_INVALID`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`;
    *   of a child's parent `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `EXECUTION_CANCELLING`
    * @example await log.create({ id: "order-42", function: "orders/fulfil", input: { cents: 500 } });
    */
@@ -173,7 +175,7 @@ export interface Executions extends ExecutionReads {
   /**
    * Copies an execution up to a version into a new one, which goes on from
    * there. Repeat it under an id of your own.
-   * @throws HoldfastError `EXECUTION_NOT_FOUND`, `FORK_POINT_INVALID`, `FORK_TOO_LARGE`, `EXECUTION_EXISTS`, `EXECUTION_BEING_REMOVED`, `EVENTS_INVALID` for the id of a child
+   * @throws HoldfastError `EXECUTION_NOT_FOUND`, `FORK_POINT_INVALID`, `FORK_TOO_LARGE`, `EXECUTION_EXISTS`, `EXECUTION_ERASED`, `EXECUTION_BEING_REMOVED`, `EVENTS_INVALID` for the id of a child
    * @example const { id } = await log.fork("order-42", 17, { id: "order-42-again" });
    */
   readonly fork: Method<
@@ -423,6 +425,27 @@ export interface Executions extends ExecutionReads {
     options?: SweepOptions<RetentionReport>,
   ): Promise<RetentionReport>;
   /**
+   * Erases a finished run: everything that it and those below it were given,
+   * recorded, returned or logged, in small transactions. What is left is a
+   * tombstone (id, function, times, how it ended), so that the id is not run
+   * again by mistake: `create` refuses it with `EXECUTION_ERASED`, reads find
+   * nothing, and retention removes it as it would have removed the run. Copies
+   * made by `fork` and `retry`, and runs that it started beside itself, are
+   * runs of their own. Bytes on disk are overwritten as pages are used again,
+   * on SQLite all at once by `VACUUM`. May be repeated.
+   * @throws HoldfastError `EXECUTION_NOT_FOUND`, `EXECUTION_UNFINISHED`, `PROCESS_SPAWNED` while its process was not pruned, `OPTION_INVALID` for a child, `ID_MALFORMED`, `ABORTED`
+   * @example
+   * await log.erase("order-42");
+   */
+  erase(
+    id: string,
+    options?: SweepOptions<EraseProgress>,
+  ): Promise<{
+    readonly rows: number;
+    /** When it was erased first, in milliseconds. */
+    readonly erasedAt: number;
+  }>;
+  /**
    * Removes what a run left behind when it was last started anew, in small
    * transactions: its events, the responses it was given and its children that
    * have ended. Unread signals stay, and so do keys of signals for 30 days.
@@ -457,6 +480,7 @@ export function executions(
   options?: StoreOptions,
 ): Executions {
   const context = executionContext(database, options);
+  const looks = new ResultLooks(context);
   return {
     create: writes(context, createExecution, givenCreate, shownNew),
     append: writes(context, appendEvents, givenAppend),
@@ -493,9 +517,10 @@ export function executions(
       waitForPending(context, functions, given),
     waitForResponses: (id, afterSeq, wait) =>
       waitForResponses(context, id, afterSeq, wait),
-    waitForResult: (id, wait) => waitForResult(context, id, wait),
+    waitForResult: (id, wait) => waitForResult(context, looks, id, wait),
     ...executionReads(context),
     removeFinished: (policy, given) => removeFinished(context, policy, given),
+    erase: (id, given) => eraseExecution(context, id, given),
     pruneHistory: (id, given) => pruneHistory(context, id, given),
   };
 }

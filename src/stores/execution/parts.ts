@@ -12,13 +12,14 @@ import {
 } from "./state-row.ts";
 
 /**
- * What the registry of processes composes: the executions of its own are
- * created, cancelled and read through this file.
+ * What the registry of processes and schedules compose: the executions of
+ * their own are created, cancelled and read through this file.
  */
 
 export type { Finished } from "./context.ts";
 export { cancelOrMark } from "./control/lifecycle.ts";
 export {
+  createIfFree,
   createOrFind,
   newExecution,
   type ExecutionDraft,
@@ -42,6 +43,19 @@ export function* isUnfinished(execution: number): Tx<boolean> {
   const found = yield* row(sql`
     SELECT key FROM holdfast_execution WHERE key = ${execution} AND state <> 'finished'`);
   return found !== undefined;
+}
+
+/** Those of some executions that go on, by key. What was removed has ended. */
+export function* unfinishedAmong(
+  keys: readonly number[],
+): Tx<ReadonlyMap<number, ExecutionId>> {
+  if (keys.length === 0) return new Map();
+  const found = yield* rows<{
+    readonly key: number;
+    readonly id: ExecutionId;
+  }>(sql`
+    SELECT key, id FROM holdfast_execution WHERE key IN ${integersOf(keys)} AND state <> 'finished'`);
+  return new Map(found.map(({ key, id }) => [key, id]));
 }
 
 /** An execution that was there before its process, locked; and how it ended, if it has. */

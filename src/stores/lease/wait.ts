@@ -61,6 +61,7 @@ export function waitToTake<Ref, Root extends LeasedRoot, L extends HolderLease>(
       what: `the lease of ${kind.named(id)}`,
       clock,
       interests: [{ operation: kind.topic, key: id }],
+      writes: true,
       async look() {
         const outcome = await takeLease(leases, context, request, { signal });
         if (outcome.kind === "busy")

@@ -62,6 +62,19 @@ const tick = tableCheck<{ readonly id: number }>({
   keyOf: ({ id }) => String(id),
 });
 
+const move = tableCheck<{ readonly id: number; readonly state: string }>({
+  table: "holdfast_move",
+  select: sql`SELECT t.id, t.move, t.state, t.at, t.report`,
+  from: sql`FROM holdfast_move t`,
+  order: sql`t.id`,
+  behind: ({ id }) => sql`t.id > ${id}`,
+  keyOf: ({ id }) => String(id),
+  judge: ({ state }) =>
+    ["moving", "moved", "awaited", "arrived"].includes(state)
+      ? undefined
+      : "It has a state that no operation of Holdfast writes.",
+});
+
 /** Every table of ours. A new one is described beside its store and added here. */
 const allChecks: readonly TableCheck[] = [
   ...executionChecks,
@@ -79,6 +92,7 @@ const allChecks: readonly TableCheck[] = [
   ...ownerChecks,
   ...appMigrationChecks,
   tick,
+  move,
 ];
 
 interface CheckSlice extends SliceLimits {

@@ -1,6 +1,6 @@
 import type { OwnerId } from "../../model/ids/prefixed-id.ts";
-import { row, run, plainOperation } from "../../sql/operation.ts";
-import type { Operation } from "../../sql/operation.ts";
+import { row, rows, run, plainOperation } from "../../sql/operation.ts";
+import type { Operation, Tx } from "../../sql/operation.ts";
 import { sql } from "../../sql/statement.ts";
 
 /** Dead owners are remembered for so long, for those who hold something of theirs. */
@@ -63,5 +63,47 @@ export const isDeathRecorded: Operation<{ readonly owner: OwnerId }, boolean> =
       const found = yield* row<{ readonly died_at: number | null }>(sql`
         SELECT died_at FROM holdfast_owner WHERE id = ${owner}`);
       return found !== undefined && found.died_at !== null;
+    },
+  });
+
+/** All who had the database open before it was moved: they can write to it no more, which is what a death means to others. */
+export function* recordAllDeaths(now: number): Tx<void> {
+  yield* run(
+    sql`UPDATE holdfast_owner SET died_at = ${now} WHERE died_at IS NULL`,
+  );
+}
+
+/** A process that has the database open for writing, or had until it died. */
+export interface KnownOwner {
+  readonly id: OwnerId;
+  readonly host: string;
+  readonly openedAt: number;
+  readonly diedAt: number | null;
+}
+
+/** More are of no use to a reader. */
+const ownersMax = 200;
+
+/** The newest of those who opened it. */
+export const listOwners: Operation<undefined, readonly KnownOwner[]> =
+  plainOperation("listOwners", {
+    key: () => "owners",
+    *one() {
+      const found = yield* rows<{
+        readonly id: OwnerId;
+        readonly host: string;
+        readonly opened_at: number;
+        readonly died_at: number | null;
+      }>(sql`
+        SELECT id, host, opened_at, died_at FROM holdfast_owner
+        ORDER BY opened_at DESC, id LIMIT ${ownersMax}`);
+      return found.map(
+        ({ id, host, opened_at: openedAt, died_at: diedAt }) => ({
+          id,
+          host,
+          openedAt,
+          diedAt,
+        }),
+      );
     },
   });

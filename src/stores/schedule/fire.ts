@@ -2,6 +2,7 @@ import {
   backoffMs,
   type SkippedInstants,
 } from "../../model/trigger/schedule-plan.ts";
+import { textsOf } from "../../sql/dialect.ts";
 import {
   operation,
   plainOperation,
@@ -26,6 +27,8 @@ import {
 
 export interface DueSchedules {
   readonly kinds: readonly string[];
+  /** Only these, if given. */
+  readonly names?: readonly string[] | undefined;
   readonly now: number;
   readonly limit: number;
 }
@@ -51,13 +54,15 @@ export const dueSchedules: Operation<DueSchedules, FoundDue> = plainOperation(
   "dueSchedules",
   {
     key: (input: DueSchedules) => input.kinds[0] ?? "",
-    *one({ kinds, now, limit }) {
+    *one({ kinds, names, now, limit }) {
+      const isNamed =
+        names === undefined ? sql`` : sql`AND name IN ${textsOf(names)}`;
       const found: (ScheduleRow & { readonly due_at: number })[] = [];
       for (const kind of kinds)
         found.push(
           ...(yield* rows<ScheduleRow & { readonly due_at: number }>(sql`
             SELECT ${scheduleColumns}, due_at FROM holdfast_schedule
-            WHERE kind = ${kind} AND due_at IS NOT NULL ORDER BY due_at, key LIMIT ${limit}`)),
+            WHERE kind = ${kind} AND due_at IS NOT NULL ${isNamed} ORDER BY due_at, key LIMIT ${limit}`)),
         );
       const waiting = found.toSorted((a, b) => a.due_at - b.due_at);
       const due = waiting.filter(({ due_at: dueAt }) => dueAt <= now);

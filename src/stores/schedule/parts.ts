@@ -6,6 +6,7 @@ import type {
 } from "../../model/trigger/schedule-cadence.ts";
 import { catchUps } from "../../model/trigger/schedule-plan.ts";
 import { checkedCount, checkedText, draftOf } from "../../model/shape.ts";
+import { runSchedules } from "../../model/trigger/run-schedule.ts";
 import { triggerSchedules } from "../../model/trigger/trigger.ts";
 import type { WaitOptions } from "../../sql/database.ts";
 import { lockRow, textsOf } from "../../sql/dialect.ts";
@@ -52,14 +53,25 @@ export function checkedKind(kind: string): string {
   return checkedText("The kind of a schedule", kind);
 }
 
-/** @throws HoldfastError `NAME_INVALID` for the kind of schedules that subscriptions have. */
+/** Kinds that are changed and fired elsewhere, and where. */
+const reserved: Readonly<Record<string, string>> = {
+  [triggerSchedules]:
+    "those belong to subscriptions, and triggers fire them. Change the subscription",
+  [runSchedules]:
+    "those start runs, and workers fire them. Change what is given to holdfast.work, use holdfast.schedules",
+};
+
+/** @throws HoldfastError `NAME_INVALID` for the kinds of schedules that subscriptions and workers have. */
 export function refuseReserved(kind: string): void {
-  if (kind !== triggerSchedules) return;
+  const why =
+    typeof kind === "string" && Object.hasOwn(reserved, kind)
+      ? reserved[kind]
+      : undefined;
+  if (why === undefined) return;
   const what = "The kind of a schedule";
   throw new HoldfastError(
     "NAME_INVALID",
-    `${what} that is changed or fired is not "${triggerSchedules}": those belong to subscriptions, and triggers fire them. ` +
-      "Change the subscription, or use another kind.",
+    `${what} that is changed or fired is not "${kind}": ${why}, or use another kind.`,
     { what, kind },
   );
 }
@@ -163,11 +175,7 @@ export const putSchedule: StoreOperation<
     if (old === undefined) return yield* putSchedule(context)(input);
     const cadence = goingOn(input, old);
     const text = cadenceText(cadence);
-    const isSame =
-      old.cadence === text &&
-      old.catch_up === catchUp &&
-      old.catch_up_max === catchUpMax;
-    if (isSame && old.next_at !== null)
+    if (isSame(input, old) && old.next_at !== null)
       return {
         isChanged: false,
         revision: old.revision,
@@ -212,8 +220,22 @@ function passedOver(at: number): Statement {
     skipped_before = CASE WHEN next_at <= ${at} THEN ${at + 1} ELSE skipped_before END`;
 }
 
+/** Whether a schedule has these terms, paused or not. */
+export function* hasTerms(name: ScheduleName, terms: NewTerms): Tx<boolean> {
+  const found = yield* lockedSchedule(name);
+  return found !== undefined && isSame(terms, found);
+}
+
+function isSame(terms: NewTerms, old: ScheduleRow): boolean {
+  return (
+    old.cadence === cadenceText(goingOn(terms, old)) &&
+    old.catch_up === terms.catchUp &&
+    old.catch_up_max === terms.catchUpMax
+  );
+}
+
 function goingOn(
-  { cadence, keepsAnchor }: PutSchedule,
+  { cadence, keepsAnchor }: NewTerms,
   { cadence: text }: ScheduleRow,
 ): Cadence {
   const old = parseCadence(text);

@@ -70,7 +70,7 @@ export interface SchedulerOptions {
 
 /** Fires schedules while it runs, and keeps its process alive. Any number of them may, in any number of processes. */
 export interface Scheduler {
-  /** Resolves when it has stopped: closed, aborted, or its database was closed. */
+  /** Resolves when it has stopped: closed, aborted, or its database was closed or must be opened anew. */
   readonly stopped: Promise<void>;
   /** Stops it; what is being fired is finished first. */
   close(): Promise<void>;

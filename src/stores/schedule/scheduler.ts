@@ -1,5 +1,5 @@
 import type { Clock } from "../../model/time/clock.ts";
-import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
+import { HoldfastError, isFinal, isHoldfastError } from "../../model/errors.ts";
 import {
   backoffMs,
   planDue,
@@ -48,6 +48,8 @@ export interface SchedulerContext {
   /** Which parts are fired: ours or those of a user. */
   readonly firing: Operation<FireInput, FireOutcome>;
   readonly isolation?: Isolation | undefined;
+  /** Only the schedules of these names are fired; all by default. */
+  readonly names?: readonly string[] | undefined;
 }
 
 /**
@@ -64,6 +66,7 @@ export class RunningScheduler implements Scheduler {
   readonly #clock: Clock;
   readonly #firing: SchedulerContext["firing"];
   readonly #isolation: Isolation | undefined;
+  readonly #names: readonly string[] | undefined;
   readonly #fire: ReadonlyMap<string, FireSchedule>;
   readonly #options: SchedulerOptions;
   readonly #end = new AbortController();
@@ -73,7 +76,7 @@ export class RunningScheduler implements Scheduler {
   readonly stopped: Promise<void>;
 
   constructor(
-    { database, clock, firing, isolation }: SchedulerContext,
+    { database, clock, firing, isolation, names }: SchedulerContext,
     fire: Readonly<Record<string, FireSchedule>>,
     options: SchedulerOptions,
   ) {
@@ -81,6 +84,7 @@ export class RunningScheduler implements Scheduler {
     this.#clock = clock;
     this.#firing = firing;
     this.#isolation = isolation;
+    this.#names = names;
     this.#fire = new Map(Object.entries(fire));
     this.#options = options;
     const { signal } = options;
@@ -114,6 +118,7 @@ export class RunningScheduler implements Scheduler {
       } catch (error) {
         if (signal.aborted || isClosed(error)) return;
         this.#report(error);
+        if (isFinal(error)) return;
         const again = this.#clock.now() + backoffMs(failures);
         await sleepUntil(this.#database, this.#clock, again, signal);
         failures += 1;
@@ -132,7 +137,8 @@ export class RunningScheduler implements Scheduler {
         interests: kinds.map((key) => ({ operation: scheduleChanged, key })),
         look: async () => {
           const now = this.#clock.now();
-          const asked = { kinds, now, limit: schedulesPerRound };
+          const names = this.#names;
+          const asked = { kinds, names, now, limit: schedulesPerRound };
           const found = await this.#database.read(dueSchedules, asked);
           return found.due.length > 0
             ? { isThere: true, value: found.due }
@@ -217,6 +223,7 @@ export class RunningScheduler implements Scheduler {
       return await run();
     } catch (error) {
       if (this.#end.signal.aborted || isClosed(error)) return undefined;
+      if (isFinal(error)) throw error;
       this.#report(error, seen.name);
       await this.#database.write(postponeSchedule, {
         seen,

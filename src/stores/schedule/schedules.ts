@@ -42,8 +42,8 @@ import { RunningScheduler } from "./scheduler.ts";
 export interface Schedules {
   /**
    * Makes a schedule of a kind, changes its terms, or resumes a paused one;
-   * with the terms it has, it goes on as it is. Any kind but `trigger`, whose
-   * schedules belong to subscriptions and can only be read here.
+   * with the terms it has, it goes on as it is. Any kind but `trigger` and
+   * `run`: schedules of subscriptions and of workers can only be read here.
    * @throws HoldfastError `NAME_INVALID`, `OPTION_INVALID`, `CRON_INVALID`, `TIME_ZONE_INVALID`, `INTERVAL_INVALID`, `DURATION_INVALID`, `TIME_OUT_OF_RANGE`
    * @example await schedules.put("report", "daily", { cron: "0 9 * * 1-5", timeZone: "Europe/Berlin" });
    */
@@ -200,9 +200,10 @@ export function runOwnSchedules(
   { database, clock }: StoreContext,
   fire: Readonly<Record<string, FireSchedule>>,
   options: SchedulerOptions | undefined,
+  names?: readonly string[],
 ): Scheduler {
   return new RunningScheduler(
-    { database, clock, firing: fireOwnSchedule },
+    { database, clock, firing: fireOwnSchedule, names },
     fire,
     checkedListeners(optionsOf(options, schedulerOptionNames)),
   );

@@ -8,7 +8,7 @@ import type { Statement } from "../../../src/sql/statement.ts";
 import type { Database } from "../../../src/sql/database.ts";
 import { executions } from "../../../src/stores/execution/executions.ts";
 import type { Executions } from "../../../src/stores/execution/executions.ts";
-import type { RetentionReport } from "../../../src/stores/execution/retention.ts";
+import type { RetentionReport } from "../../../src/stores/execution/removal/retention.ts";
 import { rejection, withPlace } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 

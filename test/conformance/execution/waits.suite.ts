@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { LoggedResponse } from "../../../src/model/execution/event.ts";
+import { run } from "../../../src/sql/operation.ts";
+import { sql } from "../../../src/sql/statement.ts";
 import { executions } from "../../../src/stores/execution/executions.ts";
 import type { Executions } from "../../../src/stores/execution/executions.ts";
 import type { ExpireReport } from "../../../src/stores/execution/timers/expire-timers.ts";
@@ -407,6 +409,43 @@ function resultTests(fixture: InFixture): void {
         code: "EXECUTION_NOT_FOUND",
         details: { id: "none" },
       });
+    }),
+  );
+
+  test(
+    "[E81] many at once get what each would alone, by few reads",
+    fixture(async ({ database, watched }) => {
+      const ids = Array.from({ length: 300 }, (_, index) => `run-${index}`);
+      const large = "x".repeat(10_000);
+      await Promise.all(ids.map((id) => create(database, id)));
+      await create(database, "large");
+      await finish(database, "large", large);
+      await create(database, "damaged");
+      await finish(database, "damaged");
+      await database.write("damage", () =>
+        run(sql`DELETE FROM holdfast_execution_event WHERE version = 1 AND execution = (
+          SELECT key FROM holdfast_execution WHERE id = 'damaged')`),
+      );
+      await finish(database, "run-7");
+      const store = executions(database);
+      const before = watched.reads;
+      const all = ids.map((id) => store.waitForResult(id, { timeout }));
+      const [found, missing, damaged] = await Promise.all([
+        store.waitForResult("large"),
+        rejection(store.waitForResult("none")),
+        rejection(store.waitForResult("damaged")),
+      ]);
+      expect(found).toEqual({ kind: "completed", value: large });
+      expect(missing.code).toBe("EXECUTION_NOT_FOUND");
+      expect(damaged.code).toBe("CORRUPT_ROW");
+      expect(await all[7]).toEqual(done);
+      await watched.asleep();
+      // Two pages of at most 256, three that are read alone, and a look or two for hints that come late.
+      expect(watched.reads - before).toBeLessThan(20);
+      await Promise.all(
+        ids.filter((id) => id !== "run-7").map((id) => finish(database, id)),
+      );
+      expect(await Promise.all(all)).toEqual(ids.map(() => done));
     }),
   );
 

@@ -4,7 +4,7 @@ import { waitUntil } from "../../../src/stores/wait.ts";
 import { create, mail } from "../execution/awaited-executions.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
-import { waitFixture } from "../wait-fixture.ts";
+import { isOpen, waitFixture } from "../wait-fixture.ts";
 
 /** A day, so that no test can end by its timeout. */
 const timeout = "1 day";
@@ -63,6 +63,35 @@ export function waitUntilSuite(backend: Backend): void {
             }),
           ),
         ).toMatchObject({ code: "DURATION_INVALID" });
+      }),
+    );
+
+    test(
+      "by a timeout does not take as long as a database that does not answer",
+      fixture(async ({ database, clock }) => {
+        let looks = 0;
+        const waiting = rejection(
+          waitUntil(
+            database,
+            {
+              what: "an answer",
+              interests: [],
+              clock,
+              look() {
+                looks += 1;
+                return new Promise(() => undefined);
+              },
+            },
+            { timeout: "3s" },
+          ),
+        );
+        clock.advance(3_999);
+        expect(await isOpen(waiting)).toBe(true);
+        clock.advance(1);
+        const error = await waiting;
+        expect(error).toMatchObject({ code: "DEADLINE_EXCEEDED" });
+        expect(error.message).toContain("the database has not answered");
+        expect(looks).toBe(1);
       }),
     );
 

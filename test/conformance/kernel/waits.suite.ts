@@ -202,4 +202,20 @@ export function waitsSuite(backend: Backend): void {
       ),
     );
   });
+
+  describe("a loop of reads", () => {
+    test(
+      "lets the timers of the process fire, whatever it waits for",
+      onNotes(async (database) => {
+        let isDone = false;
+        setTimeout(() => {
+          isDone = true;
+        }, 1);
+        let reads = 0;
+        // As people write it: while (!(await isDone())) {}
+        for (; !isDone && reads < 50_000; reads += 1) await noteCount(database);
+        expect(isDone).toBe(true);
+      }),
+    );
+  });
 }

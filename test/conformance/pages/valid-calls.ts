@@ -129,6 +129,7 @@ function executionReads(owner: string): Calls {
     backtrace: ["a", { version: 0 }, {}],
     removeFinished: [{ olderThan: "1h", results: ["failed"] }, {}],
     pruneHistory: ["a", {}],
+    erase: ["done", {}],
   });
 }
 

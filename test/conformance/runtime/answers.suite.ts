@@ -3,8 +3,8 @@ import {
   activity,
   signal,
   workflow,
-} from "../../../src/runtime/definitions.ts";
-import type { Holdfast } from "../../../src/runtime/holdfast.ts";
+} from "../../../src/runtime/definition/definitions.ts";
+import type { Holdfast } from "../../../src/runtime/client/holdfast.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { onRuntime } from "./fixture.ts";

@@ -4,13 +4,14 @@ import {
   activity,
   signal,
   workflow,
-} from "../../../src/runtime/definitions.ts";
+} from "../../../src/runtime/definition/definitions.ts";
 import type { GivenEvent } from "../../../src/model/execution/given-event.ts";
 import { manualClock } from "../../../src/model/time/clock.ts";
 import { byAnn, T0 } from "../execution/fixture.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { onRuntime } from "./fixture.ts";
+import { Meddling } from "./meddling.ts";
 import { recordedRun, stepDone } from "./recorded-run.ts";
 import { gate, kindsOf, Tally, until } from "./waiting.ts";
 
@@ -251,6 +252,66 @@ export function runtimeCancellationSuite(backend: Backend): void {
           "cancelled",
         ]);
         expect(tally.all).toEqual({});
+      }),
+    );
+
+    test(
+      "[RT10] with force runs no code either while those below have ended and the run has not",
+      onRuntime(backend, async ({ holdfast, database, another, said }) => {
+        const meddling = new Meddling(database);
+        const forcing = await another({}, meddling.database);
+        const tally = new Tally();
+        const child = workflow("child", (ctx) => ctx.receive(approval));
+        const parent = workflow("parent", async (ctx) => {
+          try {
+            await ctx.call(child);
+          } finally {
+            tally.count("went on");
+          }
+        });
+        await holdfast.work([parent, child]);
+        const run = await holdfast.start(parent, undefined, { id: "top" });
+        const blocked = { status: "blocked" } as const;
+        await until(
+          async () => (await holdfast.runs.list(blocked)).items.length === 2,
+        );
+        let calls = 0;
+        const last = meddling.holdNext(
+          "forceCancellation",
+          "call",
+          ({ id }: { readonly id: string }) => id === "top" && ++calls === 2,
+        );
+        const ended = forcing.get(parent, "top").cancel({ force: true });
+        await last.reached;
+        const taken = "Run top is not this worker's any more";
+        await until(() => said.some((event) => event.message.includes(taken)));
+        last.release();
+        await ended;
+        expect(await rejection(run.result())).toMatchObject({
+          kind: "cancelled",
+        });
+        expect(tally.all).toEqual({});
+      }),
+    );
+
+    test(
+      "[RT10] with force stops a step that runs",
+      onRuntime(backend, async ({ holdfast }) => {
+        const begun = gate();
+        const stopped = gate();
+        const long = workflow("long", async (ctx) =>
+          ctx.step("long", async ({ abortSignal }) => {
+            abortSignal.addEventListener("abort", () => stopped.open());
+            begun.open();
+            await stopped.opened;
+          }),
+        );
+        await holdfast.work([long]);
+        const run = await holdfast.start(long);
+        await begun.opened;
+        await run.cancel({ force: true });
+        await stopped.opened;
+        expect(await run.status()).toBe("cancelled");
       }),
     );
 

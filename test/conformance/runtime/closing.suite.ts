@@ -1,7 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { manualClock } from "../../../src/model/time/clock.ts";
-import { signal, workflow } from "../../../src/runtime/definitions.ts";
-import type { Holdfast } from "../../../src/runtime/holdfast.ts";
+import {
+  signal,
+  workflow,
+} from "../../../src/runtime/definition/definitions.ts";
+import type { Holdfast } from "../../../src/runtime/client/holdfast.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { T0 } from "../execution/fixture.ts";
@@ -180,7 +183,7 @@ export function runtimeClosingSuite(backend: Backend): void {
       "fails with what is wrong about its input when that cannot be recorded",
       onRuntime(backend, async ({ holdfast }) => {
         const loop = workflow("loop", async (ctx) =>
-          ctx.continueWith({ callback: () => 1 }),
+          ctx.continueWith({ callback: () => 1 } as never),
         );
         await holdfast.work([loop]);
         const run = await holdfast.start(loop);

@@ -4,7 +4,10 @@ import {
   isRunFailedError,
   type RunFailedError,
 } from "../../../src/model/run-failed-error.ts";
-import { activity, workflow } from "../../../src/runtime/definitions.ts";
+import {
+  activity,
+  workflow,
+} from "../../../src/runtime/definition/definitions.ts";
 import { NonRetryableError } from "../../../src/runtime/failures.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";

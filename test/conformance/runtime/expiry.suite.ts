@@ -1,7 +1,10 @@
 import { describe, expect, test } from "vitest";
 import type { GivenEvent } from "../../../src/model/execution/given-event.ts";
-import { activity, workflow } from "../../../src/runtime/definitions.ts";
-import type { Holdfast } from "../../../src/runtime/holdfast.ts";
+import {
+  activity,
+  workflow,
+} from "../../../src/runtime/definition/definitions.ts";
+import type { Holdfast } from "../../../src/runtime/client/holdfast.ts";
 import { manualClock } from "../../../src/model/time/clock.ts";
 import { unlimitedRetryPolicy } from "../../../src/model/time/retry-policy.ts";
 import { byAnn, T0 } from "../execution/fixture.ts";

@@ -4,8 +4,8 @@ import {
   activity,
   signal,
   workflow,
-} from "../../../src/runtime/definitions.ts";
-import type { Schema } from "../../../src/runtime/schema.ts";
+} from "../../../src/runtime/definition/definitions.ts";
+import type { Schema } from "../../../src/runtime/definition/schema.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { onRuntime } from "./fixture.ts";
@@ -95,7 +95,8 @@ export function runtimeFaultsSuite(backend: Backend): void {
         const holdfast = await another({ clock });
         const tally = new Tally();
         const fn = deaf(tally);
-        await holdfast.work([fn]);
+        // A lease that the clock passes might end it first.
+        await holdfast.work([fn], { lease: "10 minutes" });
         const run = await holdfast.start(fn);
         await until(() => tally.of("begun") === 1);
         clock.set(T0 + 60_000);
@@ -311,6 +312,44 @@ export function runtimeFaultsSuite(backend: Backend): void {
     );
 
     test(
+      "a clock that is set back by a day takes nothing that was recorded, and time does not go back for the code",
+      onRuntime(backend, async ({ another }) => {
+        const clock = manualClock(T0);
+        const holdfast = await another({ clock });
+        const tally = new Tally();
+        const held = gate();
+        const told: number[] = [];
+        const fn = workflow("back", async (ctx) => {
+          await ctx.step("first", () => tally.count("first"));
+          told.push(ctx.now());
+          await ctx.step("across", () => held.opened);
+          told.push(ctx.now());
+          await ctx.sleep("1 hour");
+          told.push(ctx.now());
+          await ctx.call(child);
+          told.push(ctx.now());
+          return tally.of("first");
+        });
+        const child = activity("child", async () => tally.count("child"));
+        await holdfast.work([fn, child]);
+        const run = await holdfast.start(fn);
+        await until(() => told.length === 1);
+        const hour = 3_600_000;
+        clock.set(T0 - 24 * hour);
+        held.open();
+        await until(async () =>
+          (await kindsOf(holdfast, run.id)).includes("delayRequested"),
+        );
+        clock.set(T0 - 22 * hour);
+        await until(() => told.length >= 3);
+        expect(await run.result()).toBe(1);
+        expect(tally.all).toEqual({ child: 1, first: 1 });
+        expect(told).toEqual(told.toSorted((a, b) => a - b));
+        expect(told).toHaveLength(4);
+      }),
+    );
+
+    test(
       "an activity whose outcome cannot be encoded is made again",
       onRuntime(backend, async ({ another, said }) => {
         let isBroken = false;
@@ -424,6 +463,50 @@ export function runtimeFaultsSuite(backend: Backend): void {
             expect(await run.result()).toBe(1);
           }),
         );
+
+    for (const place of ["call", "start", "continueWith"] as const)
+      test(
+        `a payload codec that fails for a moment at the input of a ${place} parks the run, whose catch is not entered`,
+        onRuntime(backend, async ({ another }) => {
+          let failures = 0;
+          const payload = {
+            name: "test",
+            encode(text: string) {
+              if (failures === 0) return text;
+              failures -= 1;
+              throw new Error("no key");
+            },
+            decode: (text: string) => text,
+            hash: "sha256" as const,
+          };
+          const holdfast = await another({ payload });
+          const tally = new Tally();
+          const child = workflow("child", async (_, n: number) => n);
+          const fn = workflow("coded", async (ctx, pass: number) => {
+            await ctx.step("first", () => tally.count("first"));
+            if (pass === 2) return "done";
+            if (tally.count("code") === 1) failures = 1;
+            if (place === "continueWith") return ctx.continueWith(2);
+            try {
+              await (place === "call"
+                ? ctx.call(child, 1)
+                : ctx.start(child, 1));
+              return "done";
+            } catch {
+              return "caught";
+            }
+          });
+          await holdfast.work([fn, child]);
+          const run = await holdfast.start(fn, 1);
+          await until(async () =>
+            ["parked", "failed", "completed"].includes(await run.status()),
+          );
+          const { event } = await holdfast.executions.lastEvent(run.id);
+          expect(event).toMatchObject({ code: "PAYLOAD_CODEC_FAILED" });
+          await run.unpark();
+          expect(await run.result()).toBe("done");
+        }),
+      );
 
     test(
       "a database that is closed under a worker is told to who waits, and what was recorded goes on when it is open again",

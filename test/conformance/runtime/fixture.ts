@@ -1,6 +1,9 @@
 import type { Database } from "../../../src/sql/database.ts";
 import { runtimeContext } from "../../../src/open/open-holdfast.ts";
-import { holdfastOver, type Holdfast } from "../../../src/runtime/holdfast.ts";
+import {
+  holdfastOver,
+  type Holdfast,
+} from "../../../src/runtime/client/holdfast.ts";
 import type { RuntimeEvent } from "../../../src/runtime/runtime-event.ts";
 import type { StoreOptions } from "../../../src/stores/context.ts";
 import { withPlace } from "../backend.ts";

@@ -1,11 +1,15 @@
 import { describe, expect, test } from "vitest";
 import type { HoldfastError } from "../../../src/model/errors.ts";
-import { signal, workflow } from "../../../src/runtime/definitions.ts";
-import type { WorkflowContext } from "../../../src/runtime/workflow-context.ts";
+import {
+  signal,
+  workflow,
+} from "../../../src/runtime/definition/definitions.ts";
+import type { WorkflowContext } from "../../../src/runtime/definition/workflow-context.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { onRuntime } from "./fixture.ts";
-import { gate, kindsOf, until } from "./waiting.ts";
+import { Meddling } from "./meddling.ts";
+import { gate, kindsOf, Tally, until } from "./waiting.ts";
 
 export function runtimeForgottenSuite(backend: Backend): void {
   describe("what nobody awaits", () => {
@@ -128,6 +132,47 @@ export function runtimeForgottenSuite(backend: Backend): void {
           "completed",
         ]);
         expect(await holdfast.executions.nextTimerAt()).toBeUndefined();
+      }),
+    );
+
+    test(
+      "[E74] children are cancelled newest first and awaited, those of a set by its close, and the others at the end of the run",
+      onRuntime(backend, async ({ database, another }) => {
+        const meddling = new Meddling(database);
+        const holdfast = await another({}, meddling.database);
+        const asked: string[] = [];
+        meddling.on("requestCancellation", (go, { id }: { id: string }) => {
+          asked.push(id);
+          return go();
+        });
+        const begun = new Tally();
+        const ended: string[] = [];
+        const asleep = workflow("asleep", async (ctx, name: string) => {
+          begun.count("children");
+          try {
+            await ctx.sleep("1 day");
+          } finally {
+            // It takes a while, so that who does not wait is found out.
+            await ctx.sleep(20);
+            ended.push(name);
+          }
+        });
+        const ids: string[] = [];
+        const parent = workflow("parent", async (ctx) => {
+          const set = ctx.joinSet("set");
+          for (const name of ["a", "b", "c"])
+            ids.push(set.spawn(asleep, name).id);
+          for (const name of ["d", "e"]) ids.push(ctx.spawn(asleep, name).id);
+          await ctx.step("all", () => until(() => begun.of("children") === 5));
+          await set.close();
+          return ended.toSorted();
+        });
+        await holdfast.work([parent, asleep]);
+        const run = await holdfast.start(parent);
+        expect(await run.result()).toEqual(["a", "b", "c"]);
+        expect(ended.toSorted()).toEqual(["a", "b", "c", "d", "e"]);
+        const [a, b, c, d, e] = ids;
+        expect(asked).toEqual([c, b, a, e, d]);
       }),
     );
 

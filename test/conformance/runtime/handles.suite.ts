@@ -4,7 +4,7 @@ import {
   activity,
   signal,
   workflow,
-} from "../../../src/runtime/definitions.ts";
+} from "../../../src/runtime/definition/definitions.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { onRuntime } from "./fixture.ts";
@@ -59,6 +59,48 @@ export function runtimeHandlesSuite(backend: Backend): void {
           expect(await rejection(ask())).toMatchObject({
             code: "EXECUTION_NOT_FOUND",
           });
+      }),
+    );
+
+    test(
+      "of another function is refused when it is first asked, and does nothing",
+      onRuntime(backend, async ({ holdfast }) => {
+        const note = signal<number>("note");
+        const mine = workflow("mine", async (ctx) => ctx.receive(note));
+        const other = workflow("other", async () => "other");
+        await holdfast.start(mine, undefined, { id: "m" });
+        const wrong = holdfast.get(other, "m");
+        const asked = [
+          wrong.result({ timeout: 1 }),
+          wrong.status(),
+          wrong.progress(),
+          wrong.cancel(),
+          wrong.pause(),
+          wrong.resume(),
+          wrong.unpark(),
+          wrong.signal(note, 1),
+          wrong.events(),
+          wrong.history(),
+          wrong.fork(0),
+          wrong.retry(),
+          wrong.erase(),
+        ];
+        for (const answer of await Promise.allSettled(asked))
+          expect(answer).toMatchObject({
+            status: "rejected",
+            reason: {
+              code: "FUNCTION_MISMATCH",
+              details: { id: "m", function: "mine", asked: "other" },
+            },
+          });
+        const right = holdfast.get(mine, "m");
+        expect(await right.status()).toBe("pending");
+        await right.signal(note, 2);
+        await holdfast.work([mine]);
+        expect(await right.result()).toBe(2);
+        await expect(holdfast.get(mine, "n").status()).rejects.toMatchObject({
+          code: "EXECUTION_NOT_FOUND",
+        });
       }),
     );
 
@@ -289,7 +331,8 @@ export function runtimeHandlesSuite(backend: Backend): void {
           );
           return retried;
         });
-        await holdfast.work([keyed]);
+        // A lease that the clock passes might end, and the step begin anew.
+        await holdfast.work([keyed], { lease: "10 minutes" });
         const run = await holdfast.start(keyed);
         await begun.opened;
         clock.set(T0 + 60_000);

@@ -3,8 +3,8 @@ import {
   activity,
   signal,
   workflow,
-} from "../../../src/runtime/definitions.ts";
-import type { Holdfast } from "../../../src/runtime/holdfast.ts";
+} from "../../../src/runtime/definition/definitions.ts";
+import type { Holdfast } from "../../../src/runtime/client/holdfast.ts";
 import {
   manualClock,
   type ManualClock,
@@ -28,18 +28,29 @@ async function leaseOf(
   return pending.kind === "finished" ? null : pending.leaseUntil;
 }
 
-/** Lets three leases go by in steps of a renewal; each is renewed before the next passes. */
+/** Lets three leases go by in steps of a renewal; each is renewed, and its worker knows it, before the next passes. */
 async function outliveLeases(
-  holdfast: Holdfast,
+  { holdfast, meddling }: Watched,
   id: string,
   clock: ManualClock,
 ): Promise<void> {
-  for (let turn = 0; turn < 9; turn += 1) {
+  let renewals = 0;
+  meddling.on("renewLeases", async (call) => {
+    const answer = await call();
+    renewals += 1;
+    return answer;
+  });
+  for (let turn = 1; turn <= 9; turn += 1) {
     clock.advance(leaseMs / 3);
-    await until(
-      async () => (await leaseOf(holdfast, id)) === clock.now() + leaseMs,
-    );
+    await until(() => renewals === turn);
+    expect(await leaseOf(holdfast, id)).toBe(clock.now() + leaseMs);
   }
+}
+
+/** A runtime, and what stands before the database of all who may have its runs. */
+interface Watched {
+  readonly holdfast: Holdfast;
+  readonly meddling: Meddling;
 }
 
 export function runtimeLocksSuite(backend: Backend): void {
@@ -151,10 +162,11 @@ function staleTests(backend: Backend): void {
 function leaseTests(backend: Backend): void {
   test(
     "[RT9] [E77] is renewed before it ends while a step runs that takes longer, and the run goes on past it",
-    onRuntime(backend, async ({ another }) => {
+    onRuntime(backend, async ({ database, another }) => {
       const clock = manualClock(T0);
-      const holdfast = await another({ clock });
-      const other = await another({ clock });
+      const meddling = new Meddling(database);
+      const holdfast = await another({ clock }, meddling.database);
+      const other = await another({ clock }, meddling.database);
       const tally = new Tally();
       const begun = gate();
       const done = gate();
@@ -171,7 +183,7 @@ function leaseTests(backend: Backend): void {
       await other.work([long], { lease: leaseMs });
       await begun.opened;
       expect(await leaseOf(holdfast, run.id)).toBe(T0 + leaseMs);
-      await outliveLeases(holdfast, run.id, clock);
+      await outliveLeases({ holdfast, meddling }, run.id, clock);
       done.open();
       expect(await run.result()).toBe("done");
       expect(tally.of("long")).toBe(1);
@@ -186,10 +198,11 @@ function leaseTests(backend: Backend): void {
 
   test(
     "[RT9] is renewed also when a wait that was kept in memory has ended, and nothing was locked since",
-    onRuntime(backend, async ({ another }) => {
+    onRuntime(backend, async ({ database, another }) => {
       const clock = manualClock(T0);
-      const holdfast = await another({ clock });
-      const other = await another({ clock });
+      const meddling = new Meddling(database);
+      const holdfast = await another({ clock }, meddling.database);
+      const other = await another({ clock }, meddling.database);
       const go = signal("go");
       const tally = new Tally();
       const begun = gate();
@@ -209,7 +222,7 @@ function leaseTests(backend: Backend): void {
       await until(async () => (await run.status()) === "blocked");
       await run.signal(go);
       await begun.opened;
-      await outliveLeases(holdfast, run.id, clock);
+      await outliveLeases({ holdfast, meddling }, run.id, clock);
       done.open();
       expect(await run.result()).toBe("done");
       expect(tally.of("long")).toBe(1);
@@ -226,9 +239,10 @@ function leaseTests(backend: Backend): void {
 
   test(
     "[RT9] of an activity is renewed while it runs, and ends with it",
-    onRuntime(backend, async ({ another }) => {
+    onRuntime(backend, async ({ database, another }) => {
       const clock = manualClock(T0);
-      const holdfast = await another({ clock });
+      const meddling = new Meddling(database);
+      const holdfast = await another({ clock }, meddling.database);
       const begun = gate();
       const done = gate();
       const long = activity("long", async ({ attempt }) => {
@@ -239,7 +253,7 @@ function leaseTests(backend: Backend): void {
       await holdfast.work([long], { lease: leaseMs });
       const run = await holdfast.start(long);
       await begun.opened;
-      await outliveLeases(holdfast, run.id, clock);
+      await outliveLeases({ holdfast, meddling }, run.id, clock);
       done.open();
       expect(await run.result()).toBe(1);
     }),

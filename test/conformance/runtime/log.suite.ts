@@ -1,6 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { holdfastOn } from "../../../src/open/open-holdfast.ts";
-import { activity, workflow } from "../../../src/runtime/definitions.ts";
+import {
+  activity,
+  workflow,
+} from "../../../src/runtime/definition/definitions.ts";
 import type { RuntimeEvent } from "../../../src/runtime/runtime-event.ts";
 import type { Backend } from "../backend.ts";
 import { onRuntime } from "./fixture.ts";

@@ -3,10 +3,13 @@ import {
   activity,
   signal,
   workflow,
-} from "../../../src/runtime/definitions.ts";
-import type { Run } from "../../../src/runtime/run-handle.ts";
+} from "../../../src/runtime/definition/definitions.ts";
+import type { Run } from "../../../src/runtime/client/run-handle.ts";
+import { run as execute } from "../../../src/sql/operation.ts";
+import { sql } from "../../../src/sql/statement.ts";
 import type { Backend } from "../backend.ts";
 import { onRuntime } from "./fixture.ts";
+import { appends, Meddling } from "./meddling.ts";
 import { gate, kindsOf, Tally, until } from "./waiting.ts";
 
 export function runtimeManySuite(backend: Backend): void {
@@ -24,6 +27,124 @@ export function runtimeManySuite(backend: Backend): void {
         await holdfast.work([parent, child]);
         const run = await holdfast.start(parent);
         expect(await run.result()).toBe((1_499 * 1_500) / 2);
+      }),
+    );
+
+    test(
+      "1,100 receives whose time is over together end alike live and replayed, also when a signal comes meanwhile",
+      onRuntime(backend, async ({ database, another }) => {
+        const meddling = new Meddling(database);
+        const holdfast = await another({}, meddling.database);
+        const note = signal<string>("note");
+        const patient = workflow("patient", async (ctx) => {
+          const all = await Promise.all(
+            Array.from({ length: 1_100 }, () =>
+              ctx.receive(note, { timeout: 1 }),
+            ),
+          );
+          const got = all.flatMap((value, n) => (value === "x" ? [n] : []));
+          const live = await ctx.step("live", () => got);
+          await ctx.sleep(1);
+          return { live, replayed: got };
+        });
+        await holdfast.work([patient], { hotRunsMax: 0 });
+        const first = meddling.holdNext(
+          "appendEvents",
+          "call",
+          appends("receiveTimedOut"),
+        );
+        const run = await holdfast.start(patient);
+        await first.reached;
+        const read = meddling.holdNext("listResponses", "answer");
+        await run.signal(note, "x");
+        await read.reached;
+        read.release();
+        first.release();
+        const { live, replayed } = await run.result();
+        expect(live).toHaveLength(1);
+        expect(replayed).toEqual(live);
+      }),
+    );
+
+    test(
+      "runs that wait are looked at together when the app writes to its own tables, and hear what they missed",
+      onRuntime(backend, async ({ database, another }) => {
+        const meddling = new Meddling(database);
+        const holdfast = await another({}, meddling.database);
+        await database.setUp("test", [
+          {
+            name: "0001_visit",
+            *up() {
+              yield* execute(sql`CREATE TABLE visit (n INTEGER NOT NULL)`);
+            },
+          },
+        ]);
+        const note = signal<string>("note");
+        const waiting = workflow("waiting", async (ctx) => ctx.receive(note));
+        await holdfast.work([waiting]);
+        const runs = await holdfast.startMany(
+          waiting,
+          Array.from({ length: 20 }, () => ({ input: undefined })),
+        );
+        for (const { id } of runs)
+          await until(async () =>
+            (await kindsOf(holdfast, id)).includes("waiting"),
+          );
+        let reads = 0;
+        for (const read of ["readExecution", "listResponses"])
+          meddling.on(read, (go) => {
+            reads += 1;
+            return go();
+          });
+        const looked = meddling.holdNext("readStandings", "answer");
+        for (let write = 0; write < 10; write += 1)
+          await database.write("app", function* () {
+            yield* execute(sql`INSERT INTO visit VALUES (${write})`);
+          });
+        await looked.reached;
+        looked.release();
+        expect(reads).toBe(0);
+        await Promise.all(runs.map((each) => each.signal(note, "x")));
+        expect(await runs[0]?.result()).toBe("x");
+      }),
+    );
+
+    test(
+      "a run that waits for a place is not read again for each signal that it is sent",
+      onRuntime(backend, async ({ database, another }) => {
+        const meddling = new Meddling(database);
+        const holdfast = await another({}, meddling.database);
+        const note = signal<number>("note");
+        const begun = gate();
+        const held = gate();
+        const busy = workflow("busy", async (ctx) =>
+          ctx.step("long", async () => {
+            begun.open();
+            await held.opened;
+          }),
+        );
+        const count = 40;
+        const reading = workflow("reading", async (ctx) => {
+          let sum = 0;
+          while (sum < count) sum += await ctx.receive(note);
+          return sum;
+        });
+        await holdfast.work([busy, reading], { concurrency: 1 });
+        const run = await holdfast.start(reading, undefined, { id: "r" });
+        await until(async () =>
+          (await kindsOf(holdfast, "r")).includes("waiting"),
+        );
+        await holdfast.start(busy);
+        await begun.opened;
+        let reads = 0;
+        meddling.on("listResponses", (go) => {
+          reads += 1;
+          return go();
+        });
+        for (let sent = 0; sent < count; sent += 1) await run.signal(note, 1);
+        expect(reads).toBeLessThan(5);
+        held.open();
+        expect(await run.result()).toBe(count);
       }),
     );
 
@@ -46,7 +167,9 @@ export function runtimeManySuite(backend: Backend): void {
 
     test(
       "runs that wait are kept in memory while their values fit, and going on costs the others one replay",
-      onRuntime(backend, async ({ holdfast }) => {
+      onRuntime(backend, async ({ database, another }) => {
+        const meddling = new Meddling(database);
+        const holdfast = await another({}, meddling.database);
         const go = signal("go");
         const tally = new Tally();
         const large = workflow("large", async (ctx, name: string) => {
@@ -60,11 +183,17 @@ export function runtimeManySuite(backend: Backend): void {
         });
         await holdfast.work([large], { hotBytesMax: 250_000 });
         const names = ["a", "b", "c", "d"];
+        let resting = 0;
+        meddling.on("appendEvents", async (call, input) => {
+          const answer = await call();
+          if (appends("waiting")(input)) resting += 1;
+          return answer;
+        });
         const runs: Run<number>[] = [];
         for (const id of names) {
-          const run = await holdfast.start(large, id, { id });
-          await until(async () => (await run.status()) === "blocked");
-          runs.push(run);
+          runs.push(await holdfast.start(large, id, { id }));
+          // One after the other, as their worker hears of it.
+          await until(() => resting === runs.length);
         }
         const isEvicted = async (id: string): Promise<boolean> =>
           (await kindsOf(holdfast, id)).includes("unlocked");
@@ -110,7 +239,42 @@ export function runtimeManySuite(backend: Backend): void {
     );
 
     test(
-      "[E59] [E56] a worker at its limit locks nothing, and a function's limit holds over two workers",
+      "[E56] [E59] a worker at its limit locks nothing, and goes on when a place is given back",
+      onRuntime(backend, async ({ holdfast, another }) => {
+        const opened = gate();
+        const tally = new Tally();
+        const busy = activity("busy", async () => {
+          tally.count("begun");
+          await opened.opened;
+        });
+        const rare = workflow("rare", async () => "rare");
+        const elsewhere = workflow("elsewhere", async () => "elsewhere");
+        await holdfast.work([busy, rare], { concurrency: 2 });
+        await (await another()).work([elsewhere]);
+        const four = await holdfast.startMany(busy, [{}, {}, {}, {}]);
+        await until(() => tally.of("begun") === 2);
+        const late = await holdfast.start(rare);
+        // A worker that has a place takes up what comes later.
+        await (await holdfast.start(elsewhere)).result();
+        const kinds = await Promise.all(
+          [...four, late].map((run) => kindsOf(holdfast, run.id)),
+        );
+        expect(kinds.map((each) => each.join(" ")).toSorted()).toEqual([
+          "created",
+          "created",
+          "created",
+          "created locked",
+          "created locked",
+        ]);
+        opened.open();
+        await Promise.all(four.map((run) => run.result()));
+        expect(await late.result()).toBe("rare");
+        expect(tally.of("begun")).toBe(4);
+      }),
+    );
+
+    test(
+      "[E59] a function's limit holds over two workers",
       onRuntime(backend, async ({ holdfast, another }) => {
         const opened = gate();
         const tally = new Tally();
@@ -132,6 +296,50 @@ export function runtimeManySuite(backend: Backend): void {
         opened.open();
         await Promise.all(runs.map((run) => run.result()));
         expect(tally.all).toEqual({ "at most 2": 6 });
+      }),
+    );
+
+    test(
+      "[E59] the limit of a key holds over two workers, leaves places to other keys, and a run that waits does not count",
+      onRuntime(backend, async ({ holdfast, another }) => {
+        const opened = gate();
+        const tally = new Tally();
+        const running = { ada: 0, bob: 0 };
+        type Key = keyof typeof running;
+        const limited = { concurrencyPerKey: 1 };
+        const mail = activity("mail", limited, async (_, key: Key) => {
+          running[key] += 1;
+          tally.count(`${running[key]} of ${key}`);
+          await opened.opened;
+          running[key] -= 1;
+        });
+        const go = signal("go");
+        const patient = workflow("patient", limited, async (ctx) => {
+          tally.count("patient");
+          await ctx.receive(go);
+        });
+        const other = await another();
+        await holdfast.work([mail, patient]);
+        await other.work([mail, patient]);
+        const keys: readonly Key[] = ["ada", "bob"];
+        const mails = await holdfast.startMany(
+          mail,
+          [...keys, ...keys, ...keys].map((key) => ({
+            input: key,
+            concurrencyKey: key,
+          })),
+        );
+        const waiting = await holdfast.startMany(
+          patient,
+          [1, 2, 3].map(() => ({ concurrencyKey: "ada" })),
+        );
+        await until(() => running.ada === 1 && running.bob === 1);
+        await until(() => tally.of("patient") === 3);
+        opened.open();
+        for (const run of waiting) await run.signal(go);
+        await Promise.all([...mails, ...waiting].map((run) => run.result()));
+        expect(tally.of("1 of ada")).toBe(3);
+        expect(tally.of("1 of bob")).toBe(3);
       }),
     );
 
@@ -222,11 +430,11 @@ export function runtimeManySuite(backend: Backend): void {
         });
         await holdfast.work([asking]);
         const later = await holdfast.start(asking, false);
-        expect(await later.result({ timeout: "20s" })).toBe("early");
+        expect(await later.result()).toBe("early");
         const inPlace = await holdfast.start(asking, true);
         await until(() => told.length > 0);
         await holdfast.resolve(told[0] ?? "", "at once");
-        expect(await inPlace.result({ timeout: "20s" })).toBe("at once");
+        expect(await inPlace.result()).toBe("at once");
       }),
     );
 
@@ -246,6 +454,12 @@ export function runtimeManySuite(backend: Backend): void {
         await expect(
           holdfast.resolve(`${token}0`, "guessed"),
         ).rejects.toMatchObject({ code: "AWAIT_TOKEN_INVALID" });
+        await expect(
+          holdfast.resolve(token, { deep: Symbol("none") }),
+        ).rejects.toMatchObject({
+          code: "NOT_SERIALIZABLE",
+          details: { path: "$.deep" },
+        });
         await until(async () => (await run.status()) === "blocked");
         await holdfast.resolve(token, "yes");
         await holdfast.resolve(token, "yes");

@@ -3,9 +3,9 @@ import {
   activity,
   signal,
   workflow,
-} from "../../../src/runtime/definitions.ts";
+} from "../../../src/runtime/definition/definitions.ts";
 import { HoldfastError } from "../../../src/model/errors.ts";
-import type { Holdfast } from "../../../src/runtime/holdfast.ts";
+import type { Holdfast } from "../../../src/runtime/client/holdfast.ts";
 import {
   manualClock,
   type ManualClock,
@@ -17,8 +17,8 @@ import { pastChecks } from "../past-checks.ts";
 
 import type { Backend } from "../backend.ts";
 import { onRuntime } from "./fixture.ts";
-import { Meddling } from "./meddling.ts";
-import { gate, kindsOf, Tally, until } from "./waiting.ts";
+import { appends, Meddling } from "./meddling.ts";
+import { gate, kindsOf, Tally, until, warningsIn } from "./waiting.ts";
 
 const leaseMs = 3_000;
 const go = signal<number>("go");
@@ -91,6 +91,32 @@ function renewalTests(backend: Backend): void {
         "stepFinished",
         "finished",
       ]);
+    }),
+  );
+
+  test(
+    "[RT9] but not of a run that is about to rest: what comes when its lease is over finds it due",
+    onRuntime(backend, async ({ database, another }) => {
+      const clock = manualClock(T0);
+      const meddling = new Meddling(database);
+      const holdfast = await another({ clock }, meddling.database);
+      const patient = workflow("patient", async (ctx) => ctx.receive(go));
+      await holdfast.work([patient], { lease: leaseMs });
+      const resting = meddling.holdNext(
+        "appendEvents",
+        "answer",
+        appends("waiting"),
+      );
+      const run = await holdfast.start(patient);
+      await resting.reached;
+      // A renewal would move the end of the lease in the log, and nobody here would know.
+      clock.advance(leaseMs / 3);
+      await settled();
+      resting.release();
+      await settled();
+      clock.set(T0 + leaseMs);
+      await run.signal(go, 1);
+      expect(await run.result()).toBe(1);
     }),
   );
 
@@ -324,6 +350,23 @@ function lockedAgainTests(backend: Backend): void {
 
 function damageTests(backend: Backend): void {
   test(
+    "[RT16] at first is read again at once, not when its lease is over",
+    onRuntime(backend, async ({ database, another }) => {
+      const meddling = new Meddling(database);
+      const holdfast = await another({}, meddling.database);
+      const long = workflow("long", async (ctx) => {
+        for (let n = 0; n < 205; n += 1) await ctx.step("one", () => n);
+        await ctx.sleep(1);
+        return "read";
+      });
+      meddling.loseNext("listEvents", 1, false);
+      await holdfast.work([long], { hotRunsMax: 0, lease: "10 minutes" });
+      const run = await holdfast.start(long);
+      expect(await run.result()).toBe("read");
+    }),
+  );
+
+  test(
     "[RT16] is told of once, does not keep its worker busy, and runs once it is repaired",
     onRuntime(backend, async ({ database, another, said }) => {
       const clock = manualClock(T0);
@@ -402,6 +445,77 @@ function closingTests(backend: Backend): void {
       await holdfast.work([second]);
       const run = await holdfast.start(second);
       expect(await run.result()).toBe("second");
+    }),
+  );
+
+  test(
+    "takes up no work when it has been closed, or is closed while it begins",
+    onRuntime(backend, async ({ database, another }) => {
+      const meddling = new Meddling(database);
+      const holdfast = await another({}, meddling.database);
+      const charge = activity("charge", async () => "charged");
+      const beginning = meddling.holdNext("nextHolder", "call");
+      const working = holdfast.work([charge]);
+      await beginning.reached;
+      const closing = holdfast.close();
+      const late = holdfast.work([charge]);
+      await expect(late).rejects.toMatchObject({ code: "DATABASE_CLOSED" });
+      await closing;
+      beginning.release();
+      await expect(working).rejects.toMatchObject({ code: "DATABASE_CLOSED" });
+    }),
+  );
+
+  test(
+    "does not wait for ever for a call that the database never answers",
+    onRuntime(backend, async ({ database, another, said }) => {
+      const meddling = new Meddling(database);
+      const clock = manualClock(T0);
+      const holdfast = await another({ clock }, meddling.database);
+      const tally = new Tally();
+      const charge = activity("charge", async () => tally.count("charged"));
+      await holdfast.start(charge);
+      const locking = meddling.holdNext("lockPending", "answer");
+      await holdfast.work([charge]);
+      await locking.reached;
+      const closing = holdfast.close({ timeout: "1s" });
+      clock.advance(6_000);
+      await closing;
+      expect(said.map(({ message }) => message)).toContainEqual(
+        expect.stringMatching(/not answered for 5 s .* not given back/),
+      );
+      locking.release();
+      await settled();
+      expect(tally.all).toEqual({});
+    }),
+  );
+
+  test(
+    "stops to look for work when the database was closed under it",
+    onRuntime(backend, async ({ place, another, said }) => {
+      const charge = activity("charge", async () => "charged");
+      const database = await place.open();
+      const keeping = new Set<object>();
+      const held = new Proxy(database, {
+        get(target, name) {
+          if (name === "keepAlive")
+            return () => {
+              const hold = {};
+              keeping.add(hold);
+              return () => keeping.delete(hold);
+            };
+          const found: unknown = Reflect.get(target, name, target);
+          return typeof found === "function"
+            ? (found.bind(target) as unknown)
+            : found;
+        },
+      });
+      const holdfast = await another({}, held);
+      await holdfast.work([charge]);
+      expect(keeping.size).toBeGreaterThan(0);
+      await database.close();
+      await until(() => keeping.size === 0);
+      expect(warningsIn(said)).toEqual([]);
     }),
   );
 

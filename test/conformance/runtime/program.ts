@@ -2,13 +2,13 @@ import {
   activity,
   signal,
   workflow,
-} from "../../../src/runtime/definitions.ts";
+} from "../../../src/runtime/definition/definitions.ts";
 import type {
   Activity,
   Signal,
   Workflow,
-} from "../../../src/runtime/definitions.ts";
-import type { WorkflowContext } from "../../../src/runtime/workflow-context.ts";
+} from "../../../src/runtime/definition/definitions.ts";
+import type { WorkflowContext } from "../../../src/runtime/definition/workflow-context.ts";
 
 /**
  * Random workflows. What a workflow is given when its code is run, in which

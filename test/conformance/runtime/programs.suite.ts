@@ -3,12 +3,15 @@ import { describe, expect, test } from "vitest";
 import { isDeep, seed } from "../../depth.ts";
 import { runtimeContext } from "../../../src/open/open-holdfast.ts";
 import { isHistoryEvent } from "../../../src/model/execution/history-event.ts";
-import { definitionOf } from "../../../src/runtime/definitions.ts";
+import { definitionOf } from "../../../src/runtime/definition/definitions.ts";
 import { Drain, type AfterMicrotasks } from "../../../src/runtime/drain.ts";
-import { loadedWhole } from "../../../src/runtime/worker/history.ts";
-import { holdfastOver, type Holdfast } from "../../../src/runtime/holdfast.ts";
-import { replayHistory } from "../../../src/runtime/replay-history.ts";
-import type { Run } from "../../../src/runtime/run-handle.ts";
+import { loadedWhole } from "../../../src/runtime/worker/hot/history.ts";
+import {
+  holdfastOver,
+  type Holdfast,
+} from "../../../src/runtime/client/holdfast.ts";
+import { replayLog } from "../../../src/runtime/history/replay-log.ts";
+import type { Run } from "../../../src/runtime/client/run-handle.ts";
 import type { RuntimeContext } from "../../../src/runtime/runtime-context.ts";
 import type { RuntimeEvent } from "../../../src/runtime/runtime-event.ts";
 import type { Backend } from "../backend.ts";
@@ -226,7 +229,7 @@ class Programming {
       this.#context,
       await this.#holdfast.executions.load(run.id),
     );
-    const replayed = await replayHistory(
+    const replayed = await replayLog(
       this.#context,
       definitionOf(program, "program"),
       locked,

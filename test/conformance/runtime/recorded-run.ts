@@ -2,7 +2,7 @@ import { delayId } from "../../../src/model/ids/delay-id.ts";
 import { parseExecutionId } from "../../../src/model/ids/execution-id.ts";
 import { oneOffJoinSet } from "../../../src/model/ids/join-set-id.ts";
 import type { GivenEvent } from "../../../src/model/execution/given-event.ts";
-import type { Holdfast } from "../../../src/runtime/holdfast.ts";
+import type { Holdfast } from "../../../src/runtime/client/holdfast.ts";
 import { byAnn } from "../execution/fixture.ts";
 
 /** A run that another worker began, with the log that it left behind. */

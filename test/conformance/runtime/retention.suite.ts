@@ -1,6 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { manualClock } from "../../../src/model/time/clock.ts";
-import { activity, workflow } from "../../../src/runtime/definitions.ts";
+import {
+  activity,
+  workflow,
+} from "../../../src/runtime/definition/definitions.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { onRuntime } from "./fixture.ts";
@@ -64,7 +67,7 @@ export function runtimeRetentionSuite(backend: Backend): void {
     );
 
     test(
-      "are kept for ever by default, and what is said wrongly is refused",
+      "for what is no duration is refused: nothing is removed by mistake",
       onRuntime(backend, async () => {
         for (const options of [{ keep: "soon" }, { keepFailed: -1 }])
           expect(() => workflow("w", options as never, async () => 1)).toThrow(

@@ -3,7 +3,7 @@ import {
   activity,
   signal,
   workflow,
-} from "../../../src/runtime/definitions.ts";
+} from "../../../src/runtime/definition/definitions.ts";
 import { row, run as execute } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import { rejection } from "../backend.ts";

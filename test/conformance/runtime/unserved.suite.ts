@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { manualClock } from "../../../src/model/time/clock.ts";
-import { workflow } from "../../../src/runtime/definitions.ts";
+import { workflow } from "../../../src/runtime/definition/definitions.ts";
 import type { RuntimeEvent } from "../../../src/runtime/runtime-event.ts";
+import { schedule } from "../../../src/runtime/schedules/schedule.ts";
 import type { Backend } from "../backend.ts";
 import { onRuntime } from "./fixture.ts";
 import { gate, until } from "./waiting.ts";
@@ -30,6 +31,10 @@ export function runtimeUnservedSuite(backend: Backend): void {
         await client.start(lonely, undefined, { id: "third" });
         clock.set(T0 + 10_000);
         expect(await second.status()).toBe("unserved");
+        await expect(second.result({ timeout: 0 })).rejects.toMatchObject({
+          code: "DEADLINE_EXCEEDED",
+          details: { status: "unserved" },
+        });
         expect(warnings(said)).toMatchObject([
           {
             level: "warn",
@@ -42,6 +47,53 @@ export function runtimeUnservedSuite(backend: Backend): void {
         expect(await first.result()).toBe("served");
         expect(await second.result()).toBe("served");
         expect(await first.status()).toBe("completed");
+      }),
+    );
+
+    test(
+      "are warned about also when others were started a moment before",
+      onRuntime(backend, async ({ another, said }) => {
+        const clock = manualClock(T0);
+        const client = await another({ clock });
+        const first = workflow("first", async () => undefined);
+        const second = workflow("second", async () => undefined);
+        await client.start(first);
+        clock.set(T0 + 1_000);
+        await client.start(second);
+        for (const [at, count] of [
+          [T0 + 2_000, 1],
+          [T0 + 4_000, 2],
+        ] as const) {
+          clock.set(at);
+          await until(() => warnings(said).length === count);
+        }
+        expect(warnings(said)).toMatchObject([
+          { details: { function: "first" } },
+          { details: { function: "second" } },
+        ]);
+      }),
+    );
+
+    test(
+      "are warned about by a process that only starts their runs by a schedule",
+      onRuntime(backend, async ({ another, said }) => {
+        const clock = manualClock(T0);
+        const lonely = workflow("lonely", async () => "served");
+        const minutely = schedule("minutely", { every: "1 minute" }, lonely);
+        const holdfast = await another({ clock });
+        await holdfast.work([minutely]);
+        clock.set(T0 + 60_000);
+        const started = async () =>
+          (await holdfast.runs.list({ tag: "schedule:minutely" })).items;
+        await until(async () => (await started()).length > 0);
+        await until(() => {
+          // Workers look at everything again after a minute.
+          clock.set(Math.min(clock.now() + 1_000, T0 + 100_000));
+          return warnings(said).length > 0;
+        });
+        expect(warnings(said)).toMatchObject([
+          { level: "warn", details: { function: "lonely" } },
+        ]);
       }),
     );
 

@@ -1,5 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { workflow } from "../../../src/runtime/definitions.ts";
+import {
+  signal,
+  workflow,
+} from "../../../src/runtime/definition/definitions.ts";
+import type { WorkflowContext } from "../../../src/runtime/definition/workflow-context.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { onRuntime } from "./fixture.ts";
@@ -72,8 +76,34 @@ export function runtimeValuesSuite(backend: Backend): void {
         const bad = workflow("bad", async () => ({ deep: { fn: () => 1 } }));
         await holdfast.work([bad]);
         const error = await rejection((await holdfast.start(bad)).result());
-        expect(error.cause).toMatchObject({ code: "NOT_SERIALIZABLE" });
-        expect((error.cause as Error).message).toContain("deep.fn");
+        expect(error.cause).toMatchObject({
+          code: "NOT_SERIALIZABLE",
+          details: { path: "$.deep.fn" },
+        });
+      }),
+    );
+
+    test(
+      "a call that makes no sense is told what is wrong with it",
+      onRuntime(backend, async ({ holdfast }) => {
+        const calls: Readonly<
+          Record<string, (ctx: WorkflowContext) => unknown>
+        > = {
+          "A step's name is a text": (ctx) =>
+            ctx.step((() => 1) as never, undefined as never),
+          "to sleep until": (ctx) => ctx.sleepUntil(new Date("tomorrow")),
+          "a function or a signal": () => signal("not a name"),
+        };
+        const wrong = workflow("wrong", async (ctx, said: string) => {
+          await calls[said]?.(ctx);
+        });
+        await holdfast.work([wrong]);
+        for (const said of Object.keys(calls)) {
+          const error = await rejection(
+            (await holdfast.start(wrong, said)).result(),
+          );
+          expect(error.message).toContain(said);
+        }
       }),
     );
 

@@ -1,12 +1,63 @@
 import { describe, expect, test } from "vitest";
-import { signal, workflow } from "../../../src/runtime/definitions.ts";
+import {
+  signal,
+  workflow,
+} from "../../../src/runtime/definition/definitions.ts";
+import { manualClock } from "../../../src/model/time/clock.ts";
 import type { Backend } from "../backend.ts";
+import { T0 } from "../execution/fixture.ts";
 import { onRuntime } from "./fixture.ts";
 import { recordedRun, sleepAsked, stepDone } from "./recorded-run.ts";
 import { kindsOf, Tally, until } from "./waiting.ts";
 
 export function runtimeVersionsSuite(backend: Backend): void {
   describe("code that changes", () => {
+    test(
+      "a parked run whose result is awaited is told of once, with the reason and what to do",
+      onRuntime(backend, async ({ another, said }) => {
+        const go = signal<boolean>("go");
+        const clock = manualClock(T0);
+        const first = await another({ clock });
+        const second = await another({ clock });
+        const before = workflow("changing", async (ctx) => {
+          await ctx.step("one", () => 1);
+          await ctx.receive(go);
+        });
+        const after = workflow("changing", async (ctx) => {
+          await ctx.step("other", () => 1);
+        });
+        await first.work([before], { hotRunsMax: 0 });
+        const run = await first.start(before, undefined, { id: "r" });
+        await until(async () => (await run.status()) === "blocked");
+        await first.close({ timeout: "1s" });
+        await second.work([after]);
+        await second.get(after, "r").signal(go, true);
+        await until(
+          async () => (await second.get(after, "r").status()) === "parked",
+        );
+        const handle = second.get(after, "r");
+        const waits = [handle.result(), handle.result()];
+        for (const wait of waits) wait.catch(() => undefined);
+        const told = () =>
+          said.filter(({ message }) => message.includes("run.unpark()"));
+        await until(() => {
+          clock.advance(100);
+          return told().length > 0;
+        });
+        expect(told()).toHaveLength(1);
+        expect(told()[0]).toMatchObject({
+          level: "warn",
+          details: { id: "r", code: "NONDETERMINISM" },
+        });
+        expect(told()[0]?.message).toContain('recorded: step "one"');
+        // It is looked at again, and not told of again.
+        clock.advance(60_000);
+        await handle.cancel({ force: true });
+        await Promise.allSettled(waits);
+        expect(told()).toHaveLength(1);
+      }),
+    );
+
     test(
       "[RT13] patched is true for new runs, false for those that had passed, and stays what it was in a loop",
       onRuntime(backend, async ({ holdfast }) => {
@@ -149,22 +200,22 @@ export function runtimeVersionsSuite(backend: Backend): void {
         );
         for (const number of sent)
           await Promise.all(runs.map((run) => run.signal(note, number)));
-        for (const run of runs)
-          expect(await run.result({ timeout: "20s" })).toEqual(sent);
+        for (const run of runs) expect(await run.result()).toEqual(sent);
       }),
     );
 
     test(
-      "old and new workers side by side leave each other's runs alone",
+      "old and new workers side by side end each run the way it began: what does not fit one is parked by it and taken by the other",
       onRuntime(backend, async ({ holdfast, another }) => {
         const name = "rolling";
+        const tally = new Tally();
         const old = workflow(name, async (ctx) => {
-          await ctx.step("old way", () => 1);
+          await ctx.step("old way", () => tally.count("steps"));
           await ctx.sleep(5);
           return "old";
         });
         const fresh = workflow(name, async (ctx) => {
-          await ctx.step("new way", () => 1);
+          await ctx.step("new way", () => tally.count("steps"));
           await ctx.sleep(5);
           return "new";
         });
@@ -176,16 +227,18 @@ export function runtimeVersionsSuite(backend: Backend): void {
             (index % 2 === 0 ? holdfast : other).start(old),
           ),
         );
-        const results = await Promise.all(
-          runs.map((run) => run.result({ timeout: "30s" })),
+        const results = await Promise.all(runs.map((run) => run.result()));
+        const began = await Promise.all(
+          runs.map(async (run) => {
+            const { items } = await run.events({ kinds: ["stepFinished"] });
+            return items.map(({ event }) => (event as { name: string }).name);
+          }),
         );
-        expect(
-          results.every((result) => result === "old" || result === "new"),
-        ).toBe(true);
-        await until(
-          async () =>
-            (await holdfast.runs.list({ status: "parked" })).items.length === 0,
-        );
+        expect(began).toEqual(results.map((result) => [`${result} way`]));
+        expect(tally.of("steps")).toBe(10);
+        // None was left to nobody.
+        const { items } = await holdfast.runs.list({ status: "parked" });
+        expect(items).toEqual([]);
       }),
     );
   });

@@ -1,4 +1,5 @@
-import type { Holdfast } from "../../../src/runtime/holdfast.ts";
+import type { Holdfast } from "../../../src/runtime/client/holdfast.ts";
+import type { RuntimeEvent } from "../../../src/runtime/runtime-event.ts";
 
 /** Something that a test lets through when it wants. */
 export interface Gate {
@@ -29,6 +30,16 @@ export async function kindsOf(
 ): Promise<readonly string[]> {
   const { items } = await holdfast.executions.events(id, { limit: 1_000 });
   return items.map(({ event }) => event.kind);
+}
+
+/** What a runtime warned of, but that code held the event loop: on a slow machine that is so of any code. */
+export function warningsIn(
+  said: readonly RuntimeEvent[],
+): readonly RuntimeEvent[] {
+  return said.filter(
+    ({ level, message }) =>
+      level === "warn" && !message.includes("held the event loop"),
+  );
 }
 
 /** How often each thing was done, for steps that must be done once. */

@@ -39,7 +39,7 @@ export interface RecordedProcess {
   readonly failFdatasyncAfter?: number;
   /** The same for fsync, which better-sqlite3's SQLite uses. */
   readonly failFsyncAfter?: number;
-  /** After so many failures flushes succeed again, as Linux reports a lost write once. Default: never. */
+  /** After so many failures flushes succeed again, as Linux reports a lost write once to each descriptor that is open. Default: never. */
   readonly failTimes?: number;
   /** Dies by SIGKILL in place of its next recorded call after so many. The recording stays exact. */
   readonly killAfterCalls?: number;

@@ -22,6 +22,10 @@
  * processes (without them only the injections work); SKIP_FLUSH=1 does not call the real flush; FLUSH_DELAY_MS;
  * FAIL_FDATASYNC_AFTER=n and FAIL_FSYNC_AFTER=n let n flushes of recorded files by that call succeed, then fail
  * with EIO, FAIL_TIMES times (default: for ever); KILL_AFTER=n sends SIGKILL to itself in place of call n + 1.
+ *
+ * Lost writes. With FAIL_TIMES a failure is what Linux (since 4.13) makes of a write that the disk refused: every
+ * descriptor of the file that was open then is told once, by its next flush; one that is opened later is told nothing,
+ * and flushes succeed over the hole.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -54,7 +58,7 @@ enum { FOLDER = 0, MARKS = UINT32_MAX, FILES_MAX = 4096, VECTORS_MAX = 1024 };
 
 struct tracked {
   uint64_t device, inode;
-  uint32_t file, unlinked;
+  uint32_t file, unlinked, lost; /* lost: how many writes were, as far as descriptors are told */
 };
 
 struct state {
@@ -73,6 +77,8 @@ static struct stat folder;
 static long skip_flush, flush_delay_ms, kill_after, calls;
 static long fail_after[2], fail_times;
 static atomic_long flushes[2], failures;
+enum { DESCRIPTORS_MAX = 65536 };
+static uint32_t told[DESCRIPTORS_MAX]; /* how many lost writes of its file each descriptor knows of */
 
 static void die(const char *why) {
   char line[256];
@@ -227,7 +233,7 @@ static void track(const struct stat *status, const char *suffix, int created) {
     entry = &state->files[state->files_count++];
   }
   int marks = !strcmp(suffix, ".marks");
-  *entry = (struct tracked){status->st_dev, status->st_ino, marks ? MARKS : state->files_next++, 0};
+  *entry = (struct tracked){status->st_dev, status->st_ino, marks ? MARKS : state->files_next++, 0, 0};
   if (!marks) append(created ? CREATE : OPEN, entry->file, 0, suffix);
 }
 
@@ -250,6 +256,8 @@ static int recorded_open(int base, const char *path, int flags, mode_t mode) {
     if (!entry) track(&status, suffix, created);
     else if (entry->file != MARKS && (flags & O_TRUNC)) append(TRUNCATE, entry->file, 0, NULL);
     if (flags & O_DSYNC) append(UNSUPPORTED, 0, 0, "open with O_DSYNC or O_SYNC");
+    if (descriptor >= DESCRIPTORS_MAX) die("too many descriptors: raise DESCRIPTORS_MAX");
+    told[descriptor] = entry ? entry->lost : 0;
   }
   end_call();
   errno = error;
@@ -338,16 +346,23 @@ static int recorded_flush(int descriptor, int data_only) {
     while (nanosleep(&delay, &delay) && errno == EINTR) continue;
   }
   int result = 0, error = 0;
-  if (!is_folder && should_fail(data_only)) {
-    result = -1;
-    error = EIO;
-  } else if (!skip_flush) {
+  int fails = !is_folder && should_fail(data_only);
+  if (!fails && !skip_flush) {
     result = syscall(call, descriptor);
     error = errno;
   }
 
   lock();
   state->busy = 1;
+  if (!is_folder && fail_times >= 0) {
+    entry->lost += fails;
+    fails = told[descriptor] < entry->lost;
+    told[descriptor] = entry->lost;
+  }
+  if (fails) {
+    result = -1;
+    error = EIO;
+  }
   append(result ? FLUSH_FAIL : FLUSH_END, file, flush, NULL);
   end_call();
   errno = error;

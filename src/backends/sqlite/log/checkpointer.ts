@@ -32,8 +32,8 @@ const backoffFirstMs = 50;
 const backoffLongestMs = 2_000;
 /** Few enough frames that copying them while writers wait takes a moment. */
 const framesLeftMax = 200;
-/** A busy restart takes 20 ms; after a few of them the log is rewritten instead. */
-const restartsPerRewrite = 5;
+/** A busy restart takes 20 ms; after a few of them the log stays as it is. */
+const restartsMax = 5;
 /** A log so many times larger than its bound is worth a warning. */
 const warnAtBounds = 64;
 /** Before the first measurement: a write dirties about one page. */
@@ -98,27 +98,42 @@ export class Checkpointer {
   /**
    * Before this process acknowledges anything, makes sure that no
    * acknowledgement will rest on frames that another process failed to flush:
-   * empties the log, or, where a reader holds it, writes it anew.
+   * writes the log anew, and empties it unless a reader holds it. In this order,
+   * since a checkpoint that a power cut interrupts is made again from the log:
+   * with a hole in that, the file would be left half old and half new.
    * @returns false when others' locks did not allow it within the budget.
    */
   async makeLogSound(budgetMs: number): Promise<boolean> {
     const startedMs = monotonicMs();
+    let isWritten = false;
+    let restarts = 0;
     for (let tries = 1; ; tries += 1) {
-      const mode = tries % restartsPerRewrite === 0 ? "REWRITE" : "RESTART";
-      const reply = await this.#ask(mode);
+      const reply = await this.#ask(isWritten ? "RESTART" : "REWRITE");
       if (reply.failure !== undefined && !reply.busy)
         throw logUnsound(threadError(reply.failure));
-      if (!reply.busy) return true;
-      if (monotonicMs() - startedMs >= budgetMs) return false;
+      if (isWritten) restarts += 1;
+      if (isWritten && (!reply.busy || restarts === restartsMax)) return true;
+      if (!reply.busy) {
+        isWritten = true;
+        continue;
+      }
+      if (monotonicMs() - startedMs >= budgetMs) return isWritten;
       await sleep(Math.min(checkpointBusyMs, tries));
     }
   }
 
-  /** Moves all of the log into the database file, if nobody is in the way. */
-  async close(): Promise<void> {
+  /**
+   * Moves all of the log into the database file, if nobody is in the way. After
+   * a flush that failed the log is written anew first, as when it is opened; if
+   * that fails too it is left as it is.
+   */
+  async close(hasFlushFailed: boolean): Promise<void> {
     await this.#working;
-    if (this.#thread.isStarted || !this.#isLogEmpty())
-      await this.#ask("TRUNCATE");
+    if (this.#thread.isStarted || !this.#isLogEmpty()) {
+      const isSound =
+        !hasFlushFailed || (await this.#ask("REWRITE")).failure === undefined;
+      if (isSound) await this.#ask("TRUNCATE");
+    }
     await this.#thread.close();
   }
 

@@ -63,7 +63,11 @@ export class Neighbourhood {
       {
         version: () => versionOf(connection),
         onUntold: () => this.#tellUnknownWhenDurable(),
-        onTick: () => this.#neighbours?.lookAround(),
+        onTick: () => {
+          this.#neighbours?.lookAround();
+          // A process that only waits makes no flush that would find it gone.
+          parts.flusher.lookForFile();
+        },
       },
       parts.meters,
       parts.watch,

@@ -52,9 +52,7 @@ export class Neighbours {
     const { owner, locks, peers, isReadOnly } = this.#parts;
     if (!isReadOnly) locks.hold(owner);
     await peers.start();
-    for (const other of locks.owners())
-      if (other !== owner && locks.judge(other) === "dead")
-        await this.#died(other);
+    await this.#clearUp();
   }
 
   /** Told when this process has been made known as an owner. */
@@ -122,6 +120,8 @@ export class Neighbours {
   async leave(): Promise<void> {
     const { owner, isReadOnly } = this.#parts;
     if (isReadOnly) return;
+    // Of those who died just now nobody else may be left to remove the socket.
+    await this.#clearUp().catch(() => undefined);
     if (this.#isRegistered) await this.#calls.write(forgetOwner, { owner });
     this.#hasLeft = true;
   }
@@ -136,6 +136,13 @@ export class Neighbours {
     // Who could not say farewell leaves the file, so that others can prove the end.
     if (this.#hasLeft) locks.remove(owner);
     locks.release();
+  }
+
+  async #clearUp(): Promise<void> {
+    const { owner, locks } = this.#parts;
+    for (const other of locks.owners())
+      if (other !== owner && locks.judge(other) === "dead")
+        await this.#died(other);
   }
 
   async #lookUntilSure(peer: OwnerId): Promise<void> {
@@ -158,6 +165,9 @@ export class Neighbours {
         // Its file is gone: it left in order, or its death was dealt with.
         if (await this.#calls.read(isDeathRecorded, { owner: peer }))
           this.#announce(peer);
+        // Or it was killed on another file, which was removed and whose number this one has now.
+        await peers.reconnect(peer);
+        if (!peers.connected.includes(peer)) peers.forget(peer);
         return true;
       default:
         await peers.reconnect(peer);

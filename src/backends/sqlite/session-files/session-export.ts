@@ -3,13 +3,13 @@ import {
   fsyncSync,
   closeSync,
   linkSync,
-  mkdirSync,
   openSync,
   rmSync,
   statSync,
 } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { systemEntropy } from "../../../host/entropy.ts";
+import { makeFolders } from "../../../host/folders.ts";
 import { sha256Hex } from "../../../host/hash.ts";
 import { HoldfastError, isHoldfastError } from "../../../model/errors.ts";
 import { excerpt } from "../../../model/values/excerpt.ts";
@@ -127,7 +127,7 @@ function targetOf(to: string, id: string): string {
   try {
     const path = exportPath(to, id);
     if (existsSync(path)) throw targetExists(path);
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    makeFolders(dirname(path), 0o700);
     return path;
   } catch (error) {
     throw folderFailure(to, error);

@@ -1,6 +1,7 @@
 import { monotonicMs } from "../../../host/timers.ts";
 import { HoldfastError, isHoldfastError } from "../../../model/errors.ts";
 import { Fate } from "../../../sql/fate.ts";
+import { unansweredCalls } from "../../../sql/operation.ts";
 import type { Afterwards, Change } from "../../../sql/operation.ts";
 import type { Call } from "./call.ts";
 import type { Connection } from "./connection.ts";
@@ -124,7 +125,9 @@ function runCall(connection: Connection, call: Call): Outcome {
   const fate = new Fate(name, change, isolation, isCovered, owner);
   connection.traces = 0;
   try {
-    const value = fate.during(() => drive(start(), connection, fate));
+    const unanswered = unansweredCalls();
+    const value = drive(start(), connection, fate);
+    fate.ranSince(unanswered);
     const { afterwards } = fate;
     if (fate.verdict(value) === "rollback")
       return { kind: "rolledBack", value, afterwards };
@@ -162,6 +165,7 @@ const tellingCodes = new Set([
   "DISK_FULL",
   "DISK_FAILED",
   "SCHEMA_NEWER",
+  "MOVED_TO_POSTGRES",
   "DATABASE_DAMAGED",
 ]);
 
@@ -176,4 +180,15 @@ function lostBatch(connection: Connection, error: unknown): HoldfastError {
     {},
     { cause },
   );
+}
+
+const lastingCodes: ReadonlySet<string> = new Set([
+  "SCHEMA_NEWER",
+  "MOVED_TO_POSTGRES",
+  "DATABASE_DAMAGED",
+]);
+
+/** Whether it does not pass by itself. */
+export function isLasting({ code }: HoldfastError): boolean {
+  return lastingCodes.has(code);
 }

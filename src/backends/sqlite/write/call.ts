@@ -1,11 +1,11 @@
 import { monotonicMs } from "../../../host/timers.ts";
+import { tracedFailure } from "../../../model/traced-failure.ts";
 import type { Callable } from "../../callable.ts";
 
 /** A write that waits for its transaction, runs in it, and is then settled. */
 export class Call {
   readonly body: Callable;
   readonly resolve: (value: unknown) => void;
-  readonly reject: (error: unknown) => void;
   /** When it was queued, on the monotonic clock. */
   readonly sinceMs: number = monotonicMs();
   /** Stops listening to the caller's signal and timeout. */
@@ -13,14 +13,13 @@ export class Call {
   /** Only a queued call can be given up; one that was put back is queued again. */
   state: "new" | "queued" | "taken" | "cancelled" = "new";
 
-  constructor(
-    body: Callable,
-    resolve: (value: unknown) => void,
-    reject: (error: unknown) => void,
-  ) {
+  constructor(body: Callable, resolve: (value: unknown) => void) {
     this.body = body;
     this.resolve = resolve;
-    this.reject = reject;
+  }
+
+  reject(error: unknown): void {
+    this.resolve(tracedFailure(error));
   }
 }
 

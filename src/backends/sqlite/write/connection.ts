@@ -14,6 +14,16 @@ import { sqliteCode, statementFailure } from "./failures.ts";
 import type { IndexName } from "./failures.ts";
 import type { HoldfastError } from "../../../model/errors.ts";
 
+/** Set explicitly on every connection, since drivers have defaults of their own. */
+export const filePragmas: readonly string[] = [
+  "synchronous = NORMAL",
+  "foreign_keys = ON",
+  "wal_autocheckpoint = 0",
+  "checkpoint_fullfsync = 1",
+  "mmap_size = 0",
+  "cache_size = -16384",
+];
+
 /**
  * A driver's connection behind our seam: statements prepared once per
  * template, values converted and checked here so that both drivers behave

@@ -16,3 +16,5 @@ export interface OpenLog extends WatchedFiles {
 }
 
 export function flushLog(log: OpenLog, faults: FlushFaults | undefined): void;
+/** That the file and its log are those that were opened. @throws when they are not. */
+export function assertInPlace(log: OpenLog): { readonly size: bigint };

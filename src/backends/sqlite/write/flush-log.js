@@ -23,15 +23,7 @@ export function flushLog(log, faults) {
       code: "EIO",
     });
   fdatasyncSync(log.fd);
-  if (!isSame(fileAt(log.path), log))
-    throw new Error(
-      "the write-ahead log was removed or replaced while it was open",
-    );
-  const database = fileAt(log.database);
-  if (!isSame(database, log.beside))
-    throw new Error(
-      "the database file was moved, removed or replaced while it was open",
-    );
+  const database = assertInPlace(log);
   if (!noteLog(log))
     throw new Error("the write-ahead log was cut off while it was open");
   if (!noteDatabase(log, Number(database.size)))
@@ -44,4 +36,18 @@ function fileAt(path) {
 
 function isSame(found, { dev, ino }) {
   return found !== undefined && found.ino === ino && found.dev === dev;
+}
+
+/** That the file and its log are those that were opened. */
+export function assertInPlace(log) {
+  if (!isSame(fileAt(log.path), log))
+    throw new Error(
+      "the write-ahead log was removed or replaced while it was open",
+    );
+  const database = fileAt(log.database);
+  if (!isSame(database, log.beside))
+    throw new Error(
+      "the database file was moved, removed or replaced while it was open",
+    );
+  return database;
 }

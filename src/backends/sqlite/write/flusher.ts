@@ -5,7 +5,7 @@ import { HoldfastError } from "../../../model/errors.ts";
 import type { Meters } from "../../meters.ts";
 import { databaseClosed } from "../../refusals.ts";
 import { noteDatabase, noteLog, watchedSizes } from "../log/cut-files.js";
-import { flushLog } from "./flush-log.js";
+import { assertInPlace, flushLog } from "./flush-log.js";
 import type { FlushFaults, OpenLog } from "./flush-log.js";
 import { startThread } from "../start-thread.ts";
 import { flushThread } from "../threads.generated.ts";
@@ -24,6 +24,10 @@ export interface Flusher {
   isLogEmpty(): boolean;
   /** Whether all that anybody has committed is durable, as far as is known here. */
   isFlushed(): boolean;
+  /** Whether a flush has failed: no later one is trusted. */
+  readonly hasFailed: boolean;
+  /** Fails, as a flush would, when the file or its log was removed or replaced. */
+  lookForFile(): void;
   close(): Promise<void>;
 }
 
@@ -44,6 +48,12 @@ export interface FlushTuning {
   readonly faults?: FlushFaults;
 }
 
+interface LogFlusherOptions extends FlushTuning {
+  readonly readOnly: boolean;
+  /** Called once, when no flush can be trusted any more. */
+  readonly onFailure?: () => void;
+}
+
 /** A flush on the calling thread may take this long; measured flushes decide. */
 const inlineMsMax = 1;
 
@@ -60,6 +70,8 @@ export const noFlusher: Flusher = {
   flushInline: () => undefined,
   isLogEmpty: () => true,
   isFlushed: () => true,
+  hasFailed: false,
+  lookForFile: () => undefined,
   close: () => Promise.resolve(),
 };
 
@@ -85,7 +97,7 @@ export class LogFlusher implements Flusher {
   #worker: Worker | undefined;
   readonly #meters: Meters;
   readonly #witness: FlushWitness<unknown>;
-  readonly #tuning: FlushTuning;
+  readonly #tuning: LogFlusherOptions;
   #running:
     | { readonly waiters: readonly Waiter[]; readonly moment: unknown }
     | undefined;
@@ -98,7 +110,7 @@ export class LogFlusher implements Flusher {
     database: string,
     meters: Meters,
     witness: FlushWitness<unknown>,
-    tuning: FlushTuning & { readonly readOnly: boolean },
+    tuning: LogFlusherOptions,
   ) {
     this.#meters = meters;
     this.#witness = witness;
@@ -156,6 +168,21 @@ export class LogFlusher implements Flusher {
     const isEmpty = fstatSync(this.#log.fd).size === 0;
     if (isEmpty) this.#witness.succeeded(moment);
     return isEmpty;
+  }
+
+  lookForFile(): void {
+    if (this.hasFailed || this.#isClosed) return;
+    try {
+      assertInPlace(this.#log);
+    } catch (error) {
+      // A file that cannot be looked at may be there all the same: a flush will tell.
+      if ((error as NodeJS.ErrnoException).code === undefined)
+        this.#fail(error);
+    }
+  }
+
+  get hasFailed(): boolean {
+    return this.#failure !== undefined;
   }
 
   isFlushed(): boolean {
@@ -230,12 +257,14 @@ export class LogFlusher implements Flusher {
 
   /** After one failure no flush is trusted: the kernel may have dropped what it could not write. */
   #fail(error: unknown): HoldfastError {
+    if (this.#failure !== undefined) return this.#failure;
     const reason = (error as Partial<Error>).message ?? String(error);
-    this.#failure ??= new HoldfastError(
+    this.#failure = new HoldfastError(
       "FLUSH_FAILED",
       `The write-ahead log of "${this.#log.database}" could not be flushed (${reason}), so what was read or written last may not survive a crash. Check the disk, then close and reopen the database.`,
       { reason, path: this.#log.database },
     );
+    this.#tuning.onFailure?.();
     return this.#failure;
   }
 }

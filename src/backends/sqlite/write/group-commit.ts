@@ -1,10 +1,10 @@
-import { after, monotonicMs, soon } from "../../../host/timers.ts";
+import { after, monotonicMs, realSoon } from "../../../host/timers.ts";
 import { HoldfastError } from "../../../model/errors.ts";
 import { afterDurable, afterRefusal } from "../../../sql/fate.ts";
 import type { Change } from "../../../sql/operation.ts";
 import type { Meters } from "../../meters.ts";
 import { queueFull } from "../../refusals.ts";
-import { runBatch } from "./batch.ts";
+import { isLasting, runBatch } from "./batch.ts";
 import type { BatchLimits, BatchResult } from "./batch.ts";
 import { nextRetryMs } from "./busy.ts";
 import { CallQueue } from "./call.ts";
@@ -195,7 +195,7 @@ export class GroupCommit {
     // When another process waits it gets the time of a flush to take its turn.
     if (this.#unflushed > (this.#othersWait ? 0 : 1)) return;
     this.#scheduled = true;
-    soon(() => {
+    realSoon(() => {
       this.#scheduled = false;
       if (this.#holds === 0 && this.#queue.length > 0) this.#runNext();
     });
@@ -300,9 +300,11 @@ export class GroupCommit {
   #settle(batch: Committed): void {
     const changes: Change[] = [];
     let hasUnnamed = false;
-    for (const [index, call] of batch.calls.entries()) {
-      const outcome = batch.outcomes[index];
-      if (outcome === undefined) continue;
+    const { calls, outcomes } = batch;
+    for (let index = 0; index < calls.length; index += 1) {
+      const call = calls[index];
+      const outcome = outcomes[index];
+      if (call === undefined || outcome === undefined) continue;
       call.stopWaiting?.();
       if (outcome.kind !== "committed") {
         this.#meters.rollbacks += 1;
@@ -385,11 +387,6 @@ export class GroupCommit {
     if (this.#queue.length > 0 || this.#unflushed > 0) return;
     for (const resolve of this.#onIdle.splice(0)) resolve();
   }
-}
-
-/** Whether it does not pass by itself. */
-function isLasting({ code }: HoldfastError): boolean {
-  return code === "SCHEMA_NEWER" || code === "DATABASE_DAMAGED";
 }
 
 function settleFailed(call: Call, error: HoldfastError): void {

@@ -1,4 +1,4 @@
-import { monotonicMs } from "../../../host/timers.ts";
+import { monotonicMs, realSoon } from "../../../host/timers.ts";
 import { HoldfastError } from "../../../model/errors.ts";
 import { tracedFailure } from "../../../model/traced-failure.ts";
 import { Fate } from "../../../sql/fate.ts";
@@ -32,6 +32,7 @@ export interface ReaderOptions {
 export class Reader {
   readonly #connection: Connection;
   readonly #options: ReaderOptions;
+  readonly #turn = new LoopTurn();
   #durableVersion: SqlValue | undefined;
 
   constructor(connection: Connection, options: ReaderOptions) {
@@ -44,7 +45,10 @@ export class Reader {
     start: () => Tx<T>,
     flusher: Flusher,
   ): Promise<T> {
+    if (this.#turn.isLong()) await this.#turn.next();
     try {
+      // Rejects with why the database must be opened anew: what waits must not go on waiting.
+      if (flusher.hasFailed) await flusher.flush();
       const snapshot = await this.#snapshot(name, start);
       const { version } = snapshot;
       // Also a read that failed may have failed because of what it saw.
@@ -77,6 +81,33 @@ export class Reader {
       this.#options.onRetry,
       () => databaseBusy(this.#options.busyBudgetMs),
     );
+  }
+}
+
+/** How long reads may follow each other before timers and sockets have their turn. */
+const turnMsMax = 5;
+
+/**
+ * A read of what is durable is answered without the event loop coming around:
+ * `while (!(await isDone())) {}` would let no timer fire and no answer in, and
+ * so wait for ever for what it keeps from happening.
+ */
+class LoopTurn {
+  /** When the first read of this turn began; undefined once the loop has come around. */
+  #beganMs: number | undefined;
+
+  isLong(): boolean {
+    const now = monotonicMs();
+    if (this.#beganMs !== undefined) return now - this.#beganMs > turnMsMax;
+    this.#beganMs = now;
+    realSoon(() => {
+      this.#beganMs = undefined;
+    });
+    return false;
+  }
+
+  next(): Promise<void> {
+    return new Promise((resolve) => realSoon(resolve));
   }
 }
 

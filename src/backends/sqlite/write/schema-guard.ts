@@ -1,30 +1,37 @@
 import { Fate } from "../../../sql/fate.ts";
+import { refuseMoved } from "../../../sql/move-mark.ts";
 import {
   appliedSchemaNumber,
   schemaNewer,
   schemaNumber,
 } from "../../../sql/migrations.ts";
+import type { Tx } from "../../../sql/operation.ts";
 import type { SqlValue } from "../../../sql/statement.ts";
 import type { Connection } from "./connection.ts";
 import { drive } from "./drive.ts";
 
 /**
- * Another process may migrate the file while we have it open. `data_version`
- * moves with every foreign commit; only then is the schema looked at.
+ * Another process may migrate the file, or move it to Postgres, while we have
+ * it open. `data_version` moves with every foreign commit; only then, and
+ * before the first batch, is the schema looked at.
  * @returns that number, inside the transaction that asks.
  */
-export function schemaGuard(writer: Connection): () => SqlValue | undefined {
-  let seen = writer.dataVersion();
+export function schemaGuard(
+  writer: Connection,
+  isMover: boolean,
+): () => SqlValue | undefined {
+  let seen: SqlValue | undefined;
   return () => {
     const version = writer.dataVersion();
     if (version === seen) return version;
-    const found = drive(
-      appliedSchemaNumber(),
-      writer,
-      new Fate("open", undefined),
-    );
-    if (found > schemaNumber) throw schemaNewer(found, schemaNumber);
+    drive(refuseForeign(isMover), writer, new Fate("open", undefined));
     seen = version;
     return version;
   };
+}
+
+function* refuseForeign(isMover: boolean): Tx<void> {
+  const found = yield* appliedSchemaNumber();
+  if (found > schemaNumber) throw schemaNewer(found, schemaNumber);
+  if (!isMover) yield* refuseMoved();
 }

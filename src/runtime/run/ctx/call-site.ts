@@ -1,4 +1,4 @@
-import type { WorkflowContext } from "../../workflow-context.ts";
+import type { WorkflowContext } from "../../definition/workflow-context.ts";
 
 /** Where the code of a run called `ctx`; written out only when somebody is shown it. */
 export interface CallSite {

@@ -3,9 +3,15 @@ import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import type { JoinSetId } from "../../../model/ids/join-set-id.ts";
 import { durationMs } from "../../../model/time/durations.ts";
 import type { StartAt } from "../../../model/time/instants.ts";
-import type { Definition } from "../../definitions.ts";
-import { validatedNow } from "../../schema.ts";
-import type { CallOptions, Child } from "../../workflow-context.ts";
+import type {
+  ExecutionDraft,
+  NewExecution,
+} from "../../../stores/execution/log/create.ts";
+import type { Definition } from "../../definition/definitions.ts";
+import { isOfTheCodec } from "../../failures.ts";
+import { validatedNow } from "../../definition/schema.ts";
+import type { CallOptions, Child } from "../../definition/workflow-context.ts";
+import { broke } from "../broken.ts";
 import type { CallSite } from "./call-site.ts";
 import type { RunState, Source } from "../run-state.ts";
 
@@ -40,6 +46,30 @@ export function inputFor(
   input: unknown,
 ): unknown {
   return validatedNow(`The input of ${name}`, schema, input);
+}
+
+/**
+ * What is to be created for a call. Undefined when a payload codec is out of
+ * order, which is nothing that the code could deal with: the call has its
+ * number and is never answered, and the run is parked.
+ */
+export function newExecutionFor(
+  run: RunState,
+  draft: ExecutionDraft,
+): NewExecution | undefined {
+  try {
+    return run.host.newExecution(draft);
+  } catch (error) {
+    if (!isOfTheCodec(error)) throw error;
+    run.calls += 1;
+    broke(run, error);
+    return undefined;
+  }
+}
+
+/** Of a call that is never answered. */
+export function unanswered(): Promise<never> {
+  return new Promise(() => undefined);
 }
 
 /** As it is recorded: numbers, whatever the code gave. */

@@ -2,7 +2,7 @@ import { HoldfastError } from "../../../model/errors.ts";
 import type { LoggedResponse } from "../../../model/execution/event.ts";
 import type { ExecutionResult } from "../../../model/execution/result.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
-import { definitionOf } from "../../definitions.ts";
+import { definitionOf } from "../../definition/definitions.ts";
 import {
   generatedJoinSet,
   namedJoinSet,
@@ -10,7 +10,7 @@ import {
 } from "../../../model/ids/join-set-id.ts";
 import type { LoadedExecution } from "../../../stores/execution/lock/locked.ts";
 import { runFailure } from "../../failures.ts";
-import type { CallOptions, Child } from "../../workflow-context.ts";
+import type { CallOptions, Child } from "../../definition/workflow-context.ts";
 import { assertOutsideStep } from "./calls.ts";
 import type { RunState, Source } from "../run-state.ts";
 

@@ -1,3 +1,4 @@
+import { ByCall } from "../by-call.ts";
 import type { CallShape } from "../replay/call-shape.ts";
 import type { CallSite } from "./call-site.ts";
 
@@ -53,7 +54,7 @@ class Opened implements OpenCall {
 
 /** The calls of a run that wait for an outcome or a response, in the order in which they were made. */
 export class OpenCalls {
-  readonly #calls = new Map<number, OpenCall>();
+  readonly #calls = new ByCall<OpenCall>();
 
   open(
     call: number,
@@ -62,7 +63,7 @@ export class OpenCalls {
     site?: CallSite,
   ): Promise<unknown> {
     const opened = new Opened(call, shape, endsWithRun, site);
-    this.#calls.set(call, opened);
+    this.#calls.put(opened);
     return opened.promise;
   }
 
@@ -72,17 +73,15 @@ export class OpenCalls {
 
   /** The call, which is open no longer. */
   close(call: number): OpenCall | undefined {
-    const found = this.#calls.get(call);
-    if (found !== undefined) this.#calls.delete(call);
-    return found;
+    return this.#calls.take(call);
   }
 
   has(call: number): boolean {
-    return this.#calls.has(call);
+    return this.#calls.get(call) !== undefined;
   }
 
   /** Those that a cancellation ends at once. */
   get endingWithRun(): readonly OpenCall[] {
-    return [...this.#calls.values()].filter(({ endsWithRun }) => endsWithRun);
+    return this.#calls.all().filter(({ endsWithRun }) => endsWithRun);
   }
 }

@@ -9,8 +9,8 @@ import { checkedText, givenInvalid, optionsOf } from "../../../model/shape.ts";
 import { durationMs, type Duration } from "../../../model/time/durations.ts";
 import { resolveStartAt, type StartAt } from "../../../model/time/instants.ts";
 import type { Tx } from "../../../sql/operation.ts";
-import { definitionOf, signalOf } from "../../definitions.ts";
-import { retryPolicyOf } from "../../retries.ts";
+import { definitionOf, signalOf } from "../../definition/definitions.ts";
+import { retryPolicyOf } from "../../definition/retries.ts";
 import { runLog } from "../../worker/run-log.ts";
 import type {
   CallOptions,
@@ -23,7 +23,7 @@ import type {
   StepBody,
   StepOptions,
   WorkflowContext,
-} from "../../workflow-context.ts";
+} from "../../definition/workflow-context.ts";
 import { callSite } from "./call-site.ts";
 import {
   childName,
@@ -45,7 +45,9 @@ import {
 import {
   childHandle,
   inputFor,
+  newExecutionFor,
   plainStartAt,
+  unanswered,
   type ChildDraft,
   type StartedChild,
   type Waiter,
@@ -116,7 +118,7 @@ export class RunContext implements WorkflowContext {
       "concurrencyKey",
     ]);
     const id = chosen ?? runIdOf(this.#draw(), run.now);
-    const created = run.host.newExecution({
+    const created = newExecutionFor(run, {
       ...rest,
       id,
       startAt,
@@ -125,6 +127,7 @@ export class RunContext implements WorkflowContext {
       role: definition.kind,
       scheduledBy: run.id,
     });
+    if (created === undefined) return unanswered();
     const plain = plainStartAt(startAt);
     const { inputHash } = created.created;
     const asked = shape(
@@ -153,27 +156,31 @@ export class RunContext implements WorkflowContext {
 
   step(
     name: string,
-    ...rest: [StepBody<unknown>] | [StepOptions, StepBody<unknown>]
+    first: StepBody<unknown> | StepOptions,
+    second?: StepBody<unknown>,
   ): Promise<never> {
-    const [given, body] = rest.length < 2 ? [undefined, rest[0]] : rest;
-    const { retry, timeout } = optionsOf<StepOptions>(
-      given as StepOptions | undefined,
-      ["retry", "timeout"],
-    );
+    const asked = shape("step", checkedText("A step's name", name));
+    const isBare = second === undefined && typeof first === "function";
+    const { retry, timeout } = isBare
+      ? noOptions
+      : optionsOf<StepOptions>(first as StepOptions, ["retry", "timeout"]);
+    const body = isBare ? first : second;
     if (typeof body !== "function")
       throw givenInvalid(`step "${name}"`, "a function", body);
     const run = this.#run;
     // All of it is checked before there is a call: that would stay open.
-    const checked = {
-      name,
-      body,
-      retry: retryPolicyOf(retry),
-      timeoutMs: timeoutOf(timeout),
-    };
-    const asked = shape("step", checkedText("A step's name", name));
+    const policy = retryPolicyOf(retry);
+    const timeoutMs = timeoutOf(timeout);
     const call = takeCall(run, asked);
     const promise = promiseOf(run, call, asked, false);
-    beginStep(run, call, { call: call.number, ...checked });
+    const { number } = call;
+    beginStep(run, call, {
+      call: number,
+      name,
+      body,
+      retry: policy,
+      timeoutMs,
+    });
     return promise as Promise<never>;
   }
 
@@ -353,7 +360,8 @@ export class RunContext implements WorkflowContext {
     const joinSet =
       member?.set ?? oneOffJoinSet(run.calls + 1, run.locked.continuations);
     const own = childId(run.id, joinSet, member?.index ?? 1);
-    const created = run.host.newExecution({ ...draft, id: own });
+    const created = newExecutionFor(run, { ...draft, id: own });
+    if (created === undefined) return { id: own, promise: unanswered() };
     const { inputHash } = created.created;
     const asked = shape("child", draft.function, childName(own), inputHash);
     const call = takeCall(run, asked);
@@ -380,6 +388,8 @@ export class RunContext implements WorkflowContext {
     return { id, promise };
   }
 }
+
+const noOptions: StepOptions = {};
 
 function timeoutOf(timeout: Duration | undefined): number | undefined {
   return timeout === undefined ? undefined : durationMs(timeout, "timeout");

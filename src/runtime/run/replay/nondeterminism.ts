@@ -12,8 +12,11 @@ export interface Mismatch {
   readonly actual: string;
 }
 
-/** The code does not do what the log says that it did. */
-export function nondeterminism(mismatch: Mismatch): HoldfastError {
+/** The code does not do what the log says that it did, in a run that is therefore parked or in a replay that was to find that out. */
+export function nondeterminism(
+  mismatch: Mismatch,
+  isOnlyReplayed: boolean,
+): HoldfastError {
   const { run, call, version, recorded, actual } = mismatch;
   const under = ({ codeVersion }: Pick<Mismatch, "codeVersion">): string =>
     codeVersion === null ? "" : ` (code version ${codeVersion})`;
@@ -23,9 +26,11 @@ export function nondeterminism(mismatch: Mismatch): HoldfastError {
       `${version === null ? "" : `, event ${version}`}:\n` +
       `  recorded: ${recorded}${under({ codeVersion: mismatch.recordedCodeVersion })}\n` +
       `  actual:   ${actual}${under(mismatch)}\n` +
-      "Nothing was lost, and nothing new was run: it is parked. Was the code changed under running workflows? Put the old way back, " +
-      "keep it for old runs with ctx.patched(), or unpark the run once it is mended. Code that depends on the time, on chance or on " +
-      "anything outside belongs in a step.",
+      (isOnlyReplayed
+        ? "A worker with this code would park such a run. Put the old way back, or keep it for old runs with ctx.patched(). "
+        : "Nothing was lost, and nothing new was run: it is parked. Was the code changed under running workflows? Put the old way back, " +
+          "keep it for old runs with ctx.patched(), or unpark the run once it is mended. ") +
+      "Code that depends on the time, on chance or on anything outside belongs in a step.",
     { ...mismatch },
   );
 }

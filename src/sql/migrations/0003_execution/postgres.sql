@@ -45,6 +45,8 @@ CREATE TABLE holdfast_execution (
   deadline_at BIGINT,
   progress TEXT COLLATE "C",
   removing_at BIGINT,
+  erased_at BIGINT,
+  is_erased BIGINT,
   process BIGINT
 )
 -- Room on each page, so that a new version of a row needs no new index entries.
@@ -82,7 +84,8 @@ CREATE INDEX holdfast_execution_retention ON holdfast_execution (function, finis
 -- Is anything below an execution unfinished? One lookup, however large its tree is.
 CREATE INDEX holdfast_execution_open_child ON holdfast_execution (id)
   WHERE parent IS NOT NULL AND state <> 'finished';
-CREATE INDEX holdfast_execution_removing ON holdfast_execution (id) WHERE removing_at IS NOT NULL;
+-- What is left of an erased run (is_erased) has nothing more to remove.
+CREATE INDEX holdfast_execution_removing ON holdfast_execution (id) WHERE removing_at IS NOT NULL AND is_erased IS NULL;
 -- Spawned for a process that was not pruned: retention keeps these.
 CREATE INDEX holdfast_execution_process ON holdfast_execution (id) WHERE process IS NOT NULL;
 CREATE INDEX holdfast_execution_cancelling ON holdfast_execution (function, id) WHERE lifecycle = 'cancelling';

@@ -41,6 +41,8 @@ CREATE TABLE holdfast_execution (
   deadline_at INTEGER,
   progress TEXT,
   removing_at INTEGER,
+  erased_at INTEGER,
+  is_erased INTEGER,
   process INTEGER,
   -- What no operation writes. With OR and the most frequent case first, it costs
   -- an insert 1 % and an append nothing; with CASE or IN it would cost more.
@@ -87,7 +89,8 @@ CREATE INDEX holdfast_execution_retention ON holdfast_execution (function, finis
 -- Is anything below an execution unfinished? One lookup, however large its tree is.
 CREATE INDEX holdfast_execution_open_child ON holdfast_execution (id)
   WHERE parent IS NOT NULL AND state <> 'finished';
-CREATE INDEX holdfast_execution_removing ON holdfast_execution (id) WHERE removing_at IS NOT NULL;
+-- What is left of an erased run (is_erased) has nothing more to remove.
+CREATE INDEX holdfast_execution_removing ON holdfast_execution (id) WHERE removing_at IS NOT NULL AND is_erased IS NULL;
 -- Spawned for a process that was not pruned: retention keeps these.
 CREATE INDEX holdfast_execution_process ON holdfast_execution (id) WHERE process IS NOT NULL;
 CREATE INDEX holdfast_execution_cancelling ON holdfast_execution (function, id) WHERE lifecycle = 'cancelling';

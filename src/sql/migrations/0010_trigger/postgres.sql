@@ -23,6 +23,39 @@ CREATE TABLE holdfast_schedule (
 CREATE UNIQUE INDEX holdfast_schedule_name ON holdfast_schedule (kind, name);
 CREATE INDEX holdfast_schedule_due ON holdfast_schedule (kind, due_at, key) WHERE due_at IS NOT NULL;
 
+-- What a schedule of kind 'run' starts, under its name there. The row is locked
+-- before anything else of that schedule, so that what overlaps is judged by one
+-- process at a time.
+CREATE TABLE holdfast_schedule_function (
+  key BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  name TEXT COLLATE "C" NOT NULL,
+  role TEXT COLLATE "C" NOT NULL,
+  function TEXT COLLATE "C" NOT NULL,
+  input TEXT COLLATE "C" NOT NULL,
+  input_hash TEXT COLLATE "C" NOT NULL,
+  overlap TEXT COLLATE "C" NOT NULL,
+  is_paused BIGINT NOT NULL,
+  last_run TEXT COLLATE "C",
+  skips BIGINT NOT NULL,
+  skipped_at BIGINT,
+  skip_reason TEXT COLLATE "C",
+  changed_at BIGINT NOT NULL
+);
+
+CREATE UNIQUE INDEX holdfast_schedule_function_name ON holdfast_schedule_function (name);
+
+-- Runs that a schedule has started and whose end it has not seen, and the
+-- instants that wait for that end: those have no execution yet.
+CREATE TABLE holdfast_schedule_run (
+  schedule BIGINT NOT NULL,
+  run TEXT COLLATE "C" NOT NULL,
+  instant BIGINT NOT NULL,
+  execution BIGINT,
+  CONSTRAINT holdfast_schedule_run_pkey PRIMARY KEY (schedule, run)
+);
+
+CREATE INDEX holdfast_schedule_run_waiting ON holdfast_schedule_run (schedule, instant) WHERE execution IS NULL;
+
 -- Who wants a process started when something happens. Session 0 is the host.
 -- A deleted one stays without content, so that its revisions go on.
 CREATE TABLE holdfast_trigger_subscription (

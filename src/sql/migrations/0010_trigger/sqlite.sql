@@ -25,6 +25,43 @@ CREATE TABLE holdfast_schedule (
 CREATE UNIQUE INDEX holdfast_schedule_name ON holdfast_schedule (kind, name);
 CREATE INDEX holdfast_schedule_due ON holdfast_schedule (kind, due_at, key) WHERE due_at IS NOT NULL;
 
+-- What a schedule of kind 'run' starts, under its name there. The row is locked
+-- before anything else of that schedule, so that what overlaps is judged by one
+-- process at a time.
+CREATE TABLE holdfast_schedule_function (
+  key INTEGER PRIMARY KEY AUTOINCREMENT,
+  name TEXT NOT NULL,
+  role TEXT NOT NULL,
+  function TEXT NOT NULL,
+  input TEXT NOT NULL,
+  input_hash TEXT NOT NULL,
+  overlap TEXT NOT NULL,
+  is_paused INTEGER NOT NULL,
+  last_run TEXT,
+  skips INTEGER NOT NULL,
+  skipped_at INTEGER,
+  skip_reason TEXT,
+  changed_at INTEGER NOT NULL,
+  CONSTRAINT holdfast_schedule_function_sound CHECK (
+    (overlap = 'skip' OR overlap = 'queue' OR overlap = 'allow' OR overlap = 'cancelPrevious')
+    AND (role = 'workflow' OR role = 'activity')
+    AND (is_paused = 0 OR is_paused = 1) AND skips >= 0 AND (skipped_at IS NULL) = (skip_reason IS NULL))
+) STRICT;
+
+CREATE UNIQUE INDEX holdfast_schedule_function_name ON holdfast_schedule_function (name);
+
+-- Runs that a schedule has started and whose end it has not seen, and the
+-- instants that wait for that end: those have no execution yet.
+CREATE TABLE holdfast_schedule_run (
+  schedule INTEGER NOT NULL,
+  run TEXT NOT NULL,
+  instant INTEGER NOT NULL,
+  execution INTEGER,
+  CONSTRAINT holdfast_schedule_run_pkey PRIMARY KEY (schedule, run)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX holdfast_schedule_run_waiting ON holdfast_schedule_run (schedule, instant) WHERE execution IS NULL;
+
 -- Who wants a process started when something happens. Session 0 is the host.
 -- A deleted one stays without content, so that its revisions go on.
 CREATE TABLE holdfast_trigger_subscription (

@@ -9,6 +9,7 @@ import { row, rows } from "../../../sql/operation.ts";
 import type { Tx } from "../../../sql/operation.ts";
 import { sql } from "../../../sql/statement.ts";
 import { lastSeen } from "./fork-copy.ts";
+import { outcomeIn } from "../event-row.ts";
 import type { ExecutionRecord } from "../state-row.ts";
 
 /** The last event that a copy gets. @throws HoldfastError `FORK_POINT_INVALID` or `NOT_FAILED` */
@@ -118,15 +119,14 @@ function* lastKept(execution: number, start: number, last: number): Tx<Kept> {
       WHERE execution = ${execution} AND version > ${start} AND version <= ${upTo}
       ORDER BY version DESC LIMIT ${eventsPerPage}`);
     for (const { version, kind, body } of page) {
-      const tried = { kind, ...(isOutcomeOfStep(kind) && outcomeIn(body)) };
+      const tried = {
+        kind,
+        ...(isOutcomeOfStep(kind) && { outcome: outcomeIn(body) }),
+      };
       if (isKeptOnRetry(tried)) return { version, isBeforeFailure };
       isBeforeFailure ||= isFailureOfStep(tried);
     }
     upTo = (page.at(-1)?.version ?? start) - 1;
   }
   return { version: start, isBeforeFailure };
-}
-
-function outcomeIn(body: string): { readonly outcome: unknown } {
-  return { outcome: (JSON.parse(body) as { outcome?: unknown }).outcome };
 }

@@ -5,7 +5,7 @@ import type {
 } from "../../../model/execution/event.ts";
 import {
   eventsInvalid,
-  executionBeingRemoved,
+  idTakenByRemoved,
   executionExists,
 } from "../../../model/execution/errors.ts";
 import {
@@ -149,10 +149,11 @@ function* earlierFork({
     readonly version: number;
     readonly state: string;
     readonly removing_at: number | null;
+    readonly erased_at: number | null;
   }>(sql`
-    SELECT key, version, state, removing_at FROM holdfast_execution WHERE id = ${id}`);
+    SELECT key, version, state, removing_at, erased_at FROM holdfast_execution WHERE id = ${id}`);
   if (found === undefined) return undefined;
-  if (found.removing_at !== null) throw executionBeingRemoved(id);
+  if (found.removing_at !== null) throw idTakenByRemoved(id, found.erased_at);
   const { key, state } = found;
   const { forkedFrom } = yield* readCreatedEvent(id, key);
   const isSame =

@@ -10,7 +10,7 @@ import { storeOperation, type StoreOperation } from "../../../sql/operation.ts";
 import { onlyWait, optionsAndWait } from "../../method.ts";
 import { waitUntil } from "../../wait.ts";
 import type { ExecutionContext } from "../context.ts";
-import { readResult } from "../read/read.ts";
+import type { ResultLooks } from "../read/result-looks.ts";
 import { standing } from "../state-row.ts";
 import {
   executionEnded,
@@ -157,6 +157,7 @@ export async function waitForResponses(
  */
 export async function waitForResult(
   context: ExecutionContext,
+  looks: ResultLooks,
   execution: string,
   wait?: WaitOptions,
 ): Promise<ExecutionResult> {
@@ -169,10 +170,10 @@ export async function waitForResult(
       what: `the result of execution ${id}`,
       interests: [{ operation: executionEnded, key: id }],
       async look() {
-        const ended = await database.read(readResult(context), id);
+        const ended = await looks.look(id);
         return ended === undefined
           ? { isThere: false }
-          : { isThere: true, value: ended.result };
+          : { isThere: true, value: ended };
       },
     },
     onlyWait(wait),

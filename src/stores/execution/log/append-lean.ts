@@ -19,18 +19,19 @@ import { responsesSeen } from "./event-check.ts";
  * returned that the caller knows: each of these shows at 50,000 appends a
  * second (docs/benchmarks.md).
  */
-export function* appendLean(
+export function appendLean(
   input: AppendEvents,
-): Tx<AppendOutcome | undefined> {
+  otherwise: () => Tx<AppendOutcome>,
+): Tx<AppendOutcome> {
   const { key, fence } = input;
-  if (key === undefined || fence === undefined) return undefined;
-  if (!hasOnlyEvents(input)) return undefined;
+  if (key === undefined || fence === undefined) return otherwise();
+  if (!hasOnlyEvents(input)) return otherwise();
   const [first] = input.events;
   if (first?.kind === "finished" && input.events.length === 1)
-    return yield* finishLean(input, key, fence, first);
+    return finishLean(input, key, fence, first, otherwise);
   return input.events.every(isBare)
-    ? yield* appendBare(input, key, fence)
-    : undefined;
+    ? appendBare(input, key, fence, otherwise)
+    : otherwise();
 }
 
 /** Kinds that are a row of the log and nothing else. */
@@ -69,12 +70,13 @@ function* appendBare(
   { id, version, at, events }: AppendEvents,
   key: number,
   fence: Fence,
-): Tx<AppendOutcome | undefined> {
+  otherwise: () => Tx<AppendOutcome>,
+): Tx<AppendOutcome> {
   const changed = yield* run(sql`
     UPDATE holdfast_execution SET version = version + ${events.length}, deaths = 0
     WHERE key = ${key} AND id = ${id} AND version = ${version - 1} AND state <> 'finished' AND lifecycle = 'active'
       AND responses >= ${responsesSeen(events)} AND executor = ${fence.executor} AND run = ${fence.run}`);
-  if (changed === 0) return undefined;
+  if (changed === 0) return yield* otherwise();
   let next = version;
   for (const event of events) {
     const { kind, call, seen, body, payload } = eventColumnsOf(event);
@@ -96,7 +98,8 @@ function* finishLean(
   key: number,
   fence: Fence,
   finished: Finished,
-): Tx<AppendOutcome | undefined> {
+  otherwise: () => Tx<AppendOutcome>,
+): Tx<AppendOutcome> {
   const ended = yield* row<{
     readonly function: string;
     readonly responses: number;
@@ -107,7 +110,7 @@ function* finishLean(
     WHERE key = ${key} AND id = ${id} AND version = ${version - 1} AND state = 'locked' AND lifecycle = 'active'
       AND executor = ${fence.executor} AND run = ${fence.run} AND parent IS NULL AND process IS NULL
     RETURNING function, responses`);
-  if (ended === undefined) return undefined;
+  if (ended === undefined) return yield* otherwise();
   const { body, payload } = eventColumnsOf(finished);
   yield* run(sql`
     INSERT INTO holdfast_execution_event

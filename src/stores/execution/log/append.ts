@@ -214,17 +214,22 @@ export const appendEvents: StoreOperation<
 > = storeOperation("appendEvents", {
   snapshotSafe: true,
   key: (input: AppendEvents) => input.id,
-  *one(context: ExecutionContext, input) {
-    const lean = yield* appendLean(input);
-    if (lean !== undefined) return lean;
-    const quick = changesVersionAlone(input)
-      ? yield* appendQuietly(context, input)
-      : undefined;
-    return quick ?? (yield* appendWithState(context, input));
-  },
+  // Not a generator itself: each one that a statement passes through costs as much as binding it.
+  one: (context: ExecutionContext, input) =>
+    appendLean(input, () => appendAny(context, input)),
   many: appendManyOnPostgres,
   manyTakes: (input) => isQuiet(input) || isFinish(input),
 });
+
+function* appendAny(
+  context: ExecutionContext,
+  input: AppendEvents,
+): Tx<AppendOutcome> {
+  const quick = changesVersionAlone(input)
+    ? yield* appendQuietly(context, input)
+    : undefined;
+  return quick ?? (yield* appendWithState(context, input));
+}
 
 interface Moved {
   readonly key: number;

@@ -5,6 +5,7 @@ import {
   executionBeingRemoved,
   executionExists,
   executionFinished,
+  idTakenByRemoved,
   parentNotFound,
   refusedByLifecycle,
 } from "../../../model/execution/errors.ts";
@@ -303,10 +304,12 @@ function* existing({
     readonly version: number;
     readonly state: string;
     readonly removing_at: number | null;
+    readonly erased_at: number | null;
   }>(sql`
-    SELECT key, function, input_hash, version, state, removing_at FROM holdfast_execution WHERE id = ${id}`);
+    SELECT key, function, input_hash, version, state, removing_at, erased_at FROM holdfast_execution WHERE id = ${id}`);
   if (found === undefined) return undefined;
-  if (found.removing_at !== null) return { refusal: executionBeingRemoved(id) };
+  if (found.removing_at !== null)
+    return { refusal: idTakenByRemoved(id, found.erased_at) };
   if (found.function !== created.function)
     return { refusal: executionExists(id, "function") };
   if (found.input_hash !== created.inputHash)

@@ -1,5 +1,6 @@
 import { parseDelayId } from "../../../model/ids/delay-id.ts";
 import type { ExecutionEvent } from "../../../model/execution/event.ts";
+import { isHistoryKind } from "../../../model/execution/history-event.ts";
 import { parseExecutionId } from "../../../model/ids/execution-id.ts";
 import { parseFunctionName } from "../../../model/ids/function-name.ts";
 import { parseJoinSetId } from "../../../model/ids/join-set-id.ts";
@@ -254,6 +255,13 @@ const placeOfHistory: Readonly<Record<string, Field>> = {
 export interface FieldFault {
   readonly name: string;
   readonly expected: string;
+}
+
+/** The same for an event that was read from elsewhere, of whatever kind. */
+export function eventFault(event: ExecutionEvent): FieldFault | undefined {
+  if (!Object.hasOwn(fieldsOfKind, event.kind))
+    return { name: "kind", expected: "a kind of event that runs record" };
+  return faultyField(event, isHistoryKind(event.kind));
 }
 
 /** The first field of an event that no operation could have written, if there is one. */

@@ -112,7 +112,7 @@ const countSlice: StoreOperation<
       SELECT function, status, count(*) AS n, max(key) AS last_key
       FROM (
         SELECT key, function, ${statusAt(now)} AS status
-        FROM holdfast_execution WHERE key > ${after} AND key <= ${upTo} ORDER BY key LIMIT ${rowsMax}) AS slice
+        FROM holdfast_execution WHERE key > ${after} AND key <= ${upTo} AND is_erased IS NULL ORDER BY key LIMIT ${rowsMax}) AS slice
       GROUP BY function, status`);
     return {
       groups,

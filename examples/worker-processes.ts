@@ -1,0 +1,67 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { openHoldfast, workflow } from "holdfast";
+
+// The same file is client and worker; workers are told where the database is.
+const place = process.argv[2];
+
+/** Tells the process that started the worker which step runs. */
+const tell = (step: string): void => void process.send?.(step);
+
+const build = workflow("build", async (ctx, name: string) => {
+  await ctx.step("fetch", () => tell("fetch"));
+  await ctx.step("compile", () => tell("compile"));
+  // The first process to come here is killed below while it is at it.
+  await ctx.step("publish", async () => {
+    tell("publish");
+    if (place?.endsWith("#1")) await new Promise(() => undefined);
+  });
+  return `${name} is published`;
+});
+
+if (place !== undefined) {
+  const holdfast = await openHoldfast(place.replace(/#\d$/, ""));
+  await holdfast.work([build]);
+  holdfast.closeOnSignals();
+  tell("ready");
+} else {
+  const folder = mkdtempSync(join(tmpdir(), "holdfast-workers-"));
+  const file = join(folder, "builds.db");
+  const ran = new Map<string, number>();
+
+  const startWorker = async (number: number): Promise<ChildProcess> => {
+    const worker = fork(fileURLToPath(import.meta.url), [`${file}#${number}`]);
+    await once(worker, "message"); // ready
+    worker.on("message", (step: string) => {
+      ran.set(step, (ran.get(step) ?? 0) + 1);
+    });
+    return worker;
+  };
+
+  const holdfast = await openHoldfast(file);
+  const first = await startWorker(1);
+  const run = await holdfast.start(build, "holdfast", { id: "build-1" });
+  while (!ran.has("publish")) await once(first, "message");
+  const second = await startWorker(2);
+
+  // No farewell: its lock is given back by the system, and the other notices.
+  first.kill("SIGKILL");
+  console.log(await run.result());
+  // How often each ran: what was recorded did not run again, what was interrupted did.
+  for (const [step, times] of ran) console.log(`${step}: ${times}`);
+
+  second.kill("SIGTERM");
+  await once(second, "exit");
+  await holdfast.close();
+  rmSync(folder, { recursive: true });
+}
+
+// Output:
+// holdfast is published
+// fetch: 1
+// compile: 1
+// publish: 2

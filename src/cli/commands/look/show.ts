@@ -1,0 +1,234 @@
+import type { Command } from "commander";
+import { spokenEvent } from "../../../model/execution/spoken-event.ts";
+import {
+  exactInstant,
+  spokenDuration,
+  spokenInstant,
+} from "../../../model/time/spoken.ts";
+import type { Cli } from "../../cli.ts";
+import type { CliContext } from "../../context.ts";
+import { wholeNumberOption } from "../../options/option-values.ts";
+import { runTable, statusColour } from "../../text/run-text.ts";
+import { harmless } from "../../text/style.ts";
+import { tableLines } from "../../text/table.ts";
+import { errorLines, valueText } from "../../text/value-text.ts";
+import { pictureOf, type RunPicture } from "./run-picture.ts";
+
+const eventsShown = 50;
+
+/** `holdfast show <id>`: all about one run. */
+export function addShow(program: Command, cli: Cli): void {
+  program
+    .command("show")
+    .description(
+      "shows a run: where it stands and what it waits for, its log, its children, its error",
+    )
+    .argument("<id>", "of the run")
+    .option(
+      "--events <count>",
+      `how many of the last events (default: ${eventsShown}; with --json all)`,
+      wholeNumberOption,
+    )
+    .action(
+      cli.action(async (context, options: { events?: number }, id: string) => {
+        const opened = await context.openForReading();
+        const picture = await pictureOf(context, opened, id);
+        const { events: all } = picture;
+        const count =
+          options.events ?? (context.isJson ? all.length : eventsShown);
+        const events = count === 0 ? [] : all.slice(-count);
+        context.answer({ ...picture, events }, () =>
+          pictureText(context, { ...picture, events }, all.length),
+        );
+        context.noteDamaged(picture.damaged);
+      }),
+    );
+}
+
+function pictureText(
+  context: CliContext,
+  picture: RunPicture,
+  eventCount: number,
+): string {
+  const { style } = context;
+  const { run, status, words, children, hasMoreChildren } = picture;
+  const head = `${style("bold", run.id)}  ${run.function}  ${style(statusColour(status), status)}`;
+  const parts = [
+    [head, `  ${harmless(words)}`, ...nextLines(context, picture)],
+    factLines(context, picture),
+    outcomeLines(context, picture),
+    timelineLines(context, picture, eventCount),
+    children.length === 0
+      ? []
+      : [
+          style("bold", "Children"),
+          runTable(context, children, (child) => indented(child.id, run.id)),
+          ...(hasMoreChildren
+            ? [style("dim", `… more: holdfast list --parent ${run.id}`)]
+            : []),
+        ],
+  ];
+  return parts
+    .filter((lines) => lines.length > 0)
+    .map((lines) => lines.join("\n"))
+    .join("\n\n");
+}
+
+/** Each level below the run one step further to the right. */
+function indented(id: string, root: string): string {
+  const depth = id.slice(root.length).split(".").length - 2;
+  return `${"  ".repeat(Math.max(0, depth))}${id}`;
+}
+
+function factLines(
+  context: CliContext,
+  { run, input }: RunPicture,
+): readonly string[] {
+  const now = context.now();
+  const { timeZone } = context.host;
+  const instant = (at: number): string =>
+    `${spokenInstant(at, now, timeZone)} (${at > now ? `in ${spokenDuration(at - now)}` : `${spokenDuration(now - at)} ago`})`;
+  const facts: readonly (readonly [string, string | undefined])[] = [
+    ["created", instant(run.createdAt)],
+    ["parent", run.parent ?? undefined],
+    ["deadline", run.deadlineAt === null ? undefined : instant(run.deadlineAt)],
+    ["tags", run.tags.length === 0 ? undefined : run.tags.join(", ")],
+    ["key", run.concurrencyKey ?? undefined],
+    ["version", run.codeVersion ?? undefined],
+    ["progress", run.progress === null ? undefined : valueText(run.progress)],
+    ["input", input === undefined ? undefined : valueText(input)],
+  ];
+  return facts.flatMap(([name, text]) =>
+    text === undefined
+      ? []
+      : [`${context.style("dim", name.padEnd(9))} ${harmless(text)}`],
+  );
+}
+
+/** How it ended, or why it was parked: the recorded and the actual call side by side. */
+function outcomeLines(
+  { style }: CliContext,
+  { run, result }: RunPicture,
+): readonly string[] {
+  const { interruption } = run;
+  if (interruption?.kind === "parked")
+    return [style("red", interruption.code), harmless(interruption.reason)];
+  switch (result?.kind) {
+    case undefined:
+    case "timedOut":
+      return [];
+    case "completed":
+      return [`${style("dim", "result   ")} ${valueText(result.value)}`];
+    case "cancelled":
+      return result.reason === undefined
+        ? []
+        : [`${style("dim", "reason   ")} ${harmless(result.reason)}`];
+    case "failed":
+      return errorLines(result.error, style);
+  }
+}
+
+/** What somebody may want to type now. */
+function nextLines(
+  { style, dbOption }: CliContext,
+  { run, status, waits }: RunPicture,
+): readonly string[] {
+  const commands = ((): readonly string[] => {
+    switch (status) {
+      case "failed":
+      case "timedOut":
+        return [`holdfast retry ${run.id}`];
+      case "paused":
+        return [`holdfast resume ${run.id}`];
+      case "parked":
+        return [
+          `holdfast unpark ${run.id}   (once a worker has code that fits)`,
+        ];
+      case "unserved":
+        return [`start a worker that was given ${run.function}`];
+      case "cancelling":
+        return [
+          `holdfast cancel ${run.id} --force   (ends it without running its cleanup)`,
+        ];
+      default:
+        return waits.flatMap((wait) =>
+          wait.kind === "signal"
+            ? [`holdfast signal ${run.id} ${wait.signal} --value '…'`]
+            : wait.kind === "external"
+              ? [`holdfast resolve ${wait.external} --value '…'`]
+              : [],
+        );
+    }
+  })();
+  return commands.map((text) => {
+    // Behind the command, before the remark on it.
+    const whole = text.startsWith("holdfast")
+      ? text.replace(/ {3}\(|$/, (end) => `${dbOption}${end}`)
+      : text;
+    return style("dim", `  → ${harmless(whole)}`);
+  });
+}
+
+function timelineLines(
+  context: CliContext,
+  { events, signals }: RunPicture,
+  count: number,
+): readonly string[] {
+  if (events.length === 0) return [];
+  const { style, width } = context;
+  const { timeZone } = context.host;
+  const happened = withSignals(events, signals);
+  const rows = happened.map(({ version, at, words }, index) => {
+    const before = happened[index - 1]?.at;
+    return [
+      { text: version, colour: "dim" as const },
+      exactInstant(at, timeZone),
+      before === undefined ? "" : `+${spokenDuration(at - before)}`,
+      words,
+    ];
+  });
+  return [
+    style("bold", "Log") +
+      (count > events.length
+        ? style(
+            "dim",
+            ` (the last ${events.length} of ${count}: --events ${count} shows all)`,
+          )
+        : ""),
+    ...tableLines({
+      headings: ["", "AT", "", "EVENT"],
+      rows,
+      style,
+      width,
+    }),
+  ];
+}
+
+interface Happening {
+  /** Empty for a signal: it is no event of the log, so nothing can be forked there. */
+  readonly version: string;
+  readonly at: number;
+  readonly words: string;
+}
+
+/** The events, and among them the signals that were sent since the first of these. */
+function withSignals(
+  events: RunPicture["events"],
+  signals: RunPicture["signals"],
+): readonly Happening[] {
+  const from = events[0]?.at ?? 0;
+  const logged = events.map(({ version, at, event, tookMs }) => ({
+    version: String(version),
+    at,
+    words: `${spokenEvent(event, at)}${tookMs === undefined ? "" : `, took ${spokenDuration(tookMs)}`}`,
+  }));
+  const sent = signals
+    .filter(({ at }) => at >= from)
+    .map(({ at, signal, value }) => ({
+      version: "",
+      at,
+      words: `signal ${signal} came: ${valueText(value)}`,
+    }));
+  // Sorting is stable: of one instant the events come first, in their order.
+  return [...logged, ...sent].toSorted((a, b) => a.at - b.at);
+}

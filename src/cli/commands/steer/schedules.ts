@@ -1,0 +1,146 @@
+import type { Command } from "commander";
+import { spokenDuration, spokenInstant } from "../../../model/time/spoken.ts";
+import { executionContext } from "../../../stores/execution/context.ts";
+import { lists } from "../../../stores/list.ts";
+import {
+  runScheduleList,
+  type RunSchedule,
+} from "../../../stores/schedule/runs/list.ts";
+import type { Cli } from "../../cli.ts";
+import type { CliContext } from "../../context.ts";
+import { everyItem } from "../../every-page.ts";
+import { tableLines } from "../../text/table.ts";
+
+/** `holdfast schedules …`: what starts runs again and again. */
+export function addSchedules(program: Command, cli: Cli): void {
+  const schedules = program
+    .command("schedules")
+    .description("looks at what starts runs by the clock, and steers it")
+    // The default command would take a word that is no command for an argument.
+    .hook("preSubcommand", (command) => {
+      const [word] = command.args;
+      const names = command.commands.map((each) => each.name());
+      if (word === undefined || word.startsWith("-") || names.includes(word))
+        return;
+      command.error(
+        `unknown command 'schedules ${word}'. There are: ${names.join(", ")}`,
+      );
+    });
+  schedules
+    .command("list", { isDefault: true })
+    .description("lists schedules with their next instants")
+    .action(
+      cli.action(async (context) => {
+        const { database } = await context.openForReading();
+        const list = lists(executionContext(database, {}), runScheduleList);
+        const { items, damaged } = await everyItem((page) =>
+          list({ ...page, signal: context.stop }),
+        );
+        if (context.isJson) return context.printJson({ items, damaged });
+        if (items.length > 0) context.print(scheduleTable(context, items));
+        else context.note("No schedules.");
+        context.noteDamaged(damaged);
+      }),
+    );
+  for (const { name, description, done, before } of changes)
+    schedules
+      .command(name)
+      .description(description)
+      .argument("<name>", "of the schedule")
+      .action(
+        cli.action(async (context, _, schedule: string) => {
+          const holdfast = await context.openForWriting();
+          const isChanged = await holdfast.schedules[name](schedule);
+          context.answer(
+            { name: schedule, isChanged },
+            () => `${schedule} ${isChanged ? done : before}`,
+          );
+        }),
+      );
+  schedules
+    .command("fire")
+    .description("starts a run of a schedule now, outside of its cadence")
+    .argument("<name>", "of the schedule")
+    .option("--key <key>", "firing twice under one key is firing once")
+    .action(
+      cli.action(
+        async (context, { key }: { key?: string }, schedule: string) => {
+          const holdfast = await context.openForWriting();
+          const { id } = await holdfast.schedules.fire(
+            schedule,
+            key === undefined ? {} : { key },
+          );
+          context.answer(
+            { name: schedule, id },
+            () => `Started ${id} of ${schedule}.`,
+          );
+        },
+      ),
+    );
+}
+
+const changes = [
+  {
+    name: "pause",
+    description:
+      "starts nothing more until it is resumed; runs that have started go on",
+    done: "is paused.",
+    before: "was paused before.",
+  },
+  {
+    name: "resume",
+    description: "goes on with the next instant after now",
+    done: "goes on.",
+    before: "was not paused.",
+  },
+  {
+    name: "remove",
+    description: "removes a schedule; a worker that is given it makes it again",
+    done: "is removed.",
+    before: "was not there.",
+  },
+] as const;
+
+function scheduleTable(
+  context: CliContext,
+  items: readonly RunSchedule[],
+): string {
+  const now = context.now();
+  const { timeZone } = context.host;
+  const instant = (at: number): string => spokenInstant(at, now, timeZone);
+  return tableLines({
+    headings: ["NAME", "FUNCTION", "WHEN", "LAST", "NEXT"],
+    rows: items.map((schedule) => [
+      schedule.name,
+      schedule.function,
+      cadenceText(schedule),
+      schedule.lastAt === null ? "" : instant(schedule.lastAt),
+      schedule.isPaused
+        ? { text: "paused", colour: "yellow" }
+        : nextText(schedule, now, instant),
+    ]),
+    style: context.style,
+    width: context.width,
+  }).join("\n");
+}
+
+function nextText(
+  { next, waiting, failure }: RunSchedule,
+  now: number,
+  instant: (at: number) => string,
+): string {
+  const [first] = next;
+  const isLate = first !== undefined && now - first > 60_000;
+  return [
+    next.map(instant).join(", "),
+    ...(isLate ? ["overdue: does a worker have it?"] : []),
+    ...(waiting > 0 ? [`${waiting} wait`] : []),
+    ...(failure === null ? [] : [`failed with ${failure}`]),
+  ].join("; ");
+}
+
+function cadenceText({ cadence }: RunSchedule): string {
+  return cadence.kind === "cron"
+    ? `${cadence.expression} (${cadence.timeZone})`
+    : `every ${spokenDuration(cadence.everyMs)}`;
+}

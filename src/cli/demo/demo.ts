@@ -1,0 +1,340 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { monotonicMs, sleep } from "../../host/timers.ts";
+import { HoldfastError } from "../../model/errors.ts";
+import { openHoldfast } from "../../open/open-holdfast.ts";
+import type { Holdfast } from "../../runtime/client/holdfast.ts";
+import type { CliHost } from "../host.ts";
+import { showRuns, type LiveRuns } from "../live/live-runs.ts";
+import type { RunRow } from "../live/run-row.ts";
+import type { Screen } from "../live/screen.ts";
+import { spokenDuration } from "../../model/time/spoken.ts";
+import { DemoWorker } from "./demo-workers.ts";
+import { orderFunctions, orderSteps, type StepTold } from "./orders.ts";
+import {
+  countLines,
+  countsOf,
+  isProven,
+  sideEffectsIn,
+  stepOfOrder,
+} from "./report.ts";
+import { thingsToTry } from "./things-to-try.ts";
+
+export interface DemoOptions {
+  readonly orders: number;
+  /** How long a step takes. */
+  readonly paceMs: number;
+}
+
+/** How the demo went: whether all that was promised was seen. */
+export type DemoOutcome = "held" | "broken" | "stopped";
+
+/**
+ * Two worker processes fulfil orders out of one SQLite file; in the middle one
+ * of them is killed, and what each step left outside is counted in the end.
+ * Its folder stays when it has come to its end, and is removed otherwise.
+ */
+export async function runDemo(
+  screen: Screen,
+  host: Pick<CliHost, "stop" | "timeZone">,
+  options: DemoOptions,
+): Promise<DemoOutcome> {
+  const folder = temporaryFolder();
+  const remove = (): void => rmSync(folder, { recursive: true, force: true });
+  // Also when a second Ctrl-C ends this process at once.
+  process.once("exit", remove);
+  const demo = new Demo(screen, host, options, folder);
+  try {
+    const outcome = await demo.run();
+    process.off("exit", remove);
+    return outcome;
+  } catch (error) {
+    await demo.end();
+    screen.close({ isErased: true });
+    remove();
+    process.off("exit", remove);
+    if (!host.stop.aborted) throw error;
+    screen.say("Stopped. Its processes are ended, its files removed.");
+    return "stopped";
+  }
+}
+
+/** @throws HoldfastError `FILE_NOT_WRITTEN` */
+function temporaryFolder(): string {
+  const place = tmpdir();
+  try {
+    return mkdtempSync(path.join(place, "holdfast-demo-"));
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new HoldfastError(
+      "FILE_NOT_WRITTEN",
+      `The demo could not make a folder in ${place}: ${code ?? message}. Name one that can be written: TMPDIR=. npx holdfast demo`,
+      { folder: place },
+      { cause: error },
+    );
+  }
+}
+
+class Demo {
+  readonly screen: Screen;
+  readonly #stop: AbortSignal;
+  readonly #timeZone: string;
+  readonly #options: DemoOptions;
+  readonly #database: string;
+  readonly #file: string;
+  readonly #workers: DemoWorker[] = [];
+  readonly #listeners = new Set<(worker: DemoWorker, told: StepTold) => void>();
+  /** What the database does not know: a step is written down when it is over. */
+  readonly #doing = new Map<string, string>();
+  #holdfast: Holdfast | undefined;
+  /** On a terminal. */
+  #live: LiveRuns | undefined;
+
+  constructor(
+    screen: Screen,
+    { stop, timeZone }: Pick<CliHost, "stop" | "timeZone">,
+    options: DemoOptions,
+    folder: string,
+  ) {
+    this.screen = screen;
+    this.#stop = stop;
+    this.#timeZone = timeZone;
+    this.#options = options;
+    this.#database = path.join(folder, "demo.db");
+    this.#file = path.join(folder, "side-effects.jsonl");
+  }
+
+  async run(): Promise<DemoOutcome> {
+    const { screen } = this;
+    const { orders } = this.#options;
+    const startedMs = monotonicMs();
+    screen.say(
+      `${screen.style("bold", "Holdfast demo")}: ${orders} orders in one SQLite file, two worker processes. One of them will be killed.\n`,
+    );
+    const holdfast = await openHoldfast(this.#database, {
+      onEvent: () => undefined,
+    });
+    this.#holdfast = holdfast;
+    // Elsewhere than on a terminal the steps are told as they begin.
+    if (screen.isLive) this.#live = this.#show(holdfast);
+    await this.#startWorkers();
+    const killed = this.#killInTheMiddle();
+    killed.catch(() => undefined);
+    const { results } = await this.#startOrders(holdfast);
+    await Promise.race([results, untilAborted(this.#stop)]);
+    const order = await Promise.race([
+      killed,
+      results.then(() => this.#middle),
+    ]);
+    const recordedAt = await recordsOf(holdfast, orders);
+    await this.end();
+    screen.close();
+    return this.#report(recordedAt, order, monotonicMs() - startedMs);
+  }
+
+  #show(holdfast: Holdfast): LiveRuns {
+    return showRuns(holdfast, this.screen, {
+      timeZone: this.#timeZone,
+      rowsMax: this.#options.orders,
+      header: () => this.#header(),
+      toShow: (view) => ({
+        ...view,
+        rows: view.rows
+          .map((row): RunRow => {
+            const doing = this.#doing.get(row.id);
+            const isOver = row.endedAt !== null || doing === undefined;
+            return isOver ? row : { ...row, status: "running", doing };
+          })
+          .toSorted((a, b) => a.startedAt - b.startedAt),
+      }),
+    });
+  }
+
+  /** Ends all that runs. */
+  async end(): Promise<void> {
+    await this.#live?.stop();
+    await Promise.all(this.#workers.map((worker) => worker.end()));
+    await this.#holdfast?.close();
+  }
+
+  async #startWorkers(): Promise<void> {
+    const args = [
+      "demo-worker",
+      this.#database,
+      this.#file,
+      String(this.#options.paceMs),
+    ];
+    for (const name of ["worker 1", "worker 2"])
+      this.#workers.push(
+        new DemoWorker(name, args, (worker, told) => this.#heard(worker, told)),
+      );
+    await Promise.all(this.#workers.map((worker) => worker.ready(this.#stop)));
+  }
+
+  #heard(worker: DemoWorker, told: StepTold): void {
+    const { kind, order, step } = told;
+    if (kind === "began") {
+      this.#doing.set(order, `${step}, ${worker.name}`);
+      this.#tell(`${order}: ${step}, ${worker.name}`);
+    } else this.#doing.delete(order);
+    for (const listener of this.#listeners) listener(worker, told);
+    this.#live?.draw();
+  }
+
+  /** A line for those who cannot be drawn anything. */
+  #tell(line: string): void {
+    if (!this.screen.isLive) this.screen.say(line);
+  }
+
+  /** Answers when all have been started, with a promise of all their results. */
+  async #startOrders(
+    holdfast: Holdfast,
+  ): Promise<{ readonly results: Promise<unknown> }> {
+    const { orders, paceMs } = this.#options;
+    const { fulfil } = orderFunctions({
+      file: this.#file,
+      paceMs,
+      tell: () => undefined,
+    });
+    const results: Promise<unknown>[] = [];
+    for (let number = 1; number <= orders; number += 1) {
+      const id = `order-${number}`;
+      const run = await holdfast.start(fulfil, id, { id });
+      const result = run.result().then(() => this.#tell(`${id}: done`));
+      result.catch(() => undefined);
+      results.push(result);
+      await sleep(paceMs * 0.6, this.#stop);
+    }
+    return { results: Promise.all(results) };
+  }
+
+  get #middle(): string {
+    return `order-${Math.ceil(this.#options.orders / 2)}`;
+  }
+
+  /** Kills the worker that prints the label of the order in the middle, sees who goes on, and answers with that order. */
+  async #killInTheMiddle(): Promise<string> {
+    const { screen } = this;
+    const order = this.#middle;
+    const victim = await this.#next(
+      (_, told) =>
+        told.kind === "began" &&
+        told.order === order &&
+        told.step === "print label",
+    );
+    await sleep(this.#options.paceMs / 2, this.#stop);
+    const interrupted = victim.open;
+    // Of the orders, not the steps: on a slow machine one may have been recorded by now, and is not begun again.
+    const orders = new Set([order, ...interrupted.map((open) => open.order)]);
+    const goneOn = this.#next(
+      (worker, told) =>
+        worker !== victim && told.kind === "began" && orders.has(told.order),
+    );
+    const killedMs = monotonicMs();
+    victim.kill();
+    for (const open of interrupted)
+      this.#doing.set(open.order, `${open.step}: interrupted, nobody has it`);
+    const names = interrupted.map((open) => `${open.step} of ${open.order}`);
+    screen.say(
+      `${screen.style("red", `Killed ${victim.name}`)} (process ${victim.pid}) with SIGKILL${names.length > 0 ? `, in the middle of ${names.join(", ")}` : ""}.`,
+    );
+    const other = await goneOn;
+    const ms = Math.round(monotonicMs() - killedMs);
+    screen.say(
+      `${screen.style("green", `${ms} ms later ${other.name}`)} (process ${other.pid}) went on with its orders.\n`,
+    );
+    return order;
+  }
+
+  /** The worker that next says something of interest. */
+  #next(
+    isWanted: (worker: DemoWorker, told: StepTold) => boolean,
+  ): Promise<DemoWorker> {
+    const next = new Promise<DemoWorker>((resolve) => {
+      const listener = (worker: DemoWorker, told: StepTold): void => {
+        if (!isWanted(worker, told)) return;
+        this.#listeners.delete(listener);
+        resolve(worker);
+      };
+      this.#listeners.add(listener);
+    });
+    return Promise.race([next, untilAborted(this.#stop)]);
+  }
+
+  #header(): readonly string[] {
+    const { style } = this.screen;
+    const workers = this.#workers.map(({ name, pid, isKilled }) =>
+      isKilled
+        ? style("red", `${name} (process ${pid}) is dead`)
+        : `${name} (process ${pid}) works`,
+    );
+    return [`  ${workers.join("  ·  ")}`, ""];
+  }
+
+  #report(
+    recordedAt: ReadonlyMap<string, number>,
+    order: string,
+    tookMs: number,
+  ): DemoOutcome {
+    const { screen } = this;
+    const { orders } = this.#options;
+    const effects = sideEffectsIn(readFileSync(this.#file, "utf8"));
+    const isHeld = isProven(effects, {
+      orders,
+      steps: orderSteps,
+      recordedAt,
+    });
+    const lines = [
+      "",
+      `All ${orders} orders are done, ${spokenDuration(tookMs)} after the start. How often each step ran, by what it left outside:`,
+      "",
+      ...countLines(countsOf(effects, orderSteps)),
+      "",
+      isHeld
+        ? screen.style(
+            "green",
+            "What was recorded was not done again, and nothing was lost.",
+          )
+        : screen.style("red", "SOMETHING WAS DONE TWICE OR LOST."),
+      "",
+      ...thingsToTry(this.#database, order),
+    ];
+    for (const line of lines) screen.say(line);
+    return isHeld ? "held" : "broken";
+  }
+}
+
+/** When each step of the orders was recorded: by its run, or as the end of what that called. */
+async function recordsOf(
+  { executions }: Holdfast,
+  orders: number,
+): Promise<ReadonlyMap<string, number>> {
+  const recordedAt = new Map<string, number>();
+  for (let number = 1; number <= orders; number += 1) {
+    const order = `order-${number}`;
+    const { items: events } = await executions.events(order, {
+      kinds: ["stepFinished"],
+    });
+    for (const { event, at } of events)
+      if (event.kind === "stepFinished")
+        recordedAt.set(stepOfOrder({ order, step: event.name }), at);
+    const { items: called } = await executions.list({ parent: order });
+    for (const { state } of called)
+      if (state.pending.kind === "finished")
+        recordedAt.set(
+          stepOfOrder({ order, step: "charge card" }),
+          state.pending.finishedAt,
+        );
+  }
+  return recordedAt;
+}
+
+/** Rejects when it is aborted. */
+function untilAborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const end = (): void => reject(signal.reason as Error);
+    if (signal.aborted) end();
+    else signal.addEventListener("abort", end, { once: true });
+  });
+}

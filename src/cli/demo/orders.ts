@@ -1,0 +1,97 @@
+import { appendFileSync } from "node:fs";
+import { systemClock } from "../../host/clock.ts";
+import { sleep } from "../../host/timers.ts";
+import {
+  activity,
+  workflow,
+  type DurableFunction,
+  type Workflow,
+} from "../../runtime/definition/definitions.ts";
+
+/** What the demo's steps leave outside: each a line of a file, written when the step begins. */
+export interface SideEffect {
+  readonly order: string;
+  readonly step: string;
+  readonly process: number;
+  readonly at: number;
+  /** The same for all attempts of one step of one order. */
+  readonly idempotencyKey: string;
+}
+
+export interface OrdersContext {
+  /** The file of side effects. */
+  readonly file: string;
+  readonly paceMs: number;
+  /** Told when a step begins, and when it is over. */
+  readonly tell: (told: StepTold) => void;
+}
+
+/** What a worker says about the step it is in. */
+export interface StepTold {
+  readonly kind: "began" | "ended";
+  readonly order: string;
+  readonly step: string;
+}
+
+/** In the order in which an order goes through them. */
+export const orderSteps = [
+  "reserve stock",
+  "charge card",
+  "print label",
+  "send mail",
+] as const;
+
+/** How many steps' time the courier takes. */
+const courierPaces = 4;
+/** And the printer: it is what the kill interrupts, also on a machine that is slow to tell of it. */
+const printerPaces = 3;
+
+/**
+ * The workflow of the demo. A step that is killed has left its side effect and
+ * no record, so it is run again: that is what the demo counts.
+ */
+export function orderFunctions(context: OrdersContext): {
+  readonly fulfil: Workflow<string, string>;
+  readonly functions: readonly DurableFunction<never, unknown>[];
+} {
+  const { paceMs } = context;
+  const charge = activity("billing/charge", async (ctx, order: string) => {
+    await doing(context, order, "charge card", ctx.idempotencyKey);
+    return `receipt of ${order}`;
+  });
+  const fulfil = workflow("orders/fulfil", async (ctx, order: string) => {
+    await ctx.step("reserve stock", ({ idempotencyKey }) =>
+      doing(context, order, "reserve stock", idempotencyKey),
+    );
+    const receipt = await ctx.call(charge, order);
+    await ctx.step("print label", ({ idempotencyKey }) =>
+      doing(context, order, "print label", idempotencyKey, printerPaces),
+    );
+    await ctx.sleep(courierPaces * paceMs);
+    await ctx.step("send mail", ({ idempotencyKey }) =>
+      doing(context, order, "send mail", idempotencyKey),
+    );
+    return receipt;
+  });
+  return { fulfil, functions: [fulfil, charge] };
+}
+
+async function doing(
+  { file, paceMs, tell }: OrdersContext,
+  order: string,
+  step: string,
+  idempotencyKey: string,
+  paces = 1,
+): Promise<void> {
+  const effect: SideEffect = {
+    order,
+    step,
+    process: process.pid,
+    at: systemClock.now(),
+    idempotencyKey,
+  };
+  appendFileSync(file, `${JSON.stringify(effect)}\n`);
+  tell({ kind: "began", order, step });
+  await sleep(paces * paceMs);
+  tell({ kind: "ended", order, step });
+}

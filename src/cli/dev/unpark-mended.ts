@@ -1,0 +1,38 @@
+import { isHoldfastError } from "../../model/errors.ts";
+import type { Holdfast } from "../../runtime/client/holdfast.ts";
+
+/**
+ * Unparks runs of some functions that were parked since their code did not fit
+ * their record: it has been loaded anew, and may fit now. Those parked for
+ * another reason stay. Answers with their ids.
+ */
+export async function unparkMended(
+  { executions }: Pick<Holdfast, "executions">,
+  functions: readonly string[],
+): Promise<readonly string[]> {
+  const unparked: string[] = [];
+  let after: string | undefined;
+  do {
+    const page = await executions.list({
+      status: "parked",
+      limit: 200,
+      ...(after !== undefined && { after }),
+    });
+    for (const { id, function: name, interruption } of page.items)
+      if (
+        functions.includes(name) &&
+        interruption?.kind === "parked" &&
+        interruption.code === "NONDETERMINISM"
+      ) {
+        try {
+          await executions.unpark(id);
+          unparked.push(id);
+        } catch (error) {
+          // It was cancelled or unparked by somebody else meanwhile.
+          if (!isHoldfastError(error)) throw error;
+        }
+      }
+    after = page.next;
+  } while (after !== undefined);
+  return unparked;
+}

@@ -1,0 +1,131 @@
+import {
+  statusOf,
+  type ExecutionStatus,
+} from "../../model/execution/status.ts";
+import type {
+  ExecutionEvent,
+  LoggedEvent,
+} from "../../model/execution/event.ts";
+import type { ExecutionResult } from "../../model/execution/result.ts";
+import { openWaits } from "../../model/execution/open-waits.ts";
+import { spokenEvent } from "../../model/execution/spoken-event.ts";
+import { spokenStanding } from "../../model/execution/spoken-standing.ts";
+import type { ExecutionSummary } from "../../stores/execution/read/summary.ts";
+
+/** A run as the live view shows it. */
+export interface RunRow {
+  readonly id: string;
+  readonly function: string;
+  readonly status: ExecutionStatus;
+  /** What it does, waits for or ended with, in a few words. */
+  readonly doing: string;
+  readonly startedAt: number;
+  /** Null while it has not ended. */
+  readonly endedAt: number | null;
+}
+
+/** What is known of a run beside its summary. */
+export interface RunDetails {
+  /** Its newest event of the kinds below, if there is one. */
+  readonly events: readonly LoggedEvent<unknown>[];
+  /** What its code gave to `ctx.setProgress`; null for nothing. */
+  readonly progress: unknown;
+  /** How it ended, once it has. */
+  readonly result: ExecutionResult | undefined;
+}
+
+/** When and where somebody looks. */
+export interface Moment {
+  readonly now: number;
+  readonly timeZone: string;
+}
+
+/** The kinds of events that tell where a run stands. */
+export const tellingKinds: readonly ExecutionEvent["kind"][] = [
+  "stepFinished",
+  "stepAttemptFailed",
+  "transactionFinished",
+  "childRequested",
+  "delayRequested",
+  "receiveRequested",
+  "attemptFailed",
+  "ownerDied",
+];
+
+export function rowOf(
+  summary: ExecutionSummary,
+  details: RunDetails,
+  moment: Moment,
+): RunRow {
+  const { now } = moment;
+  const { id, function: name, createdAt, scheduledAt, state } = summary;
+  const { pending } = state;
+  return {
+    id,
+    function: name,
+    status: statusOf(state, now),
+    doing: doingOf(summary, details, moment),
+    startedAt: Math.max(createdAt, scheduledAt),
+    endedAt: pending.kind === "finished" ? pending.finishedAt : null,
+  };
+}
+
+/** In the words of `holdfast show`, but how long and how it ended, which have columns of their own. */
+function doingOf(
+  summary: ExecutionSummary,
+  details: RunDetails,
+  moment: Moment,
+): string {
+  const { interruption, state } = summary;
+  const { events, progress } = details;
+  const [newest] = events;
+  const status = statusOf(state, moment.now);
+  const standing = spokenStanding(
+    { ...summary, status, waits: openWaits(events, [], moment.now) },
+    { ...moment, withoutDurations: true },
+  );
+  const last =
+    newest === undefined
+      ? standing
+      : `${standing}, last: ${spokenEvent(newest.event, newest.at)}`;
+  switch (status) {
+    case "completed":
+    case "failed":
+    case "cancelled":
+    case "timedOut":
+      return endOf(details.result);
+    case "parked":
+      return interruption?.kind === "parked"
+        ? `${standing}: ${interruption.reason}`
+        : standing;
+    case "running":
+      return progressOf(progress) ?? last;
+    case "pending":
+      return last;
+    default:
+      return standing;
+  }
+}
+
+function endOf(result: ExecutionResult | undefined): string {
+  switch (result?.kind) {
+    case "failed":
+      return `${result.error.name}: ${result.error.message}`;
+    case "cancelled":
+      return result.reason ?? "";
+    case "timedOut":
+      return "its deadline has passed";
+    default:
+      return "";
+  }
+}
+
+function progressOf(progress: unknown): string | undefined {
+  if (progress === null || progress === undefined) return undefined;
+  if (typeof progress === "string") return progress;
+  try {
+    return JSON.stringify(progress);
+  } catch {
+    return undefined; // A bigint, say.
+  }
+}

@@ -1,0 +1,194 @@
+import { after, monotonicMs } from "../../host/timers.ts";
+import type { Holdfast } from "../../runtime/client/holdfast.ts";
+import type { ExecutionSummary } from "../../stores/execution/read/summary.ts";
+import {
+  rowOf,
+  tellingKinds,
+  type RunDetails,
+  type RunRow,
+} from "./run-row.ts";
+
+/** The runs of a database at an instant: those that have not ended, and then the newest that have. */
+export interface RunsView {
+  readonly rows: readonly RunRow[];
+  /** How many there are beyond the rows. */
+  readonly hidden: number;
+  /** True when there are even more: that many are not counted at every change. */
+  readonly isHiddenMore: boolean;
+}
+
+export interface WatchOptions {
+  /** Instants are told in it. */
+  readonly timeZone: string;
+  /** How many rows are wanted; asked at each reading, since terminals change their size. */
+  readonly rowsMax: () => number;
+  readonly onView: (view: RunsView) => void;
+  /** A read that failed; the next change, or a second, tries again. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** Between two readings pass at least so many milliseconds, and several times what a reading took. */
+const pauseMsMin = 100;
+const pauseMsMax = 500;
+const pausePerRead = 5;
+const countedMax = 1_000;
+const retryMs = 1_000;
+
+/**
+ * Reads the runs whenever the database says that something has changed, never
+ * by the clock: a view of an idle database costs nothing. Returns the way to
+ * stop, which tells a last time how things stand.
+ */
+export function watchRuns(
+  holdfast: Pick<Holdfast, "database" | "executions">,
+  options: WatchOptions,
+): () => Promise<void> {
+  const reader = new RunsReader(holdfast, options);
+  let isStopped = false;
+  let isChanged = true;
+  let reading: Promise<void> | undefined;
+  let cancelNext = (): void => undefined;
+
+  const wake = (): void => {
+    isChanged = true;
+    if (reading === undefined && !isStopped) reading = read();
+  };
+  const read = async (): Promise<void> => {
+    isChanged = false;
+    const startedMs = monotonicMs();
+    let restMs: number;
+    try {
+      const view = await reader.read();
+      if (!isStopped) options.onView(view);
+      const tookMs = monotonicMs() - startedMs;
+      restMs = Math.min(
+        pauseMsMax,
+        Math.max(pauseMsMin, pausePerRead * tookMs),
+      );
+    } catch (error) {
+      if (!isStopped) options.onError(error);
+      isChanged = true;
+      restMs = retryMs;
+    }
+    if (isStopped) return;
+    cancelNext = after(restMs, () => {
+      reading = undefined;
+      if (isChanged) wake();
+    });
+  };
+
+  const unsubscribe = holdfast.database.subscribe((hint) => {
+    if (hint.kind !== "closing") wake();
+  });
+  wake();
+  return async () => {
+    isStopped = true;
+    unsubscribe();
+    cancelNext();
+    await reading;
+    // The last word: what happened since the last reading.
+    await reader.read().then(options.onView, options.onError);
+  };
+}
+
+/** Reads details only of runs that have changed since. */
+class RunsReader {
+  readonly #holdfast: Pick<Holdfast, "database" | "executions">;
+  readonly #options: WatchOptions;
+  #known = new Map<string, { version: number; details: RunDetails }>();
+
+  constructor(
+    holdfast: Pick<Holdfast, "database" | "executions">,
+    options: WatchOptions,
+  ) {
+    this.#holdfast = holdfast;
+    this.#options = options;
+  }
+
+  async read(): Promise<RunsView> {
+    const { executions, database } = this.#holdfast;
+    const rowsMax = Math.max(1, this.#options.rowsMax());
+    const open = await executions.list({
+      topLevelOnly: true,
+      hideFinished: true,
+      limit: countedMax,
+    });
+    const ended = await executions.list({
+      topLevelOnly: true,
+      status: "finished",
+      limit: countedMax,
+    });
+    // What ended between the two readings is in both.
+    const isEnded = new Set(ended.items.map(({ id }) => id));
+    const all = [
+      ...open.items.filter(({ id }) => !isEnded.has(id)),
+      ...ended.items,
+    ];
+    const shown = all.slice(0, rowsMax);
+    const details = await this.#detailsOf(shown);
+    const moment = {
+      now: database.clock.now(),
+      timeZone: this.#options.timeZone,
+    };
+    return {
+      rows: shown.map((summary, index) =>
+        rowOf(summary, details[index] ?? nothingKnown, moment),
+      ),
+      hidden: all.length - shown.length,
+      isHiddenMore: open.next !== undefined || ended.next !== undefined,
+    };
+  }
+
+  async #detailsOf(
+    shown: readonly ExecutionSummary[],
+  ): Promise<readonly RunDetails[]> {
+    const known = this.#known;
+    this.#known = new Map();
+    return Promise.all(
+      shown.map(async (summary) => {
+        const { id } = summary;
+        const { version } = summary.state;
+        const before = known.get(id);
+        // Progress moves without an event, and only of what runs.
+        const isSame =
+          before?.version === version && summary.status !== "running";
+        const details = isSame ? before.details : await this.#read(summary);
+        this.#known.set(id, { version, details });
+        return details;
+      }),
+    );
+  }
+
+  async #read({ id, status }: ExecutionSummary): Promise<RunDetails> {
+    const { executions } = this.#holdfast;
+    try {
+      switch (status) {
+        case "completed":
+          return nothingKnown;
+        case "failed":
+        case "cancelled":
+        case "timedOut":
+          return { ...nothingKnown, result: await executions.result(id) };
+        default: {
+          const [{ items: events }, { progress }] = await Promise.all([
+            executions.events(id, {
+              newestFirst: true,
+              kinds: tellingKinds,
+              limit: 1,
+            }),
+            executions.get(id),
+          ]);
+          return { ...nothingKnown, events, progress };
+        }
+      }
+    } catch {
+      return nothingKnown; // It has been removed meanwhile, or cannot be read.
+    }
+  }
+}
+
+const nothingKnown: RunDetails = {
+  events: [],
+  progress: null,
+  result: undefined,
+};

@@ -1,0 +1,130 @@
+import { Command, CommanderError } from "commander";
+import { HoldfastError } from "../model/errors.ts";
+import { Cli, type AddCommand } from "./cli.ts";
+import { addBulk } from "./commands/steer/bulk.ts";
+import { addErase } from "./commands/steer/erase.ts";
+import { addExport } from "./commands/look/export.ts";
+import { addList } from "./commands/look/list.ts";
+import { addLogs } from "./commands/look/logs.ts";
+import { addShow } from "./commands/look/show.ts";
+import { addStats } from "./commands/look/stats.ts";
+import { addReplay } from "./commands/look/replay.ts";
+import { addDemo } from "./commands/run/demo.ts";
+import { addDev } from "./commands/run/dev.ts";
+import { addInit } from "./commands/run/init.ts";
+import { addStart } from "./commands/run/start.ts";
+import { addWork } from "./commands/run/work.ts";
+import { addMigrate } from "./commands/upkeep/migrate.ts";
+import { addCancel } from "./commands/steer/cancel.ts";
+import { addCopies } from "./commands/steer/copies.ts";
+import { addLifecycle } from "./commands/steer/lifecycle.ts";
+import { addResolve } from "./commands/steer/resolve.ts";
+import { addSchedules } from "./commands/steer/schedules.ts";
+import { addSignal } from "./commands/steer/signal.ts";
+import { addBackup } from "./commands/upkeep/backup.ts";
+import { addCheck } from "./commands/upkeep/check.ts";
+import { addDoctor } from "./commands/upkeep/doctor.ts";
+import type { ExitCode } from "./exit-codes.ts";
+import { columnsOf, type CliHost } from "./host.ts";
+import { ownVersion } from "./own-version.ts";
+
+/** In the order in which `holdfast --help` and docs/cli.md list them. */
+const commands: readonly AddCommand[] = [
+  addDemo,
+  addInit,
+  addDev,
+  addWork,
+  addStart,
+  addList,
+  addShow,
+  addLogs,
+  addStats,
+  addExport,
+  addReplay,
+  addSignal,
+  addCancel,
+  addLifecycle,
+  addCopies,
+  addResolve,
+  addErase,
+  addBulk,
+  addSchedules,
+  addDoctor,
+  addCheck,
+  addBackup,
+  addMigrate,
+];
+
+/** Runs one command line, such as `["list", "--json"]`; never rejects. */
+export async function runCli(
+  args: readonly string[],
+  host: CliHost,
+): Promise<ExitCode> {
+  const cli = new Cli(host);
+  const program = programOf(cli);
+  try {
+    await program.parseAsync(args.length === 0 ? ["--help"] : [...args], {
+      from: "user",
+    });
+  } catch (error) {
+    // Help and the version have been printed by then.
+    const isAnswer = error instanceof CommanderError && error.exitCode === 0;
+    if (!isAnswer)
+      cli.fail(asUsage(error), {
+        json: args.includes("--json"),
+        debug: args.includes("--debug"),
+      });
+  }
+  return cli.exitCode;
+}
+
+/** The program with all its commands. */
+export function programOf(cli: Cli): Command {
+  const { stdout } = cli.host;
+  const program = new Command("holdfast")
+    .description("Looks at durable workflows, steers them, and runs them.")
+    .version(ownVersion(), "--version", "print the version")
+    .option(
+      "--db <database>",
+      "a file, or a postgres:// URL; else HOLDFAST_DB, else the config file",
+    )
+    .option(
+      "--schema <name>",
+      "where the tables are on Postgres (default: holdfast)",
+    )
+    .option(
+      "--config <file>",
+      "instead of the nearest holdfast.config.ts, .mts, .mjs or .js",
+    )
+    .option("--json", "print JSON, for other programs")
+    .option("--debug", "print stacks of errors")
+    .helpOption("--help", "print this")
+    .configureHelp({ showGlobalOptions: true })
+    .configureOutput({
+      writeOut: (text) => void stdout.write(text),
+      // Told by `fail`, as JSON when that was asked for.
+      writeErr: () => undefined,
+      getOutHelpWidth: () => columnsOf(stdout),
+    })
+    .exitOverride();
+  for (const add of commands) add(program, cli);
+  return program;
+}
+
+/** What commander says of a command line, as one of ours. */
+function asUsage(error: unknown): unknown {
+  if (!(error instanceof CommanderError)) return error;
+  const said = (
+    error.code === "commander.help"
+      ? "There is no such command, or none was named" // `holdfast help nonsense`, `holdfast --json`
+      : error.message
+  )
+    .replace(/^error: /, "")
+    .replaceAll("\n", " ");
+  const text = `${said.charAt(0).toUpperCase()}${said.slice(1)}`;
+  return new HoldfastError(
+    "OPTION_INVALID",
+    `${/[.)?]$/.test(text) ? text : `${text}.`} Run it with --help to see what there is.`,
+    { reason: error.code },
+  );
+}

@@ -1,0 +1,63 @@
+import type { ExecutionStatus } from "../../model/execution/status.ts";
+import {
+  spokenStanding,
+  type Standing,
+} from "../../model/execution/spoken-standing.ts";
+import { spokenDuration } from "../../model/time/spoken.ts";
+import type { ExecutionSummary } from "../../stores/execution/read/summary.ts";
+import type { CliContext } from "../context.ts";
+import type { Colour } from "./style.ts";
+import { tableLines } from "./table.ts";
+
+/** What needs somebody is red or yellow, what goes its way is not. */
+export function statusColour(status: ExecutionStatus | "unserved"): Colour {
+  switch (status) {
+    case "completed":
+      return "green";
+    case "failed":
+    case "parked":
+    case "timedOut":
+      return "red";
+    case "paused":
+    case "cancelling":
+    case "cancelled":
+    case "unserved":
+      return "yellow";
+    case "running":
+      return "cyan";
+    case "pending":
+    case "scheduled":
+    case "blocked":
+      return "blue";
+  }
+}
+
+/** Where a run stands, in words. */
+function standingText(context: CliContext, run: Standing): string {
+  const { timeZone } = context.host;
+  return spokenStanding(run, { now: context.now(), timeZone });
+}
+
+/** Runs as a table; what is told of one in a list is known without its log. */
+export function runTable(
+  context: CliContext,
+  runs: readonly ExecutionSummary[],
+  nameOf: (run: ExecutionSummary) => string = ({ id }) => id,
+): string {
+  const now = context.now();
+  return tableLines({
+    headings: ["ID", "FUNCTION", "STATUS", "CREATED", ""],
+    rows: runs.map((run) => [
+      nameOf(run),
+      run.function,
+      { text: run.status, colour: statusColour(run.status) },
+      `${spokenDuration(now - run.createdAt)} ago`,
+      {
+        text: standingText(context, { ...run, waits: [] }),
+        colour: "dim",
+      },
+    ]),
+    style: context.style,
+    width: context.width,
+  }).join("\n");
+}

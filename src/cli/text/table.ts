@@ -1,0 +1,59 @@
+import { oneLine, type Colour, type Style } from "./style.ts";
+import { clipped, fitted, widthOf } from "./text-width.ts";
+
+/** A cell: what it says, and in which colour. */
+export type Cell = string | { readonly text: string; readonly colour: Colour };
+
+export interface TableOptions {
+  readonly headings: readonly string[];
+  readonly rows: readonly (readonly Cell[])[];
+  readonly style: Style;
+  /** Longer lines are cut; without it they are left whole, for other programs. */
+  readonly width: number | undefined;
+}
+
+const gap = "  ";
+
+/** Columns as wide as their widest cell, the last one cut to the terminal. */
+export function tableLines({
+  headings,
+  rows,
+  style,
+  width,
+}: TableOptions): readonly string[] {
+  const texts = rows.map((row) => row.map((cell) => oneLine(textOf(cell))));
+  const widths = headings.map((heading, column) =>
+    Math.max(
+      widthOf(heading),
+      ...texts.map((row) => widthOf(row[column] ?? "")),
+    ),
+  );
+  const lineOf = (
+    cells: readonly string[],
+    paint: (text: string, column: number) => string,
+  ): string => {
+    let left = width ?? Number.POSITIVE_INFINITY;
+    const shown: string[] = [];
+    cells.forEach((text, column) => {
+      const isLast = column === cells.length - 1;
+      const whole = isLast ? text : fitted(text, widths[column] ?? 0);
+      const cut = clipped(whole, left);
+      if (cut !== "") shown.push(paint(cut, column));
+      left -= widthOf(whole) + gap.length;
+    });
+    return shown.join(gap);
+  };
+  return [
+    lineOf(headings, (text) => style("dim", text)).trimEnd(),
+    ...texts.map((row, index) =>
+      lineOf(row, (text, column) => {
+        const cell = rows[index]?.[column];
+        return typeof cell === "object" ? style(cell.colour, text) : text;
+      }).trimEnd(),
+    ),
+  ];
+}
+
+function textOf(cell: Cell): string {
+  return typeof cell === "string" ? cell : cell.text;
+}

@@ -1,0 +1,92 @@
+import { unreachable } from "../errors.ts";
+import { isoInstant, spokenDuration } from "../time/spoken.ts";
+import type { StartAt } from "../time/instants.ts";
+import { externalFunction } from "./open-waits.ts";
+import type { ExecutionEvent } from "./event.ts";
+import type { HistoryEvent } from "./history-event.ts";
+
+/** An event of a log in a few words, without the values in it. */
+export function spokenEvent<V>(event: ExecutionEvent<V>, at: number): string {
+  switch (event.kind) {
+    case "created":
+      return event.scheduledAt > at
+        ? `created, to start in ${spokenDuration(event.scheduledAt - at)}`
+        : "created";
+    case "locked":
+      return `taken by a worker${event.codeVersion === null ? "" : ` of version ${event.codeVersion}`}`;
+    case "unlocked":
+      return `given back: ${event.reason}`;
+    case "attemptFailed":
+      return `attempt failed, again in ${spokenDuration(event.dueAt - at)}`;
+    case "attemptTimedOut":
+      return `attempt timed out, again in ${spokenDuration(event.dueAt - at)}`;
+    case "ownerDied":
+      return "its process died";
+    case "cancellationRequested":
+      return `to be cancelled${event.reason === null ? "" : `: ${event.reason}`}`;
+    case "parked":
+      return `parked: ${event.code}`;
+    case "paused":
+      return "paused";
+    case "unpaused":
+      return "resumed";
+    case "unparked":
+      return "unparked";
+    case "continued":
+      return "begun anew with another input";
+    case "forked":
+      return `copied from ${event.from.execution} up to event ${event.from.version}`;
+    case "finished":
+      return event.resultKind === "timedOut" ? "timed out" : event.resultKind;
+    default:
+      return spokenHistory(event);
+  }
+}
+
+function spokenHistory<V>(event: HistoryEvent<V>): string {
+  switch (event.kind) {
+    case "joinSetCreated":
+      return `join set ${event.joinSet}`;
+    case "childRequested":
+      return event.function === externalFunction
+        ? `waits for an answer from outside (${event.child})`
+        : `called ${event.function} (${event.child})`;
+    case "delayRequested":
+      return `sleeps ${spokenStart(event.startAt)}`;
+    case "joinNext":
+    case "joinNextTried":
+      return `asked join set ${event.joinSet}`;
+    case "joinNextTooMany":
+      return `asked join set ${event.joinSet} for more than it has`;
+    case "waiting":
+      return "waits";
+    case "scheduled":
+      return `started ${event.function} (${event.execution}): ${event.outcome}`;
+    case "externalResolved":
+      return `answered ${event.execution}`;
+    case "signalReceived":
+      return `received signal ${event.signal}`;
+    case "receiveRequested":
+      return `waits for signal ${event.signal}`;
+    case "receiveTimedOut":
+      return `no signal ${event.signal} came in time`;
+    case "cancellationDelivered":
+      return "cleans up";
+    case "stepFinished":
+      return `step "${event.name}" ${event.outcome}`;
+    case "transactionFinished":
+      return `transaction "${event.name}" ${event.outcome}`;
+    case "stepAttemptFailed":
+      return `step "${event.name}" failed, attempt ${event.attempt}`;
+    case "patched":
+      return `patched "${event.patch}"`;
+    default:
+      return unreachable(event);
+  }
+}
+
+function spokenStart(startAt: StartAt): string {
+  if (startAt === "now") return "no time";
+  if ("at" in startAt) return `until ${isoInstant(Number(startAt.at))}`;
+  return `for ${typeof startAt.in === "number" ? spokenDuration(startAt.in) : startAt.in}`;
+}

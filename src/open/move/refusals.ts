@@ -1,0 +1,73 @@
+import { HoldfastError } from "../../model/errors.ts";
+
+/** What a move says when it cannot go on. No URL is shown, since it may hold a password. */
+
+export function targetNotEmpty(tables: readonly string[]): HoldfastError {
+  return new HoldfastError(
+    "TARGET_NOT_EMPTY",
+    `The target has data already (${tables.slice(0, 5).join(", ")}${tables.length > 5 ? ", …" : ""}), and a move would mix two histories. ` +
+      "Name an empty database, or another schema of this one with --schema. Nothing was changed.",
+    { tables },
+  );
+}
+
+export function moveElsewhere(): HoldfastError {
+  return new HoldfastError(
+    "MOVE_ELSEWHERE",
+    "The move of this file was begun to another target, which may have its data. Continue or give it up with the URL and schema of that one. " +
+      "If that database is gone for good, --give-up --force makes the file usable again.",
+  );
+}
+
+export function moveArrived(): HoldfastError {
+  return new HoldfastError(
+    "MOVE_ARRIVED",
+    "The move cannot be given up any more: all of it has arrived in the target, where work may have gone on since. " +
+      "Run the same command without --give-up to finish it, and restart your program with the URL of the target.",
+  );
+}
+
+export function moveNotBegun(): HoldfastError {
+  return new HoldfastError(
+    "MOVE_NOT_BEGUN",
+    "This file is not being moved, so there is nothing to give up. It can be used as it is.",
+  );
+}
+
+/** Somebody gave the move up between two of its transactions. */
+export function moveGivenUp(): HoldfastError {
+  return new HoldfastError(
+    "MOVE_UNDER_WAY",
+    "Another process gave this move up, or began another one, meanwhile. Nothing was copied; run the command again.",
+  );
+}
+
+export function moveMismatch(
+  table: string,
+  found: { readonly rows: number; readonly sum: string },
+  expected: { readonly rows: number; readonly sum: string },
+): HoldfastError {
+  return new HoldfastError(
+    "MOVE_MISMATCH",
+    `What the target gives back for ${table} is not what the source holds (${found.rows} rows, expected ${expected.rows}). ` +
+      "Nothing of the copy was kept. Look for triggers or rules on the target's holdfast_* tables, then run the command again, or give the move up with --give-up.",
+    { table, found, expected },
+  );
+}
+
+/** Asked between slices. @throws HoldfastError `ABORTED` */
+export function refuseAborted(
+  signal: AbortSignal | undefined,
+  isBegun: boolean,
+): void {
+  if (signal?.aborted !== true) return;
+  throw new HoldfastError(
+    "ABORTED",
+    isBegun
+      ? "The move was interrupted. Nothing of the copy was kept in the target, and the file takes no writes until the move is ended: " +
+          "run the same command again to copy it from the start, or with --give-up to use the file as before."
+      : "The move was interrupted before it began; nothing was changed.",
+    { isBegun },
+    { cause: signal.reason },
+  );
+}

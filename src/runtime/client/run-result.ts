@@ -1,0 +1,72 @@
+import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
+import type { ExecutionResult } from "../../model/execution/result.ts";
+import {
+  statusOf,
+  type ExecutionStatus,
+} from "../../model/execution/status.ts";
+import type { WaitOptions } from "../../sql/database.ts";
+import type { RuntimeContext } from "../runtime-context.ts";
+
+/** How a run ended, once it has. A wait whose time is over says how the run stands. */
+export async function resultOf(
+  context: RuntimeContext,
+  id: string,
+  options: WaitOptions | undefined,
+): Promise<ExecutionResult> {
+  const { executions } = context.pages;
+  try {
+    return await context.parked.during(
+      id,
+      executions.waitForResult(id, options),
+    );
+  } catch (error) {
+    if (!isHoldfastError(error)) throw error;
+    // The process is about to end, as it was told to: that is no failure of whoever waits.
+    if (error.code === "DATABASE_CLOSED" && context.ending.isBySignal)
+      return new Promise(() => undefined);
+    throw error.code === "DEADLINE_EXCEEDED"
+      ? await withStatus(context, id, error)
+      : error;
+  }
+}
+
+async function withStatus(
+  context: RuntimeContext,
+  id: string,
+  error: HoldfastError,
+): Promise<HoldfastError> {
+  // A database that has not answered would not tell the status either.
+  if (error.details["isUnanswered"] === true) return error;
+  try {
+    const run = await context.pages.executions.get(id);
+    const status = await runStatus(context, run);
+    const reason =
+      run.interruption?.kind === "parked" ? run.interruption.reason : undefined;
+    const why = reason === undefined ? "" : `: ${reason.replace(/\.$/, "")}`;
+    return new HoldfastError(
+      error.code,
+      `${error.message} The run is ${status}${why}.`,
+      { ...error.details, status, ...(reason !== undefined && { reason }) },
+      { cause: error },
+    );
+  } catch {
+    return error;
+  }
+}
+
+/** How a run stands; one that is due and that nobody seems to run is unserved. */
+export async function runStatus(
+  { clock, unserved }: RuntimeContext,
+  {
+    state,
+    function: served,
+  }: {
+    readonly state: Parameters<typeof statusOf>[0];
+    readonly function: string;
+  },
+): Promise<ExecutionStatus | "unserved"> {
+  const status = statusOf(state, clock.now());
+  if (status !== "pending" || state.pending.kind !== "pending") return status;
+  const { dueAt } = state.pending;
+  return (await unserved.isUnserved(served, dueAt)) ? "unserved" : status;
+}

@@ -1,0 +1,379 @@
+import {
+  HoldfastError,
+  isHoldfastError,
+  originOf,
+  type ErrorCode,
+} from "../../model/errors.ts";
+import {
+  givenFlag,
+  givenFunction,
+  givenSignal,
+  optionsOf,
+} from "../../model/shape.ts";
+import { topLevelOf, type ExecutionId } from "../../model/ids/execution-id.ts";
+import { retryId } from "../../model/ids/retry-id.ts";
+import type { Executions } from "../../stores/execution/executions.ts";
+import {
+  filterNames,
+  type ListPlace,
+} from "../../stores/execution/read/list-filter.ts";
+import type { RuntimeContext } from "../runtime-context.ts";
+
+type ListOptions = NonNullable<Parameters<Executions["list"]>[0]>;
+
+/** Which runs a command is for: all that is given must hold, as for `list`. */
+type RunFilter = Omit<
+  ListOptions,
+  "after" | "limit" | "newerThan" | "signal" | "timeout"
+>;
+
+interface BulkOptions {
+  /** Counts what would be changed, and changes nothing. */
+  readonly dryRun?: boolean;
+  /** Stops it between two runs; what was done stays done. */
+  readonly signal?: AbortSignal;
+  /** Called after each page of runs with what has been done so far. */
+  readonly onProgress?: (report: BulkReport) => void;
+}
+
+interface CancelAllOptions extends BulkOptions {
+  /** For people; kept in the log and in the result. */
+  readonly reason?: string;
+  readonly force?: boolean;
+}
+
+/** What a command for many runs did. */
+export interface BulkReport {
+  /** Runs that the filter lets through. */
+  readonly matched: number;
+  readonly changed: number;
+  /** Those that had ended meanwhile, or were as asked already. */
+  readonly unchanged: number;
+  readonly failed: number;
+  /** Why, of the first hundred of those. */
+  readonly failures: readonly {
+    readonly id: string;
+    readonly code: ErrorCode;
+    readonly message: string;
+  }[];
+}
+
+/**
+ * Finds runs, and gives one command to all that a filter lets through: those
+ * that there were when it was called, newest first. Each run is changed on its
+ * own; after an error, or a crash, the same call again goes on.
+ */
+export interface Runs extends Pick<Executions, "list" | "count"> {
+  /**
+   * Asks runs to end; with `force` ends them without running their code. Runs
+   * at the top come first, so that none goes on with what became of those
+   * below it; what ends with them is not counted.
+   * @throws HoldfastError `OPTION_INVALID`, `ABORTED`
+   * @example
+   * const { matched } = await holdfast.runs.cancelAll({ tag: "eu" }, { dryRun: true });
+   */
+  cancelAll(filter: RunFilter, options?: CancelAllOptions): Promise<BulkReport>;
+  /** Begins nothing new of them until they are resumed. @throws HoldfastError `OPTION_INVALID`, `ABORTED` */
+  pauseAll(filter: RunFilter, options?: BulkOptions): Promise<BulkReport>;
+  /** Lets paused runs go on. @throws HoldfastError `OPTION_INVALID`, `ABORTED` */
+  resumeAll(
+    filter: Omit<RunFilter, "status">,
+    options?: BulkOptions,
+  ): Promise<BulkReport>;
+  /** Lets parked runs be tried again. @throws HoldfastError `OPTION_INVALID`, `ABORTED` */
+  unparkAll(
+    filter: Omit<RunFilter, "status">,
+    options?: BulkOptions,
+  ): Promise<BulkReport>;
+  /**
+   * Makes a copy of each failed run that goes on from before it failed, under
+   * the id `retry:<id>`, so that repeating the call copies nothing twice. A
+   * copy that has failed too is copied as `retry:2@<id>`; an id that would be
+   * too long is given by its hash. Children are tried again by what called them.
+   * @throws HoldfastError `OPTION_INVALID`, `ABORTED`
+   */
+  retryAll(
+    filter: Omit<RunFilter, "status" | "topLevelOnly" | "parent">,
+    options?: BulkOptions,
+  ): Promise<BulkReport>;
+  /**
+   * Erases runs that have ended, with their children: see `erase` of a handle.
+   * @throws HoldfastError `OPTION_INVALID`, `ABORTED`
+   * @example await holdfast.runs.eraseAll({ tag: "customer:ada" });
+   */
+  eraseAll(
+    filter: Omit<
+      RunFilter,
+      "status" | "topLevelOnly" | "parent" | "hideFinished"
+    >,
+    options?: BulkOptions,
+  ): Promise<BulkReport>;
+}
+
+export function runsOf(context: RuntimeContext): Runs {
+  const { executions } = context.pages;
+  const { sha256Hex } = context.database;
+  const open = { hideFinished: true };
+  const failed = { status: "failed", topLevelOnly: true } as const;
+  const ended = { status: "finished", topLevelOnly: true } as const;
+  return {
+    list: executions.list,
+    count: (options) => executions.count(options),
+    async cancelAll(filter, options) {
+      const { reason, force, ...rest } = optionsOf<CancelAllOptions>(options, [
+        ...bulkNames,
+        "reason",
+        "force",
+      ]);
+      const how = {
+        ...(reason !== undefined && { reason }),
+        ...(givenFlag("force", force) === true && { force: true }),
+      };
+      return applied(context, filter, rest, {
+        fixed: open,
+        topFirst: true,
+        async act(id) {
+          const outcome = await executions.cancel(id, how);
+          return outcome === "cancelled" || outcome === "requested";
+        },
+      });
+    },
+    pauseAll: (filter, options) =>
+      applied(context, filter, options, {
+        fixed: open,
+        act: async (id) => (await executions.pause(id)).isChanged,
+      }),
+    resumeAll: (filter, options) =>
+      applied(context, filter, options, {
+        fixed: { status: "paused" },
+        refused: ["status"],
+        act: async (id) => (await executions.unpause(id)).isChanged,
+      }),
+    unparkAll: (filter, options) =>
+      applied(context, filter, options, {
+        fixed: { status: "parked" },
+        refused: ["status"],
+        act: async (id) => (await executions.unpark(id)).isChanged,
+      }),
+    retryAll: (filter, options) =>
+      applied(context, filter, options, {
+        fixed: failed,
+        refused: ["status", "topLevelOnly", "parent"],
+        async act(id) {
+          const copy = await executions.retry(id, {
+            id: retryId(id, sha256Hex),
+          });
+          return !copy.existed;
+        },
+      }),
+    eraseAll: (filter, options) =>
+      applied(context, filter, options, {
+        fixed: ended,
+        refused: ["status", "topLevelOnly", "parent", "hideFinished"],
+        async act(id, wait) {
+          await executions.erase(id, wait);
+          return true;
+        },
+      }),
+  };
+}
+
+const bulkNames = [
+  "dryRun",
+  "signal",
+  "onProgress",
+] as const satisfies readonly (keyof BulkOptions)[];
+
+/** What is done to each run. */
+interface Command {
+  /** What the filter says in any case. */
+  readonly fixed: RunFilter;
+  /** What it cannot say besides. */
+  readonly refused?: readonly (keyof RunFilter)[];
+  /** Runs at the top are changed before those below them, which are newer. */
+  readonly topFirst?: boolean;
+  /** True when that changed the run. */
+  readonly act: (
+    id: string,
+    wait: { readonly signal?: AbortSignal },
+  ) => Promise<boolean>;
+}
+
+/** Runs that are changed side by side, so that they share transactions and flushes. */
+const runsPerPage = 100;
+const failuresMax = 100;
+
+async function applied(
+  context: RuntimeContext,
+  given: RunFilter,
+  options: BulkOptions | undefined,
+  command: Command,
+): Promise<BulkReport> {
+  const { fixed, refused = [], topFirst = false } = command;
+  refuseNoFilter(given);
+  const names = filterNames.filter(
+    (name): name is keyof RunFilter =>
+      name !== "newerThan" && !refused.includes(name),
+  );
+  const filter = { ...optionsOf<RunFilter>(given, names), ...fixed };
+  const checked = checkedOptions(options);
+  if (!topFirst || filter.topLevelOnly === true || filter.parent !== undefined)
+    return eachPage(context, filter, checked, command.act, nothingDone);
+  const atTheTop = { ...filter, topLevelOnly: true };
+  const { executions } = context.pages;
+  const listed = await executions.list({ ...filter, limit: runsPerPage });
+  const first = await eachPage(
+    context,
+    atTheTop,
+    checked,
+    command.act,
+    nothingDone,
+  );
+  // What those at the top have begun meanwhile is how they clean up.
+  const [newest] = listed.items;
+  return eachPage(context, filter, checked, command.act, first, {
+    isMeant: isBelow,
+    ...(newest !== undefined && { upTo: newest }),
+  });
+}
+
+/** Whether a run is the child of another. */
+function isBelow(id: string): boolean {
+  return topLevelOf(id as ExecutionId) !== id;
+}
+
+/** Which of the runs that a filter lets through are meant; all by default. */
+interface Meant {
+  readonly isMeant?: (id: string) => boolean;
+  /** The newest of them. */
+  readonly upTo?: ListPlace;
+}
+
+/** Whether a run comes before another in the list. */
+function isNewer(run: ListPlace, than: ListPlace): boolean {
+  return (
+    run.createdAt > than.createdAt ||
+    (run.createdAt === than.createdAt && run.id > than.id)
+  );
+}
+
+async function eachPage(
+  { pages: { executions }, database }: RuntimeContext,
+  filter: RunFilter,
+  { dryRun, signal, onProgress }: BulkOptions,
+  act: Command["act"],
+  before: BulkReport,
+  { isMeant = () => true, upTo }: Meant = {},
+): Promise<BulkReport> {
+  const wait = { ...(signal && { signal }) };
+  let report = before;
+  let after: string | undefined;
+  do {
+    if (signal?.aborted === true) throw stopped(report, signal);
+    const page = await executions.list({
+      ...filter,
+      limit: runsPerPage,
+      ...(after !== undefined && { after }),
+    });
+    const meant = page.items.filter(
+      (run) => isMeant(run.id) && (upTo === undefined || !isNewer(run, upTo)),
+    );
+    const acted = meant.map(async ({ id }) =>
+      dryRun === true ? undefined : outcomeOf(id, () => act(id, wait)),
+    );
+    const lost = page.damaged
+      .map(({ key }) => key)
+      .filter(isMeant)
+      .map(unreadable);
+    report = added(report, [...(await Promise.all(acted)), ...lost]);
+    onProgress?.(report);
+    after = page.next;
+    await database.pause();
+  } while (after !== undefined);
+  return report;
+}
+
+function checkedOptions(given: BulkOptions | undefined): BulkOptions {
+  const options = optionsOf<BulkOptions>(given, bulkNames);
+  givenFlag("dryRun", options.dryRun);
+  givenSignal(options.signal);
+  givenFunction("onProgress", options.onProgress);
+  return options;
+}
+
+type Outcome = "changed" | "unchanged" | BulkReport["failures"][number];
+
+/** What says nothing about the run, such as a lost connection, stops all. */
+async function outcomeOf(
+  id: string,
+  act: () => Promise<boolean>,
+): Promise<Outcome> {
+  try {
+    return (await act()) ? "changed" : "unchanged";
+  } catch (error) {
+    if (!isHoldfastError(error)) throw error;
+    const { code, message } = error;
+    if (code === "EXECUTION_FINISHED" || code === "EXECUTION_NOT_FOUND")
+      return "unchanged";
+    if (originOf(code) !== "domain" && !isOfOneRun(code)) throw error;
+    return { id, code, message };
+  }
+}
+
+/** Codes that pass, or tell of damage, and are yet about one run alone. */
+function isOfOneRun(code: ErrorCode): boolean {
+  return code === "EXECUTION_RUNNING" || code === "CORRUPT_ROW";
+}
+
+function unreadable(id: string): Outcome {
+  return {
+    id,
+    code: "CORRUPT_ROW",
+    message: `Run ${id} cannot be read and was left alone. Look at it with maintenance.check.`,
+  };
+}
+
+const nothingDone: BulkReport = {
+  matched: 0,
+  changed: 0,
+  unchanged: 0,
+  failed: 0,
+  failures: [],
+};
+
+/** One outcome for each run; undefined where nothing was to be done. */
+function added(
+  report: BulkReport,
+  outcomes: readonly (Outcome | undefined)[],
+): BulkReport {
+  const failures = outcomes.filter((each) => typeof each === "object");
+  const count = (kind: Outcome): number =>
+    outcomes.filter((each) => each === kind).length;
+  return {
+    matched: report.matched + outcomes.length,
+    changed: report.changed + count("changed"),
+    unchanged: report.unchanged + count("unchanged"),
+    failed: report.failed + failures.length,
+    failures: [...report.failures, ...failures].slice(0, failuresMax),
+  };
+}
+
+/** For all runs there is `{}`: nobody is to cancel everything by leaving something out. */
+function refuseNoFilter(given: unknown): void {
+  if (typeof given === "object" && given !== null) return;
+  throw new HoldfastError(
+    "OPTION_INVALID",
+    'Say which runs are meant: a filter such as { function: "orders/fulfil" } or { tag: "eu" }, or {} for all.',
+    { option: "filter" },
+  );
+}
+
+function stopped(report: BulkReport, signal: AbortSignal): HoldfastError {
+  const { matched, changed } = report;
+  return new HoldfastError(
+    "ABORTED",
+    `The signal stopped the command after ${matched} runs, of which it changed ${changed}. Call it again to go on.`,
+    { matched, changed },
+    { cause: signal.reason },
+  );
+}

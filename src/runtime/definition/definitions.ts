@@ -1,0 +1,300 @@
+import { HoldfastError } from "../../model/errors.ts";
+import {
+  parseFunctionName,
+  type FunctionName,
+} from "../../model/ids/function-name.ts";
+import { checkedCount, givenInvalid, optionsOf } from "../../model/shape.ts";
+import { durationMs, type Duration } from "../../model/time/durations.ts";
+import type { RetryPolicy } from "../../model/time/retry-policy.ts";
+import type { ActivityContext } from "./activity-context.ts";
+import { retryPolicyOf, type RetryOptions } from "./retries.ts";
+import { givenSchema, type Schema } from "./schema.ts";
+import type { WorkflowContext } from "./workflow-context.ts";
+
+/** What both kinds of functions can be told. */
+interface FunctionOptions {
+  /** How many may run at once, counted over all processes. One that waits does not count. */
+  readonly concurrency?: number;
+  /** The same for each concurrency key. */
+  readonly concurrencyPerKey?: number;
+  /**
+   * How long a run that was started is kept after it has ended, with all below
+   * it; workers that serve the function remove it soon afterwards, and who
+   * then asks for its result is told that there is no such run. Defaults to
+   * for ever. Children are kept as long as what called them.
+   * @example workflow("poll", { keep: "30 days", keepFailed: "365 days" }, async (ctx) => …)
+   */
+  readonly keep?: Duration;
+  /** The same for runs that failed or timed out; defaults to `keep`. */
+  readonly keepFailed?: Duration;
+}
+
+export interface WorkflowOptions extends FunctionOptions {
+  /** How long a run that was cancelled may take to clean up; defaults to 5 minutes. */
+  readonly cleanupTimeout?: Duration;
+}
+
+export interface ActivityOptions extends FunctionOptions {
+  readonly retry?: RetryOptions;
+  /** Bounds one attempt. By default an attempt may last as long as its process. */
+  readonly timeout?: Duration;
+}
+
+/** A function whose code may stop anywhere and goes on elsewhere. Made by `workflow`. */
+export interface Workflow<in In, out Out> {
+  readonly kind: "workflow";
+  readonly name: string;
+  readonly [types]?: (input: In) => Out;
+}
+
+/** A function that does something outside, tried until it succeeds. Made by `activity`. */
+export interface Activity<in In, out Out> {
+  readonly kind: "activity";
+  readonly name: string;
+  readonly [types]?: (input: In) => Out;
+}
+
+/** There only for the compiler. */
+declare const types: unique symbol;
+
+/** Either of them. */
+export type DurableFunction<In, Out> = Workflow<In, Out> | Activity<In, Out>;
+
+/** A message that a run can be sent, and waits for with `ctx.receive`. What is sent may be `In`, of which a schema makes `T`. Made by `signal`. */
+export interface Signal<out T, in In = T> {
+  readonly name: string;
+  readonly [types]?: (sent: In) => T;
+}
+
+/** What the runtime knows of a function. */
+export interface Definition {
+  readonly kind: "workflow" | "activity";
+  readonly name: FunctionName;
+  readonly body: (ctx: never, input: unknown) => unknown;
+  readonly schema: Schema | undefined;
+  readonly concurrency: number | undefined;
+  readonly concurrencyPerKey: number | undefined;
+  readonly retry: RetryPolicy;
+  readonly timeoutMs: number | undefined;
+  readonly cleanupMs: number;
+  /** Undefined for ever. */
+  readonly keepMs: number | undefined;
+  readonly keepFailedMs: number | undefined;
+}
+
+// Not a private field: an app may have two copies of the package, one bundled.
+const definition: unique symbol = Symbol.for("holdfast.definition") as never;
+const schemaOf: unique symbol = Symbol.for("holdfast.signal") as never;
+
+type Body<Ctx, In, Out> = (ctx: Ctx, input: In) => Promise<Out> | Out;
+
+/**
+ * Makes a workflow: an async function that survives the death of its process.
+ * Everything it does outside goes through `ctx`; the rest of its code must do
+ * the same whenever it is run again with the same results.
+ *
+ * @throws HoldfastError `NAME_INVALID`, `OPTION_INVALID`, `DURATION_INVALID`
+ * @example
+ * const greet = workflow("greet", async (ctx, name: string) => {
+ *   const text = await ctx.step("ask", () => fetchGreeting(name));
+ *   await ctx.sleep("1 day");
+ *   return text;
+ * });
+ */
+export function workflow<Out, In = void>(
+  name: string,
+  body: Body<WorkflowContext<In>, In, Out>,
+): Workflow<In, Out>;
+export function workflow<Out, In, Parsed>(
+  name: string,
+  options: WorkflowOptions & { readonly input: Schema<In, Parsed> },
+  body: Body<WorkflowContext<Parsed>, Parsed, Out>,
+): Workflow<In, Out>;
+export function workflow<Out, In = void>(
+  name: string,
+  options: WorkflowOptions,
+  body: Body<WorkflowContext<In>, In, Out>,
+): Workflow<In, Out>;
+export function workflow(name: string, ...rest: unknown[]): never {
+  return defined("workflow", name, rest) as never;
+}
+
+/**
+ * Makes an activity: a function that does something outside and is tried again
+ * when it fails, on any worker. What it returned is recorded and never done
+ * again; what was interrupted is, so give `ctx.idempotencyKey` to those who can
+ * use one.
+ *
+ * @throws HoldfastError `NAME_INVALID`, `OPTION_INVALID`, `DURATION_INVALID`
+ * @example
+ * const charge = activity("billing/charge", { retry: { maxRetries: 3 }, timeout: "30s" },
+ *   async (ctx, order: Order) => payments.charge(order, { signal: ctx.abortSignal }));
+ */
+export function activity<Out, In = void>(
+  name: string,
+  body: Body<ActivityContext, In, Out>,
+): Activity<In, Out>;
+export function activity<Out, In, Parsed>(
+  name: string,
+  options: ActivityOptions & { readonly input: Schema<In, Parsed> },
+  body: Body<ActivityContext, Parsed, Out>,
+): Activity<In, Out>;
+export function activity<Out, In = void>(
+  name: string,
+  options: ActivityOptions,
+  body: Body<ActivityContext, In, Out>,
+): Activity<In, Out>;
+export function activity(name: string, ...rest: unknown[]): never {
+  return defined("activity", name, rest) as never;
+}
+
+/**
+ * Names a message that runs can be sent. A schema checks what is sent. One
+ * that is sent without a value is received as `true`.
+ *
+ * @throws HoldfastError `NAME_INVALID`, `OPTION_INVALID`
+ * @example const approval = signal<{ ok: boolean }>("approval");
+ */
+export function signal<T = true>(name: string): Signal<T>;
+export function signal<In, Parsed>(
+  name: string,
+  schema: Schema<In, Parsed>,
+): Signal<Parsed, In>;
+export function signal(name: string, schema?: Schema): Signal<unknown> {
+  return Object.freeze({
+    name: parseFunctionName(name),
+    [schemaOf]: givenSchema("schema", schema),
+  });
+}
+
+const defaultCleanup: Duration = "5 minutes";
+const sharedNames = [
+  "input",
+  "concurrency",
+  "concurrencyPerKey",
+  "keep",
+  "keepFailed",
+] as const;
+const optionNames = {
+  workflow: [...sharedNames, "cleanupTimeout"],
+  activity: [...sharedNames, "retry", "timeout"],
+} as const;
+
+type AllOptions = WorkflowOptions &
+  ActivityOptions & { readonly input?: Schema };
+
+function defined(
+  kind: Definition["kind"],
+  name: string,
+  rest: readonly unknown[],
+): object {
+  const [given, body] = rest.length < 2 ? [undefined, rest[0]] : rest;
+  const options = optionsOf<AllOptions>(
+    given as AllOptions | undefined,
+    optionNames[kind],
+  );
+  if (typeof body !== "function")
+    throw givenInvalid(
+      `${kind} ${name}`,
+      `a function: ${kind}("name", async (ctx, input) => …)`,
+      body,
+    );
+  const made: Definition = {
+    kind,
+    name: parseFunctionName(name),
+    body: body as Definition["body"],
+    schema: givenSchema("input", options.input),
+    concurrency: countOf("concurrency", options.concurrency),
+    concurrencyPerKey: countOf("concurrencyPerKey", options.concurrencyPerKey),
+    retry: retryPolicyOf(options.retry),
+    timeoutMs: msOf("timeout", options.timeout),
+    cleanupMs: durationMs(
+      options.cleanupTimeout ?? defaultCleanup,
+      "cleanupTimeout",
+    ),
+    keepMs: msOf("keep", options.keep),
+    keepFailedMs: msOf("keepFailed", options.keepFailed ?? options.keep),
+  };
+  return Object.freeze({ kind, name: made.name, [definition]: made });
+}
+
+function countOf(name: string, count: number | undefined): number | undefined {
+  return count === undefined
+    ? undefined
+    : checkedCount(name, count, { min: 1 });
+}
+
+function msOf(name: string, time: Duration | undefined): number | undefined {
+  return time === undefined ? undefined : durationMs(time, name);
+}
+
+/** Another function under the same name and with the same options. */
+export function activityLike(
+  made: Definition,
+  body: Definition["body"],
+  more: object,
+): object {
+  const { kind, name } = made;
+  return Object.freeze({
+    ...more,
+    kind,
+    name,
+    [definition]: { ...made, body },
+  });
+}
+
+/** What was given to `workflow` or `activity`. @throws HoldfastError `OPTION_INVALID` */
+export function definitionOf(given: unknown, place: string): Definition {
+  const made =
+    typeof given === "object" && given !== null
+      ? (given as { readonly [definition]?: Definition })[definition]
+      : undefined;
+  if (made !== undefined) return made;
+  throw givenInvalid(place, "what workflow() or activity() returned", given);
+}
+
+/** True for what `workflow` or `activity` returned, here or in another copy of the package. */
+export function isDurableFunction(
+  given: unknown,
+): given is DurableFunction<never, unknown> {
+  return typeof given === "object" && given !== null && definition in given;
+}
+
+/** @throws HoldfastError `OPTION_INVALID` */
+export function signalOf(given: unknown): {
+  readonly name: string;
+  readonly schema: Schema | undefined;
+} {
+  const { name, [schemaOf]: schema } = Object(given) as {
+    readonly name?: string;
+    readonly [schemaOf]?: Schema;
+  };
+  if (typeof given === "object" && given !== null && schemaOf in given)
+    return { name: name as string, schema };
+  throw givenInvalid("signal", "what signal() returned", given);
+}
+
+/** Functions by name, but for what is something else. @throws HoldfastError `FUNCTION_CONFLICT` when two different ones share a name. */
+export function definitionsOf(
+  functions: readonly unknown[],
+  isOther: (given: unknown) => boolean = () => false,
+): ReadonlyMap<string, Definition> {
+  const byName = new Map<string, Definition>();
+  functions.forEach((given, index) => {
+    if (isOther(given)) return;
+    const made = definitionOf(given, `functions[${index}]`);
+    const before = byName.get(made.name);
+    if (before !== undefined && before !== made) throw functionConflict(made);
+    byName.set(made.name, made);
+  });
+  return byName;
+}
+
+export function functionConflict({ kind, name }: Definition): HoldfastError {
+  return new HoldfastError(
+    "FUNCTION_CONFLICT",
+    `Two different functions are called "${name}" and were both given to work(). ` +
+      `A name finds the code of runs that began long ago, so each ${kind} needs its own: rename one of them.`,
+    { name },
+  );
+}

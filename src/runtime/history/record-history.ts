@@ -1,0 +1,42 @@
+import type { Executions } from "../../stores/execution/executions.ts";
+import {
+  eventsAfter,
+  loadedWhole,
+  responsesAfter,
+} from "../worker/hot/history.ts";
+import { historyDocument, type RunHistory } from "./run-history.ts";
+
+/** Kinds that say how the log was made, not what the run did. */
+const unrecorded: ReadonlySet<string> = new Set(["created", "forked"]);
+
+/**
+ * The history of a run, as far as it has come. Read in pages while it may go
+ * on: events first, since what came to it before them is there by then.
+ */
+export async function historyOf(
+  executions: Executions,
+  id: string,
+  payload: string | null,
+): Promise<RunHistory> {
+  const pages = { pages: { executions } };
+  for (;;) {
+    const loaded = await executions.load(id);
+    const { codeVersion } = await executions.get(id);
+    const events = await eventsAfter(pages, loaded.id, loaded.historyFrom);
+    // It has begun anew since: what was read is of the pass before.
+    if (events.some(({ event }) => event.kind === "continued")) continue;
+    const later = await responsesAfter(pages, loaded.id, loaded.responsesFrom);
+    const { unreadSignals } = await loadedWhole(pages, {
+      ...loaded,
+      hasMoreHistory: false,
+      hasMoreResponses: false,
+    });
+    return historyDocument({
+      loaded,
+      codeVersion,
+      payload,
+      events: events.filter(({ event }) => !unrecorded.has(event.kind)),
+      responses: [...unreadSignals, ...later],
+    });
+  }
+}

@@ -1,0 +1,18 @@
+/** An abort signal that is made when somebody looks at it: few do, and it costs more than the rest of a step. */
+export class LateAbort {
+  #controller: AbortController | undefined;
+  #abort: { readonly reason: unknown } | undefined;
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#abort !== undefined) this.#controller.abort(this.#abort.reason);
+    }
+    return this.#controller.signal;
+  }
+
+  abort(reason: unknown): void {
+    this.#abort ??= { reason };
+    this.#controller?.abort(reason);
+  }
+}

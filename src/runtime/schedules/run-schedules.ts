@@ -1,0 +1,96 @@
+import { optionsOf } from "../../model/shape.ts";
+import {
+  firedRunId,
+  parseRunScheduleName,
+} from "../../model/trigger/run-schedule.ts";
+import { lists, type Page, type PageOptions } from "../../stores/list.ts";
+import {
+  pauseRunSchedule,
+  removeRunSchedule,
+  resumeRunSchedule,
+} from "../../stores/schedule/runs/change.ts";
+import {
+  runScheduleList,
+  type RunSchedule,
+} from "../../stores/schedule/runs/list.ts";
+import { fireNow } from "../../stores/schedule/runs/start.ts";
+import { runOf, type Run } from "../client/run-handle.ts";
+import type { RuntimeContext } from "../runtime-context.ts";
+
+/** The schedules that were given to `work`, in this process or another, now or before. */
+export interface RunSchedules {
+  /**
+   * All of them, by name, with their next five instants. One that no code
+   * gives to `work` any more stays, does not fire, and is overdue: remove it.
+   * @throws HoldfastError `OPTION_INVALID`, `CURSOR_INVALID`
+   * @example const { items } = await holdfast.schedules.list();
+   */
+  list(options?: PageOptions): Promise<Page<RunSchedule>>;
+  /**
+   * Starts nothing more until `resume`, also when a worker starts again, and
+   * also of what waits; runs that have started go on. True when it was not
+   * paused. May be repeated.
+   * @throws HoldfastError `SCHEDULE_NOT_FOUND`, `NAME_INVALID`
+   */
+  pause(name: string): Promise<boolean>;
+  /**
+   * Lets it go on with its next instant after now: those that passed while it
+   * was paused start nothing. True when it was paused. May be repeated.
+   * @throws HoldfastError `SCHEDULE_NOT_FOUND`, `NAME_INVALID`
+   */
+  resume(name: string): Promise<boolean>;
+  /**
+   * Starts a run now, outside of the cadence, also when the schedule is paused
+   * and whatever is unfinished; for what comes after it the run counts as one
+   * of the schedule. Give a key to be able to repeat the call: firing twice
+   * under one key is firing once.
+   * @throws HoldfastError `SCHEDULE_NOT_FOUND`, `NAME_INVALID`, `OPTION_INVALID`, `EXECUTION_EXISTS` when the schedule starts something else since the key was used
+   * @example const run = await holdfast.schedules.fire("nightly", { key: "after-the-fix" });
+   */
+  fire(
+    name: string,
+    options?: {
+      /** 1 to 50 of A-Z, a-z, 0-9 and "_:/@-"; a new one by default. */
+      readonly key?: string;
+    },
+  ): Promise<Run<unknown>>;
+  /**
+   * Removes a schedule with what waits; runs that have started go on. True
+   * when there was one. A worker that is given it makes it again when it
+   * starts, so take it out of the code first.
+   * @throws HoldfastError `NAME_INVALID`
+   */
+  remove(name: string): Promise<boolean>;
+}
+
+export function runSchedulesOf(context: RuntimeContext): RunSchedules {
+  const { database, store, clock, unserved } = context;
+  const list = lists(store, runScheduleList);
+  return {
+    list: (options) => list(options),
+    async pause(name) {
+      const named = { name: parseRunScheduleName(name) };
+      return await database.write(pauseRunSchedule(store), named);
+    },
+    async resume(name) {
+      const named = { name: parseRunScheduleName(name) };
+      return await database.write(resumeRunSchedule(store), named);
+    },
+    async fire(name, options) {
+      const checked = parseRunScheduleName(name);
+      const { key } = optionsOf<{ readonly key?: string }>(options, ["key"]);
+      const run = firedRunId(
+        checked,
+        key === undefined ? store.ids.nextId("E").slice("E_".length) : key,
+      );
+      const input = { name: checked, run, at: clock.now() };
+      const fired = await database.write(fireNow(store), input);
+      unserved.started(fired.function);
+      return runOf(context, fired.function, run);
+    },
+    async remove(name) {
+      const named = { name: parseRunScheduleName(name) };
+      return await database.write(removeRunSchedule(store), named);
+    },
+  };
+}

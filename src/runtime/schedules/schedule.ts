@@ -1,0 +1,142 @@
+import { HoldfastError } from "../../model/errors.ts";
+import { draftOf } from "../../model/shape.ts";
+import {
+  overlaps,
+  parseRunScheduleName,
+  type Overlap,
+} from "../../model/trigger/run-schedule.ts";
+import type { ScheduleDraft } from "../../model/trigger/schedule-cadence.ts";
+import type { TakesNone } from "../definition/workflow-context.ts";
+import { newTerms } from "../../stores/schedule/parts.ts";
+import {
+  definitionOf,
+  type Definition,
+  type DurableFunction,
+} from "../definition/definitions.ts";
+
+/** When a schedule starts runs: `cron` with `timeZone`, or `every`, and what becomes of runs that overlap and instants that were missed. */
+export type ScheduleOptions = ScheduleDraft & {
+  /**
+   * What happens at an instant while a run of this schedule is unfinished.
+   * Defaults to `skip`, which starts none. `queue` starts it when those before
+   * it have ended, in order; 100 wait at most. `allow` starts it at once, beside
+   * the other. `cancelPrevious` asks the other to cancel and starts the new one
+   * when that has ended; of those that wait the newest is started.
+   */
+  readonly overlap?: Overlap;
+};
+
+/** A schedule with what it starts, to be given to `holdfast.work`. Made by `schedule`. */
+export interface ScheduledFunction {
+  readonly kind: "schedule";
+  readonly name: string;
+}
+
+/** What the runtime knows of a schedule. */
+export interface ScheduleDefinition {
+  readonly name: string;
+  readonly draft: ScheduleDraft;
+  readonly overlap: Overlap;
+  readonly function: Definition;
+  readonly input: unknown;
+}
+
+/** The input of a function, which may be left out when it takes none. */
+type InputOf<In> =
+  TakesNone<In> extends true
+    ? [input?: undefined]
+    : undefined extends In
+      ? [input?: NoInfer<In>]
+      : [input: NoInfer<In>];
+
+// Not a private field: an app may have two copies of the package, one bundled.
+const scheduled: unique symbol = Symbol.for("holdfast.schedule") as never;
+
+/**
+ * Makes a schedule that starts runs of a workflow, or of an activity: one for
+ * each instant, however many processes work. Give it to `holdfast.work`; who
+ * runs the function may be another process. Its runs are called after it, such
+ * as `nightly@2026-11-18T09:00:00Z`, and found by `runs.list({ tag:
+ * "schedule:nightly" })`. Cron expressions are read on the clocks of UTC by
+ * default.
+ *
+ * @throws HoldfastError `NAME_INVALID`, `OPTION_INVALID`, `CRON_INVALID`, `TIME_ZONE_INVALID`, `INTERVAL_INVALID`, `DURATION_INVALID`, `TIME_OUT_OF_RANGE`
+ * @example
+ * await holdfast.work([report, schedule("nightly", { cron: "0 2 * * *", timeZone: "Europe/Berlin" }, report, { days: 1 })]);
+ */
+export function schedule<In, Out>(
+  name: string,
+  options: ScheduleOptions,
+  fn: DurableFunction<In, Out>,
+  ...[input]: InputOf<In>
+): ScheduledFunction {
+  const { overlap = "skip", ...draft } = draftOf<{
+    readonly overlap?: Overlap;
+  }>("the schedule", options, optionNames as readonly "overlap"[]);
+  if (!overlaps.includes(overlap))
+    throw new HoldfastError(
+      "OPTION_INVALID",
+      `overlap is one of ${overlaps.join(", ")}; got something else.`,
+      { option: "overlap" },
+    );
+  // What is wrong with the terms is said where they are written; instants are found out on the clock of the database.
+  newTerms(draft as ScheduleDraft, 0);
+  const made: ScheduleDefinition = {
+    name: parseRunScheduleName(name),
+    draft: draft as ScheduleDraft,
+    overlap,
+    function: definitionOf(fn, "the function of the schedule"),
+    input,
+  };
+  return Object.freeze({
+    kind: "schedule",
+    name: made.name,
+    [scheduled]: made,
+  });
+}
+
+const optionNames: readonly string[] = [
+  "cron",
+  "timeZone",
+  "every",
+  "from",
+  "catchUp",
+  "catchUpMax",
+  "overlap",
+];
+
+/** What was given to `schedule`; undefined for anything else. */
+function scheduleOf(given: unknown): ScheduleDefinition | undefined {
+  return typeof given === "object" && given !== null
+    ? (given as { readonly [scheduled]?: ScheduleDefinition })[scheduled]
+    : undefined;
+}
+
+/** Whether it was made by `schedule`. */
+export function isScheduled(given: unknown): given is ScheduledFunction {
+  return scheduleOf(given) !== undefined;
+}
+
+/** Schedules by name. @throws HoldfastError `SCHEDULE_CONFLICT` when two different ones share a name. */
+export function schedulesOf(
+  given: readonly unknown[],
+): ReadonlyMap<string, ScheduleDefinition> {
+  const byName = new Map<string, ScheduleDefinition>();
+  for (const each of given) {
+    const made = scheduleOf(each);
+    if (made === undefined) continue;
+    const before = byName.get(made.name);
+    if (before !== undefined && before !== made) throw scheduleConflict(made);
+    byName.set(made.name, made);
+  }
+  return byName;
+}
+
+export function scheduleConflict({ name }: ScheduleDefinition): HoldfastError {
+  return new HoldfastError(
+    "SCHEDULE_CONFLICT",
+    `Two different schedules are called "${name}" and were both given to work(). ` +
+      "Runs are called after their schedule and each instant starts one, so each schedule needs a name of its own: rename one of them.",
+    { name },
+  );
+}

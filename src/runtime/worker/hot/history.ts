@@ -1,0 +1,216 @@
+import type {
+  ExecutionEvent,
+  LoggedEvent,
+  LoggedResponse,
+} from "../../../model/execution/event.ts";
+import { realSoon } from "../../../host/timers.ts";
+import { corruptRow } from "../../../model/corrupt-row.ts";
+import type { ExecutionId } from "../../../model/ids/execution-id.ts";
+import type { LoadedExecution } from "../../../stores/execution/lock/locked.ts";
+import type { WorkerParts } from "../worker-parts.ts";
+import { repeated } from "../../pauses.ts";
+import type { RunState } from "../../run/run-state.ts";
+import type { RuntimeContext } from "../../runtime-context.ts";
+
+/** Where runs are read. */
+interface Reading {
+  readonly pages: Pick<RuntimeContext["pages"], "executions">;
+}
+
+/** What was locked, with all of its history, signals and responses: a lock brings the first pages only. */
+export async function loadedWhole<T extends LoadedExecution>(
+  context: Reading,
+  locked: T,
+): Promise<T> {
+  const { hasMoreHistory, hasMoreResponses, hasMoreUnreadSignals } = locked;
+  if (!hasMoreHistory && !hasMoreResponses && !hasMoreUnreadSignals)
+    return locked;
+  const { id } = locked;
+  const history = [...locked.history];
+  if (hasMoreHistory)
+    history.push(...(await eventsAfter(context, id, locked.historyUpTo)));
+  const responses = [...locked.responses];
+  if (hasMoreResponses) {
+    const known = responses.at(-1)?.seq ?? locked.responsesFrom;
+    responses.push(...(await responsesAfter(context, id, known)));
+  }
+  const unreadSignals = [...locked.unreadSignals];
+  if (hasMoreUnreadSignals)
+    unreadSignals.push(...(await unreadAfter(context, locked)));
+  return {
+    ...locked,
+    history,
+    unreadSignals,
+    responses,
+    hasMoreHistory: false,
+    hasMoreUnreadSignals: false,
+    hasMoreResponses: false,
+  };
+}
+
+const pageLimit = 500;
+
+/** Longer ones take milliseconds to be prepared. */
+export function isLong({ history }: LoadedExecution): boolean {
+  return history.length > pageLimit;
+}
+
+/** On SQLite a page is read in place and at once: others have their turn between two. */
+export function givingWay(): Promise<void> {
+  return new Promise((resolve) => realSoon(resolve));
+}
+
+/** All events after a version, in order. */
+export async function eventsAfter(
+  { pages: { executions } }: Reading,
+  id: ExecutionId,
+  version: number,
+): Promise<readonly LoggedEvent<unknown>[]> {
+  const found: LoggedEvent<unknown>[] = [];
+  let after: string | undefined;
+  do {
+    const page = await executions.events(id, {
+      from: version + 1,
+      limit: pageLimit,
+      ...(after !== undefined && { after }),
+    });
+    assertWhole(id, page.damaged);
+    found.push(...page.items);
+    after = page.next;
+    if (after !== undefined) await givingWay();
+  } while (after !== undefined);
+  return found;
+}
+
+/** All events from a version on, unless one of them is of another kind; then nothing behind it is read. */
+export async function eventsOnlyOf(
+  { pages: { executions } }: Reading,
+  id: ExecutionId,
+  from: number,
+  isMeant: (kind: ExecutionEvent["kind"]) => boolean,
+): Promise<readonly LoggedEvent<unknown>[] | undefined> {
+  const found: LoggedEvent<unknown>[] = [];
+  let after: string | undefined;
+  do {
+    const page = await executions.events(id, {
+      from,
+      ...(after !== undefined && { after }),
+    });
+    if (!page.items.every(({ event }) => isMeant(event.kind))) return undefined;
+    found.push(...page.items);
+    after = page.next;
+  } while (after !== undefined);
+  return found;
+}
+
+/** All responses after a number, in order; up to another one, and of signals only what nobody has read, when that is asked for. */
+export async function responsesAfter(
+  { pages: { executions } }: Reading,
+  id: ExecutionId,
+  seq: number,
+  unreadUpTo?: number,
+): Promise<readonly LoggedResponse<unknown>[]> {
+  const found: LoggedResponse<unknown>[] = [];
+  let after: string | undefined;
+  do {
+    const page = await executions.responses(id, {
+      from: seq + 1,
+      limit: pageLimit,
+      ...(unreadUpTo !== undefined && { unread: true }),
+      ...(after !== undefined && { after }),
+    });
+    assertWhole(id, page.damaged);
+    found.push(...page.items);
+    after = page.next;
+    if ((found.at(-1)?.seq ?? 0) > (unreadUpTo ?? Infinity)) break;
+    if (after !== undefined) await givingWay();
+  } while (after !== undefined);
+  return found;
+}
+
+/** Signals that the passes before have left, behind those that came with the lock. */
+async function unreadAfter(
+  context: Reading,
+  { id, unreadSignals, responsesFrom }: LoadedExecution,
+): Promise<readonly LoggedResponse<unknown>[]> {
+  const known = unreadSignals.at(-1)?.seq ?? 0;
+  const found = await responsesAfter(context, id, known, responsesFrom);
+  return found.filter(({ seq }) => seq <= responsesFrom);
+}
+
+/**
+ * The next pass of a run that has continued itself under this worker's lock;
+ * undefined when the run is not the worker's any more.
+ */
+export async function nextPass(
+  { context, signal }: Pick<WorkerParts, "context" | "signal">,
+  { id, version, leaseUntil }: Pick<RunState, "id" | "version" | "leaseUntil">,
+): Promise<LoadedExecution | undefined> {
+  const { clock, pages } = context;
+  return repeated(clock, signal, async () => {
+    const locked = await pages.executions.load(id);
+    const isOurs =
+      locked.nextVersion === version ||
+      (await behindInterruptions(context, id, version)) !== undefined;
+    return isOurs ? { ...locked, leaseUntil } : undefined;
+  });
+}
+
+/** What others may do to a run without taking it from its worker. */
+const interruptions: ReadonlySet<string> = new Set([
+  "paused",
+  "unpaused",
+  "cancellationRequested",
+]);
+
+/** The next version, when all that others wrote from a version on are interruptions; otherwise the lock there has ended. */
+export async function behindInterruptions(
+  context: RuntimeContext,
+  id: ExecutionId,
+  version: number,
+): Promise<number | undefined> {
+  const found = await eventsOnlyOf(context, id, version, (kind) =>
+    interruptions.has(kind),
+  );
+  const last = found?.at(-1);
+  return last === undefined ? undefined : last.version + 1;
+}
+
+/** Why a run is to end; null when nobody has asked for it. */
+export async function cancellationOf(
+  { pages: { executions } }: RuntimeContext,
+  id: ExecutionId,
+): Promise<LoadedExecution["cancellation"]> {
+  const { items } = await executions.events(id, {
+    kinds: ["cancellationRequested"],
+  });
+  const item = items.at(-1);
+  if (item?.event.kind !== "cancellationRequested") return null;
+  const { cause, reason } = item.event;
+  return { requestedAt: item.at, cause, reason };
+}
+
+/** A run is not replayed from half of its log. @throws HoldfastError `CORRUPT_ROW` */
+function assertWhole(
+  id: ExecutionId,
+  damaged: readonly { readonly table: string; readonly key: string }[],
+): void {
+  const [first] = damaged;
+  if (first !== undefined)
+    throw corruptRow(
+      first.table,
+      first.key,
+      `cannot be read, so run ${id} cannot go on`,
+    );
+}
+
+/** A run, or something of it, could not be read. */
+export function tellFault(
+  { tell }: Pick<RuntimeContext, "tell">,
+  id: ExecutionId,
+  what: string,
+  error: unknown,
+): void {
+  const message = `Run ${id} ${what}: ${(error as Error).message}`;
+  tell({ level: "error", message, details: { id } });
+}

@@ -1,0 +1,398 @@
+import type { HoldfastError } from "../../../model/errors.ts";
+import type { LoggedResponse } from "../../../model/execution/event.ts";
+import type { ExecutionId } from "../../../model/ids/execution-id.ts";
+import type {
+  LoadedExecution,
+  LockedExecution,
+} from "../../../stores/execution/lock/locked.ts";
+import type { ExecutionStanding } from "../../../stores/execution/read/standings.ts";
+import {
+  newResponse,
+  runInterrupted,
+} from "../../../stores/execution/topics.ts";
+import { Appends } from "./appends.ts";
+import type { Definition } from "../../definition/definitions.ts";
+import { lockWasLost } from "../../failures.ts";
+import { Resting } from "./resting.ts";
+import { Emptied } from "./emptied.ts";
+import {
+  givingWay,
+  isLong,
+  loadedWhole,
+  nextPass,
+  responsesAfter,
+  tellFault,
+} from "./history.ts";
+import { interruptionOf } from "./interruption.ts";
+import { repeated } from "../../pauses.ts";
+import { nextWakeAt } from "../../run/append.ts";
+import { Places } from "./places.ts";
+import { Loading, type Load } from "./loading.ts";
+import { lockOf, renewedLock, type HeldLock } from "../renewals.ts";
+import { HotRun } from "../../run/hot-run.ts";
+import type { RunHost } from "../../run/run-host.ts";
+import type { RunState } from "../../run/run-state.ts";
+import { runHost } from "./run-host.ts";
+import { UnnamedChanges } from "./unnamed-changes.ts";
+import type { WorkerParts } from "../worker-parts.ts";
+
+/**
+ * The workflows that a worker has in memory: those that run, and as many of
+ * those that wait as it may keep. A run that waits past its lease stays here;
+ * when it is locked again and nobody else has had it, it goes on from where it
+ * is instead of being replayed.
+ */
+export class HotRuns {
+  readonly #parts: WorkerParts;
+  /** Those that rest in the order in which they began to. */
+  readonly #runs = new Map<ExecutionId, HotRun>();
+  readonly #places: Places;
+  readonly #fetching = new Set<RunState>();
+  /** Those of which is being read what somebody has done to them. */
+  readonly #looking = new WeakMap<HotRun, Promise<void>>();
+  /** Those that are given what was read as soon as they have a place. */
+  readonly #arriving = new Set<HotRun>();
+  readonly #resting = new Resting();
+  readonly #loading = new Loading();
+  readonly #host: RunHost;
+  readonly #unnamed: UnnamedChanges;
+  #unsubscribe: () => void = () => undefined;
+  readonly #emptied: Emptied;
+  #isClosing = false;
+
+  constructor(parts: WorkerParts) {
+    this.#parts = parts;
+    this.#places = new Places(
+      parts,
+      (run) => this.#runs.get(run.state.id) === run,
+    );
+    this.#unnamed = new UnnamedChanges(
+      parts,
+      () => Array.from(this.#runs.values(), ({ state }) => state.locked),
+      (standing) => this.#stands(standing),
+    );
+    const { context, holder, signal } = parts;
+    this.#emptied = new Emptied(context.clock, () => this.#runs.size === 0);
+    const appends = new Appends(context, holder, signal);
+    this.#host = runHost(parts, appends, {
+      hotUntil: (run) => this.#places.hotUntil(run, this.#isClosing),
+      rests: (run) => this.#rests(run),
+      wakes: (run) => this.#wakes(run),
+      fetch: (run) => void this.#fetch(run.id),
+      interrupted: (run) => void this.#interrupted(run.id),
+      ended: (run, isContinued) =>
+        isContinued
+          ? void parts.early.during(() => this.#continue(run))
+          : this.#forget(run),
+      renew: (run) => this.#renew(run),
+      lost: (run, reason) => this.#lost(run, reason),
+      released: (run) => this.#forget(run),
+    });
+  }
+
+  /** Hears of responses and interruptions of all its runs by one subscription. */
+  listen(): void {
+    const { database } = this.#parts.context;
+    this.#unsubscribe = database.subscribe(
+      (hint) => {
+        if (hint.kind === "closing" || hint.kind === "death") return;
+        if (hint.kind === "unknown") {
+          this.#parts.early.interruptions.add(undefined);
+          this.#parts.early.responses.add(undefined);
+          return void this.#unnamed.look();
+        }
+        const id = hint.key as ExecutionId;
+        void (hint.operation === newResponse
+          ? this.#fetch(id)
+          : this.#interrupted(id));
+      },
+      [{ operation: newResponse }, { operation: runInterrupted }],
+    );
+  }
+
+  /** One of its runs may have changed. */
+  #stands({ id, responses, lifecycle, state }: ExecutionStanding): void {
+    const known = this.#runs.get(id)?.state.known ?? responses;
+    if (responses > known) void this.#fetch(id);
+    if (lifecycle !== "active" || state === "finished")
+      void this.#interrupted(id);
+  }
+
+  /** Takes a run that was just locked, and holds a place. */
+  adopt(definition: Definition, locked: LockedExecution): void {
+    const { id } = locked;
+    const warm = this.#runs.get(id);
+    const isWarm = warm?.isAsBefore(locked) === true;
+    // It may have been given back just now, and be locked before that is known here.
+    if (warm !== undefined && !isWarm) this.#forget(warm.state);
+    this.#places.take(id, definition.name);
+    if (isWarm) {
+      warm.state.version = locked.nextVersion;
+      warm.state.leaseUntil = locked.leaseUntil;
+      warm.state.isWaiting = false;
+      warm.state.cancellation ??= locked.cancellation;
+      warm.arrive(locked.responses);
+      warm.state.again();
+      if (locked.hasMoreResponses) void this.#fetch(id);
+      this.#lookAgain(id);
+      return;
+    }
+    void this.#emptied.during(
+      this.#parts.early.during(() => this.#begin(definition, locked)),
+    );
+  }
+
+  /** Somebody may have interrupted or answered it since it was locked. */
+  #lookAgain(id: ExecutionId): void {
+    const { interruptions, responses } = this.#parts.early;
+    if (interruptions.has(id)) void this.#interrupted(id);
+    if (responses.has(id)) void this.#fetch(id);
+  }
+
+  async #begin(definition: Definition, locked: LoadedExecution): Promise<void> {
+    const { context } = this.#parts;
+    try {
+      await this.#loading.during(locked, locked.leaseUntil ?? 0, (load) =>
+        this.#load(definition, locked, load),
+      );
+    } catch (error) {
+      // Its lease ends, and it is tried again; a damaged row is told of each time.
+      this.#notLoaded(locked.id);
+      tellFault(context, locked.id, "could not be loaded", error);
+    }
+  }
+
+  async #load(
+    definition: Definition,
+    locked: LoadedExecution,
+    load: Load,
+  ): Promise<void> {
+    const { context, signal } = this.#parts;
+    const { id } = locked;
+    const whole = await repeated(context.clock, signal, () =>
+      loadedWhole(context, locked),
+    );
+    const run = new HotRun(this.#host, definition, whole);
+    // Others have their turn before it is replayed.
+    if (isLong(whole)) await givingWay();
+    while (load.leaseUntil <= context.clock.now()) {
+      const until = await renewedLock(this.#parts, load);
+      if (until === undefined) return this.#notLoaded(id);
+      load.leaseUntil = Math.max(load.leaseUntil, until);
+    }
+    run.state.leaseUntil = load.leaseUntil;
+    const other = this.#runs.get(id)?.state;
+    // Of two locks that were read at once the later counts.
+    if (other?.isOver === false) {
+      if (other.version >= locked.nextVersion) return;
+      this.#runs.get(id)?.drop(lockWasLost(id));
+    }
+    this.#runs.set(id, run);
+    if (this.#isClosing) return run.leave("the worker closes");
+    run.start();
+    this.#lookAgain(id);
+  }
+
+  /** Nothing of it is here, but what a pass before has left. */
+  #notLoaded(id: ExecutionId): void {
+    const before = this.#runs.get(id)?.state;
+    if (before?.isOver === true) this.#forget(before);
+    this.#places.give(id);
+  }
+
+  /** What holds a lock that must be renewed. */
+  running(): readonly HeldLock[] {
+    const held = [...this.#loading.held()];
+    for (const { state } of this.#runs.values())
+      if (!state.isWaiting && !state.isGoingToRest && !state.isOver)
+        held.push(
+          lockOf(state, () => this.#lost(state, lockWasLost(state.id))),
+        );
+    return held;
+  }
+
+  /** Whether a run is here that goes on, or is about to. */
+  holds(id: ExecutionId): boolean {
+    const state = this.#runs.get(id)?.state;
+    const goesOn = state !== undefined && !state.isOver && !state.isWaiting;
+    return goesOn || this.#loading.has(id);
+  }
+
+  /** The functions of those that hold a place. */
+  placed(): Iterable<string> {
+    return this.#places.functions();
+  }
+
+  /** Resolves when none is left, or the instant has come. */
+  async close(by: number): Promise<void> {
+    this.#isClosing = true;
+    const { clock } = this.#parts.context;
+    for (const run of Array.from(this.#runs.values()))
+      if (run.isAtRest && run.state.leaseUntil <= clock.now())
+        this.#forget(run.state);
+      else run.leave("the worker closes");
+    await this.#emptied.by(by);
+    for (const run of Array.from(this.#runs.values())) {
+      run.drop(new Error("The worker closed before this was done."));
+      await this.#host.release(run.state, "the worker closed");
+    }
+    this.#unsubscribe();
+  }
+
+  #rests({ id }: RunState): void {
+    this.#places.give(id);
+    const run = this.#runs.get(id);
+    if (run === undefined) return;
+    this.#runs.delete(id);
+    this.#runs.set(id, run);
+    if (this.#isClosing) return run.leave("the worker closes");
+    this.#resting.add(id, run.state.heldBytes);
+    this.#resting.evict(this.#runs, this.#parts.settings);
+  }
+
+  /** A timer of the run has come. */
+  #wakes(state: RunState): void {
+    const run = this.#runs.get(state.id);
+    const wakeAt = nextWakeAt(state);
+    const now = this.#parts.context.clock.now();
+    if (run === undefined || wakeAt === null || wakeAt > now) return;
+    this.#places.goOn(run, () => state.again());
+  }
+
+  /** Reads responses that a run does not know, one reading at a time. */
+  async #fetch(id: ExecutionId): Promise<void> {
+    const { context, early, signal } = this.#parts;
+    const run = this.#runs.get(id);
+    // If it is being locked just now, the lock may have been before the response.
+    if (run === undefined || !this.#places.isOurs(run)) early.responses.add(id);
+    if (run === undefined) return;
+    const { state } = run;
+    state.told.add("response");
+    if (this.#fetching.has(state) || this.#isArriving(run)) return;
+    this.#fetching.add(state);
+    try {
+      while (state.told.delete("response") && !state.isOver) {
+        const found = await repeated(context.clock, signal, () =>
+          responsesAfter(context, id, state.known),
+        );
+        // Those of a run that is being ended by force are none of its code's.
+        await this.#looking.get(run);
+        if (found.length > 0 && !state.isOver) this.#arrive(run, found);
+        if (this.#isArriving(run)) return;
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      tellFault(context, id, "could not read its responses", error);
+    } finally {
+      this.#fetching.delete(state);
+    }
+  }
+
+  /** Meanwhile no more is read: each response would bring those before it along. */
+  #isArriving(run: HotRun): boolean {
+    return this.#arriving.has(run) && !this.#places.has(run.state.id);
+  }
+
+  #arrive(run: HotRun, found: readonly LoggedResponse<unknown>[]): void {
+    const { id, told } = run.state;
+    this.#arriving.add(run);
+    const arrived = (): void => {
+      this.#arriving.delete(run);
+      run.arrive(found);
+      // It knew them all: it rests on, and needs no place.
+      if (run.isAtRest) this.#places.give(id);
+      if (told.has("response")) void this.#fetch(id);
+    };
+    this.#places.goOn(run, arrived, () => this.#arriving.delete(run));
+  }
+
+  /** A run was paused, cancelled, ended or parked by somebody. */
+  async #interrupted(id: ExecutionId): Promise<void> {
+    this.#parts.early.interruptions.add(id);
+    const run = this.#runs.get(id);
+    if (run === undefined) return;
+    const looking = this.#lookAt(run);
+    this.#looking.set(run, looking);
+    await looking;
+    if (this.#looking.get(run) === looking) this.#looking.delete(run);
+  }
+
+  async #lookAt(run: HotRun): Promise<void> {
+    const { state } = run;
+    const { context, signal } = this.#parts;
+    try {
+      const interruption = await repeated(context.clock, signal, () =>
+        interruptionOf(context, state),
+      );
+      // Its next pass has begun meanwhile, and is to hear of it.
+      if (this.#runs.get(state.id) !== run)
+        return await this.#interrupted(state.id);
+      if (interruption.kind === "taken")
+        return this.#lost(state, lockWasLost(state.id));
+      // Given back also when it rests: resumed, it need not wait for the end of its lease.
+      if (interruption.kind === "paused") return run.leave("paused");
+      if (interruption.kind === "cancelled")
+        this.#places.goOn(run, () => run.cancel(interruption.cancellation));
+    } catch {
+      // Its next append, or its next lock, finds out.
+    }
+  }
+
+  /** Begins the next pass of a run under its id. It keeps its place and its lock. */
+  #continue(state: RunState): Promise<void> {
+    return this.#loading.during(state.locked, state.leaseUntil, (load) =>
+      this.#nextPass(state, load),
+    );
+  }
+
+  async #nextPass(state: RunState, load: Load): Promise<void> {
+    try {
+      const next = await nextPass(this.#parts, state);
+      // It was locked again meanwhile.
+      if (this.#runs.get(state.id)?.state !== state) return;
+      if (next === undefined) return this.#forget(state);
+      const { leaseUntil } = load;
+      if (state.leaving === undefined)
+        return await this.#begin(state.definition, { ...next, leaseUntil });
+      // It was paused, or its worker closes, since it ended its last pass.
+      state.version = next.nextVersion;
+      await this.#host.release(state, state.leaving);
+    } catch (error) {
+      const { message } = error as Error;
+      await this.#host.release(state, `it could not be read: ${message}`);
+    }
+  }
+
+  /** Its lease is over: nothing of it is begun before it is known to be this worker's. */
+  async #renew(state: RunState): Promise<void> {
+    const { id, locked } = state;
+    const until = await renewedLock(this.#parts, locked);
+    if (state.isOver) return;
+    if (until === undefined) this.#lost(state, lockWasLost(id));
+    else state.leaseUntil = Math.max(state.leaseUntil, until);
+  }
+
+  #lost(state: RunState, reason: HoldfastError): void {
+    const { id } = state;
+    const run = this.#runs.get(id);
+    if (run?.state === state) run.drop(reason);
+    this.#parts.context.tell({
+      level: "debug",
+      message: `Run ${id} is not this worker's any more: ${reason.message}`,
+      details: { id, code: reason.code },
+    });
+    this.#forget(state);
+  }
+
+  /** Unless another has its id by now: it was locked again as soon as it was given back. */
+  #forget(state: RunState): void {
+    const { id } = state;
+    const run = this.#runs.get(id);
+    if (run?.state !== state) return;
+    if (!state.isOver) run.drop(new Error("It was given back."));
+    this.#runs.delete(id);
+    this.#resting.delete(id);
+    this.#places.give(id);
+    this.#emptied.tell();
+  }
+}

@@ -1,0 +1,31 @@
+import { isEndedFromOutside } from "../../../model/execution/pending.ts";
+import type { RunState } from "../../run/run-state.ts";
+import type { RuntimeContext } from "../../runtime-context.ts";
+import { cancellationOf } from "./history.ts";
+
+/** What somebody has done to a run that a worker has in memory. */
+export type Interruption =
+  | { readonly kind: "nothing" | "paused" }
+  /** It has ended, is being ended by force, or was set aside: no code of it is run any more. */
+  | { readonly kind: "taken" }
+  | {
+      readonly kind: "cancelled";
+      readonly cancellation: NonNullable<RunState["cancellation"]>;
+    };
+
+export async function interruptionOf(
+  context: RuntimeContext,
+  { id, cancellation: known }: RunState,
+): Promise<Interruption> {
+  const { executions } = context.pages;
+  const { lifecycle, pending } = (await executions.get(id)).state;
+  if (pending.kind === "finished" || isEndedFromOutside(pending))
+    return { kind: "taken" };
+  if (lifecycle === "parked") return { kind: "taken" };
+  if (lifecycle === "paused") return { kind: "paused" };
+  if (lifecycle !== "cancelling" || known !== null) return { kind: "nothing" };
+  const cancellation = await cancellationOf(context, id);
+  return cancellation === null
+    ? { kind: "nothing" }
+    : { kind: "cancelled", cancellation };
+}

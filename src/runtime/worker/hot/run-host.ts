@@ -1,0 +1,126 @@
+import type { ExecutionId } from "../../../model/ids/execution-id.ts";
+import { isHoldfastError } from "../../../model/errors.ts";
+import { retryPolicyFor } from "../../../model/time/retry-policy.ts";
+import { newExecution } from "../../../stores/execution/log/create.ts";
+import type { Appends } from "./appends.ts";
+import type { WorkerParts } from "../worker-parts.ts";
+import { pauseBefore } from "../../pauses.ts";
+import type { RunHost } from "../../run/run-host.ts";
+import { writeLine } from "../run-log.ts";
+import type { RunState } from "../../run/run-state.ts";
+
+/** What the worker's set of runs decides itself. */
+type Deciding = Pick<
+  RunHost,
+  | "hotUntil"
+  | "rests"
+  | "wakes"
+  | "fetch"
+  | "interrupted"
+  | "ended"
+  | "renew"
+  | "lost"
+> & { readonly released: (run: RunState) => void };
+
+/** What runs ask of their worker. */
+export function runHost(
+  parts: WorkerParts,
+  appends: Appends,
+  { released, ...deciding }: Deciding,
+): RunHost {
+  const { context, settings, holder, signal } = parts;
+  const { clock, drain, bodies, store, pages, tell } = context;
+  const { executions } = pages;
+  const { values, random } = store;
+  const codeVersion = settings.codeVersion ?? null;
+  return {
+    ...deciding,
+    clock,
+    drain,
+    bodies,
+    values,
+    random,
+    codeVersion,
+    tokenOf: (external) => context.tokens.tokenOf(external),
+    newExecution(draft) {
+      if (draft.role !== "external") context.unserved.started(draft.function);
+      return newExecution(store, draft, clock.now());
+    },
+    append: (run, draft) => appends.append(run, draft),
+    transact: (run, draft) => appends.transact(run, draft),
+    cancel(children, force) {
+      void inOrder(children, (child) =>
+        untilDone(context, signal, () => executions.cancel(child, { force })),
+      );
+    },
+    log: (speaker, level, message, data) =>
+      writeLine(context, speaker, level, message, data),
+    setProgress(run, value) {
+      executions
+        .setProgress(run.id, value, { fence: holder })
+        .catch((error: unknown) =>
+          tell({
+            level: "warn",
+            message: `The progress of ${run.id} could not be kept: ${(error as Error).message}`,
+            details: { id: run.id },
+          }),
+        );
+    },
+    async release(run, reason) {
+      const dueAt = clock.now();
+      await appends.append(run, {
+        events: [{ kind: "unlocked", dueAt, reason }],
+      });
+      released(run);
+    },
+    parked(run, why) {
+      tell({
+        level: "error",
+        message: why.message,
+        details: { id: run.id, code: why.code },
+      });
+      released(run);
+    },
+    lockedAgain: (run) => lockedAgain(parts, run),
+    warn: (message, details) => tell({ level: "warn", message, details }),
+  };
+}
+
+/** A run that begins anew stays with its worker. */
+function lockedAgain(
+  { context, settings, holder }: WorkerParts,
+  run: RunState,
+): ReturnType<RunHost["lockedAgain"]> {
+  const { clock, database } = context;
+  run.leaseUntil = clock.now() + settings.leaseMs;
+  return {
+    kind: "locked",
+    holder: { ...holder, owner: database.owner },
+    leaseUntil: run.leaseUntil,
+    retry: retryPolicyFor("workflow"),
+    codeVersion: settings.codeVersion ?? null,
+  };
+}
+
+async function inOrder(
+  ids: readonly ExecutionId[],
+  each: (id: ExecutionId) => Promise<void>,
+): Promise<void> {
+  for (const id of ids) await each(id);
+}
+
+/** Repeats something that may be repeated until it is known to be done, or cannot be. */
+async function untilDone(
+  { clock }: WorkerParts["context"],
+  signal: AbortSignal,
+  act: () => Promise<unknown>,
+): Promise<void> {
+  for (let failures = 0; !signal.aborted; failures += 1)
+    try {
+      await act();
+      return;
+    } catch (error) {
+      if (!isHoldfastError(error) || !error.retryable) return;
+      await pauseBefore(clock, failures, signal);
+    }
+}

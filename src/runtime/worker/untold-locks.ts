@@ -1,0 +1,86 @@
+import { isHoldfastError } from "../../model/errors.ts";
+import type { ExecutionId } from "../../model/ids/execution-id.ts";
+import {
+  readHeld,
+  type HeldExecution,
+} from "../../stores/execution/lock/held.ts";
+import { repeated } from "../pauses.ts";
+import type { WorkerParts } from "./worker-parts.ts";
+
+/**
+ * Gives back what this worker has locked without hearing of it: the answer to
+ * a lock was lost, as when the connection breaks during its commit. Otherwise
+ * nobody would run it until its lease ends, and an activity would have lost an
+ * attempt that was never made.
+ */
+export class UntoldLocks {
+  readonly #parts: WorkerParts;
+  /** Whether this worker runs it. */
+  readonly #isHeld: (id: ExecutionId) => boolean;
+  /** Calls that lock: what they have locked is not here before they are answered. */
+  readonly #calls: () => readonly Promise<unknown>[];
+  /** Resolves when nothing is being looked for. */
+  looked: Promise<void> = Promise.resolve();
+  isLooking = false;
+
+  constructor(
+    parts: WorkerParts,
+    isHeld: (id: ExecutionId) => boolean,
+    calls: () => readonly Promise<unknown>[],
+  ) {
+    this.#parts = parts;
+    this.#isHeld = isHeld;
+    this.#calls = calls;
+  }
+
+  /** Looks for them when a call that locks has failed so that nobody knows whether it did. Until it has, nothing new may be locked. */
+  mayBe(failure: unknown): void {
+    if (!isHoldfastError(failure) || failure.code !== "OUTCOME_UNKNOWN") return;
+    // One that is under way may have looked already.
+    const before = this.looked;
+    this.isLooking = true;
+    const looked = before
+      .then(() => this.#look())
+      .finally(() => {
+        if (this.looked === looked) this.isLooking = false;
+      });
+    this.looked = looked;
+  }
+
+  async #look(): Promise<void> {
+    const { context, holder, signal } = this.#parts;
+    const { clock, database, store, tell } = context;
+    await Promise.allSettled(this.#calls());
+    try {
+      const held = await repeated(clock, signal, () =>
+        database.read(readHeld(store), { owner: database.owner, holder }),
+      );
+      for (const each of held)
+        if (!this.#isHeld(each.id)) await this.#release(each);
+    } catch (error) {
+      // Their leases end, and others take them.
+      const message = `Runs that this worker may have locked could not be given back: ${(error as Error).message}`;
+      if (!signal.aborted) tell({ level: "warn", message, details: {} });
+    }
+  }
+
+  async #release({ id, key, version }: HeldExecution): Promise<void> {
+    const { context, holder, signal } = this.#parts;
+    const { clock, pages } = context;
+    const dueAt = clock.now();
+    const reason = "the answer to its lock was lost";
+    try {
+      await repeated(clock, signal, () =>
+        pages.executions.append(
+          id,
+          version + 1,
+          [{ kind: "unlocked", dueAt, reason }],
+          { fence: holder, key },
+        ),
+      );
+    } catch (error) {
+      // It was interrupted or taken over meanwhile, and is not lost.
+      if (!isHoldfastError(error)) throw error;
+    }
+  }
+}

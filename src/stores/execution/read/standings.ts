@@ -1,0 +1,35 @@
+import type {
+  Lifecycle,
+  PendingState,
+} from "../../../model/execution/state.ts";
+import type { ExecutionId } from "../../../model/ids/execution-id.ts";
+import { integersOf } from "../../../sql/dialect.ts";
+import {
+  rows,
+  storeOperation,
+  type StoreOperation,
+} from "../../../sql/operation.ts";
+import { sql } from "../../../sql/statement.ts";
+import type { ExecutionContext } from "../context.ts";
+
+/** As much of an execution as tells its worker whether it must look at it. */
+export interface ExecutionStanding {
+  readonly id: ExecutionId;
+  /** How many responses it has. */
+  readonly responses: number;
+  readonly lifecycle: Lifecycle;
+  readonly state: PendingState["kind"];
+}
+
+/** How some executions stand, by their keys and with one statement. */
+export const readStandings: StoreOperation<
+  ExecutionContext,
+  readonly number[],
+  readonly ExecutionStanding[]
+> = storeOperation("readStandings", {
+  key: () => "standings",
+  *one(_: ExecutionContext, keys) {
+    return yield* rows<ExecutionStanding>(sql`
+      SELECT id, responses, lifecycle, state FROM holdfast_execution WHERE key IN ${integersOf(keys)}`);
+  },
+});

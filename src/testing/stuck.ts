@@ -1,0 +1,136 @@
+import { HoldfastError } from "../model/errors.ts";
+import type { ExecutionId } from "../model/ids/execution-id.ts";
+import type { Definition } from "../runtime/definition/definitions.ts";
+import { replayLog } from "../runtime/history/replay-log.ts";
+import type { RunState } from "../runtime/run/run-state.ts";
+import type { RuntimeContext } from "../runtime/runtime-context.ts";
+import { loadedWhole } from "../runtime/worker/hot/history.ts";
+
+/** How far down it is said what children wait for, and of how many. */
+const depthMax = 3;
+const childrenMax = 5;
+
+/** Says of a run that nothing will wake what it waits for. */
+export async function whyStuck(
+  context: RuntimeContext,
+  functions: ReadonlyMap<string, Definition>,
+  id: string,
+): Promise<HoldfastError> {
+  const { executions } = context.pages;
+  const { function: name, status } = await executions.get(id);
+  const waitsFor = await waitsOf(context, functions, id, depthMax);
+  return new HoldfastError(
+    "RUN_STUCK",
+    `Run ${id} of ${name} cannot end by itself: nothing runs, and nothing waits for a time to come. It ${waitsFor.join(", and ")}. ` +
+      "Send what it waits for before you await its result, or await both together.",
+    { id, function: name, status, waitsFor },
+  );
+}
+
+/** Says of a run that time alone does not bring it to its end. */
+export function endless(
+  id: string,
+  instants: number,
+  now: number,
+): HoldfastError {
+  return new HoldfastError(
+    "RUN_STUCK",
+    `Run ${id} has not ended by ${new Date(now).toISOString()}, after ${instants} instants that something waited for: it seems to go on for ever. ` +
+      "Cancel it, or send what ends it, before you await its result; or move time yourself with skip, and look at what it has done.",
+    { id, instants, now },
+  );
+}
+
+/** Whether an instant will wake a run, or one below it. */
+export async function waitsForTime(
+  { pages: { executions } }: RuntimeContext,
+  id: string,
+): Promise<boolean> {
+  let after: string | undefined;
+  do {
+    const page = await executions.tree(
+      id,
+      after === undefined ? {} : { after },
+    );
+    for (const { sleepsUntil, deadlineAt, state } of page.items)
+      if (
+        state.pending.kind !== "finished" &&
+        (sleepsUntil ?? deadlineAt) !== null
+      )
+        return true;
+    after = page.next;
+  } while (after !== undefined);
+  return false;
+}
+
+async function waitsOf(
+  context: RuntimeContext,
+  functions: ReadonlyMap<string, Definition>,
+  id: string,
+  depth: number,
+): Promise<readonly string[]> {
+  const { executions } = context.pages;
+  const view = await executions.get(id);
+  const { status, interruption, role, function: name } = view;
+  if (interruption?.kind === "parked")
+    return [`is parked: ${interruption.reason}`];
+  if (status === "paused") return ["is paused"];
+  if (role === "external")
+    return ["waits for somebody to resolve the token of a ctx.external()"];
+  const definition = functions.get(name);
+  if (definition === undefined)
+    return [`waits for a worker: "${name}" was not given to testHoldfast([…])`];
+  if (role === "activity") return [`is ${status}`];
+  const open = await openIn(context, definition, id);
+  if (open === undefined) return [`is ${status}`];
+  const children = await Promise.all(
+    open.children
+      .slice(0, childrenMax)
+      .map((child) => childWaits(context, functions, child, depth - 1)),
+  );
+  const all = [
+    ...open.signals.map((each) => `waits for signal "${each}"`),
+    ...children,
+  ];
+  return all.length > 0
+    ? all
+    : ["waits for something that is not ctx's, such as a promise of its own"];
+}
+
+async function childWaits(
+  context: RuntimeContext,
+  functions: ReadonlyMap<string, Definition>,
+  child: ExecutionId,
+  depth: number,
+): Promise<string> {
+  const { role, function: name } = await context.pages.executions.get(child);
+  const inside =
+    depth > 0 ? await waitsOf(context, functions, child, depth) : [];
+  if (role === "external") return inside.join("");
+  const said = inside.length > 0 ? `, which ${inside.join(", and ")}` : "";
+  return `waits for its child ${child} of ${name}${said}`;
+}
+
+interface Open {
+  readonly signals: readonly string[];
+  readonly children: readonly ExecutionId[];
+}
+
+/** What the code of a run has asked for and not been given, by running it against its log. */
+async function openIn(
+  context: RuntimeContext,
+  definition: Definition,
+  id: string,
+): Promise<Open | undefined> {
+  const { executions } = context.pages;
+  const locked = await loadedWhole(context, await executions.load(id));
+  let open: Open | undefined;
+  const look = ({ mailbox, children }: RunState): void => {
+    open = {
+      signals: mailbox.receivers.map(({ signal }) => signal),
+      children: [...children.keys()],
+    };
+  };
+  await replayLog(context, definition, locked, null, look);
+  return open;
+}

@@ -1,0 +1,540 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import {
+  activity,
+  schedule,
+  signal,
+  workflow,
+  type Holdfast,
+} from "../../src/index.ts";
+import { holdfastCli, type HostOptions, type Ran } from "./host.ts";
+
+/** A database of an app: how the app opens it, and how the command names it. */
+export interface CliPlace {
+  open(): Promise<Holdfast>;
+  readonly args: readonly string[];
+  dispose(): Promise<void>;
+}
+
+const approval = signal<{ ok: boolean }>("approval");
+
+const charge = activity(
+  "billing/charge",
+  { retry: { maxRetries: 0 } },
+  async (ctx, cents: number) => {
+    ctx.log.info("charging", { cents });
+    if (cents < 0) throw new RangeError("negative amount");
+    return { receipt: cents };
+  },
+);
+
+const fulfil = workflow("orders/fulfil", async (ctx, cents: number) => {
+  ctx.log.warn("\u001B[2Jbegun");
+  const paid = await ctx.call(charge, cents);
+  await ctx.step("print label", () => "a label");
+  const reply = await ctx.receive(approval);
+  return { ...paid, ok: reply.ok, at: new Date(0) };
+});
+
+const nap = workflow("nap", async (ctx) => ctx.sleep("3 days"));
+
+const ask = workflow("ask", async (ctx) => {
+  const answer = ctx.external<number>();
+  ctx.setProgress({ token: answer.token });
+  return answer.result();
+});
+
+const functions = [fulfil, charge, nap, ask] as const;
+
+/** What commands say and do, on either database. */
+export function describeRuns(
+  name: string,
+  makePlace: () => Promise<CliPlace>,
+): void {
+  describe(`the command line on ${name}`, () => {
+    let place: CliPlace;
+    let holdfast: Holdfast;
+    const run = (
+      args: readonly string[],
+      options?: HostOptions,
+    ): Promise<Ran> => holdfastCli([...args, ...place.args], options);
+    const json = async (...args: readonly string[]): Promise<unknown> => {
+      const ran = await run([...args, "--json"]);
+      expect(ran.stderr).toBe("");
+      expect(ran.code).toBe(0);
+      return ran.json();
+    };
+    const until = (id: string, status: string): Promise<void> =>
+      vi.waitFor(
+        async () =>
+          expect((await holdfast.executions.get(id)).status).toBe(status),
+        { timeout: 50_000, interval: 10 },
+      );
+
+    beforeAll(async () => {
+      place = await makePlace();
+      holdfast = await place.open();
+      await holdfast.work(functions);
+      await holdfast.start(fulfil, 500, { id: "order-1", tags: ["demo"] });
+      await holdfast.start(fulfil, -5, { id: "order-2" });
+      await holdfast.start(nap, undefined, { id: "nap-1" });
+      await holdfast.start(ask, undefined, { id: "ask-1" });
+      await holdfast.executions.create({ id: "lost-1", function: "lost" });
+      await until("order-2", "failed");
+      for (const id of ["order-1", "nap-1", "ask-1"])
+        await until(id, "blocked");
+    });
+
+    afterAll(async () => {
+      await holdfast.close();
+      await place.dispose();
+    });
+
+    test("list shows runs newest first, in pages, and by what they are like", async () => {
+      const ids = async (...args: readonly string[]): Promise<unknown> =>
+        ((await json("list", ...args)) as { items: { id: string }[] }).items
+          .map(({ id }) => id)
+          .toSorted();
+      expect(await ids("--top-level")).toEqual([
+        "ask-1",
+        "lost-1",
+        "nap-1",
+        "order-1",
+        "order-2",
+      ]);
+      expect(await ids("--status", "failed")).toEqual([
+        "order-2",
+        "order-2.o:1_1",
+      ]);
+      expect(await ids("--tag", "demo")).toEqual(["order-1"]);
+      expect(await ids("--function", "orders/*")).toEqual([
+        "order-1",
+        "order-2",
+      ]);
+      expect(await ids("--function", "nap")).toEqual(["nap-1"]);
+      expect(await ids("--parent", "ask-1")).toEqual(["ask-1.o:1_1"]);
+      expect(await ids("--since", "1h", "--id-prefix", "nap")).toEqual([
+        "nap-1",
+      ]);
+      expect(await ids("--until", "2020-01-01")).toEqual([]);
+      const first = (await json("list", "--limit", "1")) as { next: string };
+      const second = (await json(
+        "list",
+        "--limit",
+        "1",
+        "--after",
+        first.next,
+      )) as {
+        items: unknown[];
+      };
+      expect(second.items).toHaveLength(1);
+      const table = await run(["list", "--function", "nap"]);
+      expect(table.stdout).toMatch(
+        /^ID +FUNCTION +STATUS +CREATED\nnap-1 +nap +blocked +(\S+ min )?\S+ (ms|s|min) ago +waits until \S+ \d\d:\d\d at the latest\n$/,
+      );
+    });
+
+    test("stats counts them", async () => {
+      expect(await json("stats")).toMatchObject({
+        total: 8,
+        unreadable: 0,
+        counts: expect.arrayContaining([
+          { function: "billing/charge", status: "failed", count: 1 },
+          { function: "nap", status: "blocked", count: 1 },
+        ]),
+      });
+      expect((await run(["stats"])).stdout).toMatch(
+        /^FUNCTION +BLOCKED +COMPLETED/,
+      );
+    });
+
+    test.each([
+      [
+        "order-1",
+        "waits for signal approval since",
+        "→ holdfast signal order-1 approval --value",
+      ],
+      ["nap-1", "sleeps until ", "sleeps for 3 days"],
+      [
+        "ask-1",
+        "waits for an answer from outside (ask-1.o:1_1) since",
+        "→ holdfast resolve ask-1.o:1_1",
+      ],
+      ["order-2", /failed (today|yesterday)/, "RangeError: negative amount"],
+      [
+        "order-2",
+        "→ holdfast retry order-2",
+        "called billing/charge (order-2.o:1_1), took",
+      ],
+    ])("show %s says in words: %s", async (id, ...said) => {
+      const { code, stdout } = await run(["show", id]);
+      expect(code).toBe(0);
+      for (const words of said)
+        if (typeof words === "string") expect(stdout).toContain(words);
+        else expect(stdout).toMatch(words);
+    });
+
+    test("a terminal that says it has no columns is taken for a usual one", async () => {
+      const { stdout } = await run(["list"], { isTerminal: true, columns: 0 });
+      expect(stdout).toContain("order-1");
+    });
+
+    test("start that waits says that nobody runs a function, however short it waits", async () => {
+      const start = ["start", "lost", "--wait", "--timeout", "100ms"];
+      const { code, stderr } = await run(start);
+      expect(code).toBe(7);
+      expect(stderr).toMatch(
+        /^Started .*\nNo worker runs "lost" yet.*\nDEADLINE_EXCEEDED: /,
+      );
+      const asJson = await run([...start, "--json"]);
+      expect(JSON.parse(asJson.stderr)).toMatchObject({
+        error: {
+          code: "DEADLINE_EXCEEDED",
+          details: { id: expect.stringMatching(/^E_/), isTaken: false },
+        },
+      });
+    });
+
+    test("start that is stopped says which run goes on", async () => {
+      const stopped = (...args: readonly string[]): Promise<Ran> =>
+        run(["start", "lost", "--id", "lost-2", ...args], {
+          stoppedBy: "SIGINT",
+        });
+      const waiting = await stopped("--wait");
+      expect(waiting).toMatchObject({
+        code: 130,
+        stdout: "",
+        stderr: "Started lost-2 of lost.\nStopped waiting; lost-2 goes on.\n",
+      });
+      const asJson = await stopped("--wait", "--json");
+      expect(asJson.json()).toEqual({
+        stopped: { id: "lost-2", function: "lost" },
+      });
+      const unknown = await stopped("--json");
+      expect(unknown.json()).toEqual({ id: "lost-2", function: "lost" });
+    });
+
+    test("show says that nobody runs a function", async () => {
+      await expect
+        .poll(async () => (await run(["show", "lost-1"])).stdout, {
+          timeout: 50_000,
+          interval: 200,
+        })
+        .toContain("and nobody runs lost");
+    });
+
+    test("show gives programs the run, its log, what it waits for and its children", async () => {
+      expect(await json("show", "order-1")).toMatchObject({
+        run: { id: "order-1", function: "orders/fulfil", tags: ["demo"] },
+        status: "blocked",
+        waits: [{ kind: "signal", signal: "approval", until: null }],
+        input: 500,
+        children: [{ id: "order-1.o:1_1", status: "completed" }],
+        events: expect.arrayContaining([
+          expect.objectContaining({ version: 0 }),
+        ]),
+      });
+      const { events } = (await json("show", "order-1", "--events", "1")) as {
+        events: unknown[];
+      };
+      expect(events).toHaveLength(1);
+      expect((await run(["show", "order-1", "--events", "2"])).stdout).toMatch(
+        /the last 2 of \d+/,
+      );
+    });
+
+    test("logs prints what a run said, harmless to a terminal, and a JSON line each for programs", async () => {
+      const text = await run(["logs", "order-1"], { isTerminal: true });
+      expect(text.stdout).toContain("\\u001b[2Jbegun");
+      expect(text.stdout).not.toContain("\u001B[2J");
+      const lines = await run(["logs", "order-1", "--children", "--json"]);
+      expect(
+        lines.stdout
+          .trimEnd()
+          .split("\n")
+          .map((line) => JSON.parse(line) as unknown),
+      ).toMatchObject([
+        { level: "warn", execution: "order-1" },
+        { level: "info", message: "charging", data: { cents: 500 } },
+      ]);
+      const worse = await run(["logs", "order-1.o:1_1", "--level", "warn"]);
+      expect(worse).toMatchObject({ stdout: "", stderr: "No lines.\n" });
+    });
+
+    test("logs --follow goes on until the run has ended, or it is stopped", async () => {
+      await holdfast.executions.create({ id: "told", function: "lost" });
+      const log = (message: string): Promise<void> =>
+        holdfast.executions.log("told", [{ level: "info", message }]);
+      await log("one");
+      const stopped = await run(["logs", "told", "--follow"], {
+        onOutput: (_, stop) => stop("SIGINT"),
+      });
+      expect(stopped.code).toBe(130);
+      expect(stopped.stderr).toContain(
+        "Stopped after 1 lines; the run goes on.",
+      );
+      let heard = 0;
+      const ended = await run(["logs", "told", "--follow", "--json"], {
+        onOutput() {
+          heard += 1;
+          if (heard === 1) void log("two");
+          else void holdfast.executions.cancel("told", { force: true });
+        },
+      });
+      expect(ended.code).toBe(0);
+      expect(ended.stdout.trimEnd().split("\n")).toHaveLength(2);
+    });
+
+    test("signal, resolve, pause, resume and cancel steer a run without its code", async () => {
+      const value = '{"ok":true}';
+      expect(
+        await json(
+          "signal",
+          "order-1",
+          "approval",
+          "--value",
+          value,
+          "--key",
+          "k",
+        ),
+      ).toEqual({
+        id: "order-1",
+        signal: "approval",
+        seq: expect.any(Number),
+        existed: false,
+      });
+      await until("order-1", "completed");
+      expect((await run(["show", "order-1"])).stdout).toContain(
+        'result    {"receipt":500,"ok":true,"at":{"$holdfast":"date","value":"1970-01-01T00:00:00.000Z"}}',
+      );
+
+      expect((await run(["show", "order-1"])).stdout).toMatch(
+        /waits for signal approval\n(.*\n)*.* signal approval came: \{"ok":true\}\n(.*\n)*.* completed\n/,
+      );
+      expect(await json("show", "order-1")).toMatchObject({
+        signals: [{ signal: "approval", value: { ok: true } }],
+      });
+
+      const { token } = (await holdfast.executions.get("ask-1")).progress as {
+        token: string;
+      };
+      expect(
+        (await run(["resolve", token, "--value", "-"], { input: "7" })).stdout,
+      ).toBe("Answered ask-1.o:1_1.\n");
+      expect(
+        (await run(["resolve", "ask-1.o:1_1", "--value", "7"])).stdout,
+      ).toContain("the same before");
+      expect((await run(["resolve", "ask-1.o:1_1", "--value", "8"])).code).toBe(
+        4,
+      );
+      await until("ask-1", "completed");
+
+      expect(await json("pause", "nap-1")).toEqual({
+        id: "nap-1",
+        isChanged: true,
+      });
+      await until("nap-1", "paused");
+      expect((await run(["show", "nap-1"])).stdout).toContain(
+        "→ holdfast resume nap-1",
+      );
+      expect((await run(["pause", "nap-1"])).stdout).toBe(
+        "nap-1 was paused before.\n",
+      );
+      expect((await run(["resume", "nap-1"])).stdout).toBe("nap-1 goes on.\n");
+      expect(
+        await json("cancel", "nap-1", "--reason", "enough", "--force"),
+      ).toEqual({
+        id: "nap-1",
+        outcome: "cancelled",
+      });
+      expect(await json("cancel", "nap-1")).toEqual({
+        id: "nap-1",
+        outcome: "alreadyFinished",
+      });
+      expect((await run(["show", "nap-1"])).stdout).toContain(
+        "reason    enough",
+      );
+    });
+
+    test("retry and fork make copies, once under an id", async () => {
+      const again = ["retry", "order-2", "--id", "order-2-again"];
+      expect(await json(...again)).toEqual({
+        id: "order-2-again",
+        source: "order-2",
+        existed: false,
+      });
+      expect(await json(...again)).toMatchObject({ existed: true });
+      await until("order-2-again", "failed");
+      const { id } = (await json("fork", "order-2", "--at", "0")) as {
+        id: string;
+      };
+      await until(id, "failed");
+      expect((await run(["retry", "ask-1"])).stderr).toMatch(/^NOT_FAILED: /);
+      expect((await run(["fork", "order-2", "--at", "99"])).code).toBe(4);
+    });
+
+    test("schedules lists them with their next instants, and pauses, resumes, fires and removes them", async () => {
+      const nightly = schedule("nightly", { cron: "0 3 * * *" }, nap);
+      await holdfast.work([nightly]);
+      expect(await json("schedules")).toMatchObject({
+        items: [
+          {
+            name: "nightly",
+            function: "nap",
+            next: Array.from({ length: 5 }, () => expect.any(Number) as number),
+          },
+        ],
+      });
+      expect((await run(["schedules", "list"])).stdout).toMatch(
+        /^NAME +FUNCTION +WHEN +LAST +NEXT\nnightly +nap +0 3 \* \* \* \(UTC\) .*03:00, /,
+      );
+      expect(await json("schedules", "pause", "nightly")).toEqual({
+        name: "nightly",
+        isChanged: true,
+      });
+      expect((await run(["schedules"])).stdout).toContain("paused");
+      expect((await run(["schedules", "resume", "nightly"])).stdout).toBe(
+        "nightly goes on.\n",
+      );
+      const fire = ["schedules", "fire", "nightly", "--key", "by-hand"];
+      const { id } = (await json(...fire)) as { id: string };
+      expect(await json(...fire)).toEqual({ name: "nightly", id });
+      await until(id, "blocked");
+      expect((await run(["schedules", "remove", "nightly"])).stdout).toBe(
+        "nightly is removed.\n",
+      );
+      expect((await run(["schedules", "remove", "nightly"])).stdout).toBe(
+        "nightly was not there.\n",
+      );
+    });
+
+    test("doctor names what is parked and what nobody runs, with the fix, and ends with 6", async () => {
+      await holdfast.executions.create({ id: "sick", function: "sick" });
+      await holdfast.executions.append("sick", 1, [
+        {
+          kind: "parked",
+          code: "RUN_KEEPS_KILLING_WORKERS",
+          reason: "five times",
+          codeVersion: null,
+        },
+      ]);
+      const said = await vi.waitFor(
+        async () => {
+          const { code, stdout } = await run(["doctor"]);
+          expect(stdout).toContain("nobody runs lost: lost-1 is due since");
+          return { code, stdout };
+        },
+        { timeout: 50_000, interval: 200 },
+      );
+      expect(said.code).toBe(6);
+      expect(said.stdout).toContain(
+        "1 run is parked with RUN_KEEPS_KILLING_WORKERS, such as sick of sick",
+      );
+      expect(said.stdout).toContain("then holdfast unpark sick");
+      expect(said.stdout).toMatch(/^ok +versions +holdfast \d/);
+      const { stdout, code } = await run(["doctor", "--json"]);
+      expect(code).toBe(6);
+      expect(JSON.parse(stdout)).toMatchObject({ isWell: false });
+    });
+
+    test("check reads every row and finds nothing", async () => {
+      expect(await json("check")).toMatchObject({ isSound: true, damaged: [] });
+      expect((await run(["check"])).stdout).toMatch(/^No damage: \d+ rows/);
+    });
+
+    test("a parked run is shown with the recorded and the actual call, and unparked", async () => {
+      await holdfast.executions.create({
+        id: "odd",
+        function: "odd",
+        role: "workflow",
+      });
+      const { nextVersion } = await holdfast.executions.get("odd");
+      await holdfast.executions.append("odd", nextVersion, [
+        {
+          kind: "parked",
+          code: "NONDETERMINISM",
+          reason: "  recorded: step a\n  actual:   step b",
+          codeVersion: null,
+        },
+      ]);
+      const { stdout } = await run(["show", "odd"]);
+      expect(stdout).toContain("is parked since");
+      expect(stdout).toContain("  recorded: step a\n  actual:   step b");
+      expect(stdout).toMatch(
+        /→ holdfast unpark odd --db \S+( --schema \S+)? {3}\(once/,
+      );
+      expect((await run(["unpark", "odd"])).stdout).toContain("is tried again");
+      expect((await run(["unpark", "odd"])).stdout).toBe(
+        "odd was not parked.\n",
+      );
+    });
+
+    test("show has children below what called them, and what a call took", async () => {
+      const branch = workflow("branch", (ctx) => ctx.call(charge, 7));
+      const tree = workflow("tree", (ctx) =>
+        Promise.all([ctx.call(branch), ctx.call(charge, 8)]),
+      );
+      await holdfast.work([tree, branch]);
+      await (await holdfast.start(tree, undefined, { id: "tree" })).result();
+      const { stdout } = await run(["show", "tree"]);
+      expect(stdout).toMatch(/ called branch \(tree\.o:1_1\), took \S+ m?s$/m);
+      const [, children = ""] = stdout.split("\nChildren\n");
+      expect(
+        children
+          .trimEnd()
+          .split("\n")
+          .map((line) => /^ *\S+ +\S+ +\S+/.exec(line)?.[0].split(/\b +/)),
+      ).toEqual([
+        ["ID", "FUNCTION", "STATUS"],
+        ["tree.o:1_1", "branch", "completed"],
+        ["  tree.o:1_1.o:1_1", "billing/charge", "completed"],
+        ["tree.o:2_1", "billing/charge", "completed"],
+      ]);
+    });
+
+    test.each([
+      [["show", "nobody"], 3, "EXECUTION_NOT_FOUND"],
+      [["logs", "nobody"], 3, "EXECUTION_NOT_FOUND"],
+      [["show", "not an id!"], 2, "ID_MALFORMED"],
+      [["show", "../../etc"], 2, "ID_MALFORMED"],
+      [["show"], 2, "OPTION_INVALID"],
+      [["show", "a", "--events", "-1"], 2, "OPTION_INVALID"],
+      [["logs", "a", "--level", "loud"], 2, "OPTION_INVALID"],
+      [["list", "--limit", "0"], 2, "OPTION_INVALID"],
+      [["list", "--after", "nonsense"], 2, "CURSOR_INVALID"],
+      [["signal", "nobody", "go"], 3, "EXECUTION_NOT_FOUND"],
+      [["signal", "lost-1", ""], 2, "NAME_INVALID"],
+      [["signal", "lost-1", "go", "--value", "{ok"], 2, "OPTION_INVALID"],
+      [
+        ["signal", "lost-1", "go", "--value", '{"$holdfast":"nothing"}'],
+        2,
+        "OPTION_INVALID",
+      ],
+      [["signal", "order-2", "go"], 4, "EXECUTION_FINISHED"],
+      [["cancel", "nobody"], 3, "EXECUTION_NOT_FOUND"],
+      [["cancel", "lost-1", "--reason", ""], 2, "NAME_INVALID"],
+      [["pause", "order-2"], 4, "EXECUTION_FINISHED"],
+      [["resume", "nobody"], 3, "EXECUTION_NOT_FOUND"],
+      [["unpark", "E_bad"], 2, "ID_MALFORMED"],
+      [["retry", "order-2", "--id", "E_bad"], 2, "ID_MALFORMED"],
+      [["fork", "order-2"], 2, "OPTION_INVALID"],
+      [["fork", "order-2", "--at", "first"], 2, "OPTION_INVALID"],
+      [["resolve", "order-2", "--value", "1"], 4, "NOT_EXTERNAL"],
+      [["resolve", "ask-1.o:1_1~forged"], 2, "AWAIT_TOKEN_INVALID"],
+      [["resolve", "a", "--value", "1", "--fail", "no"], 2, "OPTION_INVALID"],
+      [["schedules", "pause", "nothing"], 3, "SCHEDULE_NOT_FOUND"],
+      [["schedules", "resume", "a b"], 2, "NAME_INVALID"],
+      [["schedules", "fire", "nothing", "--key", ""], 2, "OPTION_INVALID"],
+      [["schedules", "pase"], 2, "OPTION_INVALID"],
+      [["doctor", "now"], 2, "OPTION_INVALID"],
+      [["check", "--ful"], 2, "OPTION_INVALID"],
+      [["backup"], 2, "OPTION_INVALID"],
+    ] as const)(
+      "%j is refused with code %d and %s",
+      async (args, code, error) => {
+        const ran = await run(args);
+        expect(ran.stderr.split(":")[0]).toBe(error);
+        expect(ran).toMatchObject({ code, stdout: "" });
+      },
+    );
+  });
+}
