@@ -148,7 +148,7 @@ function raceTests(fixture: InFixture): void {
       const { events, groups, scope, clock, faults } = at;
       const { a = "", b = "" } = await opened(at, "a", "b");
       const race = groups.race(scope, "g", ab, { timeout: "1 day" });
-      while (clock.sleepers === 0) await new Promise(setImmediate);
+      await faults.asleep(clock);
       await events.resolve(b, "bee");
       const answer = {
         ordinal: 1,
@@ -245,7 +245,7 @@ function allTests(fixture: InFixture): void {
       const { events, groups, scope, clock, faults } = at;
       const { a = "", b = "" } = await opened(at, "a", "b");
       const all = groups.all(scope, "g", ab, { timeout: "1 day" });
-      while (clock.sleepers === 0) await new Promise(setImmediate);
+      await faults.asleep(clock);
       await events.resolve(b, "bee");
       await events.resolve(a, "ay");
       const answer = { kind: "all", values: ["ay", "bee"], order: [1, 0] };
@@ -293,7 +293,7 @@ function effectTests(fixture: InFixture): void {
   test(
     "[A82] effects and await-events race each other, and effects that finish in reverse order replay so",
     fixture(async (at) => {
-      const { effects, groups, scope, clock } = at;
+      const { effects, groups, scope, clock, faults } = at;
       await opened(at, "approval");
       const members = [
         { effect: "slow" },
@@ -301,7 +301,7 @@ function effectTests(fixture: InFixture): void {
         { effect: "fast" },
       ];
       const race = groups.race(scope, "g", members, { timeout: "1 day" });
-      while (clock.sleepers === 0) await new Promise(setImmediate);
+      await faults.asleep(clock);
       await effects.execute(scope, "fast", asked, () => "f");
       expect(await race).toEqual({
         ordinal: 2,

@@ -24,10 +24,11 @@ async function racing({
   groups,
   scope,
   clock,
+  faults,
 }: AwaitFixture): Promise<{ readonly race: ReturnType<typeof groups.race> }> {
   const race = groups.race(scope, "g", ab, { timeout });
   race.catch(() => undefined);
-  await until(() => clock.sleepers === 1);
+  await faults.asleep(clock);
   expect(await isOpen(race)).toBe(true);
   return { race };
 }
@@ -120,9 +121,9 @@ function waitTests(fixture: InFixture): void {
   test(
     "ends with an effect that is done and recorded in one go, of which nobody had heard before",
     fixture(async (at) => {
-      const { effects, groups, scope, clock } = at;
+      const { effects, groups, scope, clock, faults } = at;
       const race = groups.race(scope, "g", [{ effect: "e" }], { timeout });
-      await until(() => clock.sleepers === 1);
+      await faults.asleep(clock);
       await effects.execute(scope, "other", { kind: "k", input: 1 }, () => 1);
       expect(await isOpen(race)).toBe(true);
       await effects.transact(scope, "e", { kind: "k", input: 1 }, function* () {
@@ -146,7 +147,7 @@ function waitTests(fixture: InFixture): void {
       controller.abort();
       expect(await aborted).toMatchObject({ code: "ABORTED" });
       const late = rejection(groups.race(scope, "g", ab, { timeout: 10 }));
-      await until(() => clock.sleepers === 1);
+      await faults.asleep(clock);
       clock.advance(10);
       const error = await late;
       expect(error).toMatchObject({ code: "DEADLINE_EXCEEDED" });

@@ -117,7 +117,8 @@ function waitTests(fixture: InFixture): void {
         effects.execute(turn, "k", ask, never, { timeout: 500 }),
         effects.execute(turn, "k", ask, never, { signal: giveUp.signal }),
       ];
-      await until(() => faults.listeners === 2 && clock.sleepers === 2);
+      await until(() => faults.listeners === 2);
+      await faults.asleep(clock, 2);
       const codes = waits.map(async (wait) => (await rejection(wait)).code);
       giveUp.abort();
       clock.advance(500);

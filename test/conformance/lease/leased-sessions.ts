@@ -173,6 +173,7 @@ export class Faults {
   writes = 0;
   /** Set to lose the answer of the next write that is committed. */
   losesAnswer = false;
+  #underway = 0;
   readonly #dead = new Set<OwnerId>();
   readonly #listeners = new Set<(hint: ChangeHint) => void>();
 
@@ -189,22 +190,28 @@ export class Faults {
           stop();
         };
       },
-      write: async (...call: Parameters<Database["write"]>) => {
-        this.writes += 1;
-        if (this.failure instanceof Error) throw this.failure;
-        await this.failure;
-        const called: unknown = call[0];
-        const name =
-          typeof called === "string"
-            ? called
-            : (called as Operation<never, unknown>).name;
-        if (name === this.diesBefore) throw new Error("The process died.");
-        const answer = await database.write(...call);
-        this.onCommit?.(name);
-        if (!this.losesAnswer) return answer;
-        this.losesAnswer = false;
-        throw new HoldfastError("OUTCOME_UNKNOWN", "The answer was lost.");
-      },
+      read: (...call: Parameters<Database["read"]>) =>
+        this.#counted(database.read(...call)),
+      write: (...call: Parameters<Database["write"]>) =>
+        this.#counted(write(...call)),
+    };
+    const write = async (
+      ...call: Parameters<Database["write"]>
+    ): Promise<unknown> => {
+      this.writes += 1;
+      if (this.failure instanceof Error) throw this.failure;
+      await this.failure;
+      const called: unknown = call[0];
+      const name =
+        typeof called === "string"
+          ? called
+          : (called as Operation<never, unknown>).name;
+      if (name === this.diesBefore) throw new Error("The process died.");
+      const answer = await database.write(...call);
+      this.onCommit?.(name);
+      if (!this.losesAnswer) return answer;
+      this.losesAnswer = false;
+      throw new HoldfastError("OUTCOME_UNKNOWN", "The answer was lost.");
     };
     this.database = new Proxy(database, {
       get(target, name) {
@@ -218,6 +225,23 @@ export class Faults {
 
   get listeners(): number {
     return this.#listeners.size;
+  }
+
+  /**
+   * Resolves when so many sleep on the clock and no call is under way. A wait
+   * with a timeout sleeps on it also while it looks.
+   */
+  async asleep(clock: { readonly sleepers: number }, count = 1): Promise<void> {
+    await until(() => clock.sleepers === count && this.#underway === 0);
+  }
+
+  async #counted<T>(call: Promise<T>): Promise<T> {
+    this.#underway += 1;
+    try {
+      return await call;
+    } finally {
+      this.#underway -= 1;
+    }
   }
 
   /** From now on the death of a process is proven; whoever listens is told. */

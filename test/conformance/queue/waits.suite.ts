@@ -16,7 +16,6 @@ import {
   enqueued,
   inSession,
   stored,
-  until,
 } from "../lease/leased-sessions.ts";
 import type { InFixture, Fixture } from "../lease/leased-sessions.ts";
 
@@ -47,11 +46,11 @@ export function queueWaitsSuite(backend: Backend): void {
 
 /** Waits until the waiter sleeps on the clock: its timeout, at least. */
 async function waiting(
-  { queue, clock }: Fixture,
+  { queue, clock, faults }: Fixture,
   boundary: "idle" | "activeTurn" = "idle",
 ): Promise<{ readonly promise: Promise<void> }> {
   const promise = queue.waitForWork("s", { boundary, timeout });
-  await until(() => clock.sleepers === 1);
+  await faults.asleep(clock);
   expect(await isOpen(promise)).toBe(true);
   return { promise };
 }
@@ -109,9 +108,9 @@ function waitTests(fixture: InFixture): void {
 
   test(
     "ends in vain after its timeout, and is refused for an unknown session",
-    fixture(async ({ queue, clock }) => {
+    fixture(async ({ queue, clock, faults }) => {
       const late = rejection(queue.waitForWork("s", { timeout: 10 }));
-      await until(() => clock.sleepers === 1);
+      await faults.asleep(clock);
       clock.advance(10);
       const error = await late;
       expect(error).toMatchObject({ code: "DEADLINE_EXCEEDED" });

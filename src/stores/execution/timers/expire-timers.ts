@@ -117,8 +117,9 @@ async function expireTogether(
 }
 
 /**
- * What is left was locked by somebody else, who most likely answers these very
- * delays: one of them is waited for, and then few are there any more.
+ * What is left was locked by others, who most likely answer these very delays.
+ * One of them is waited for, and then what its holder had is there no more; the
+ * rest, if any, has another holder, so this takes as many rounds as there are.
  */
 async function expireSome(
   context: ExecutionContext,
@@ -126,36 +127,39 @@ async function expireSome(
   at: number,
 ): Promise<readonly Expired[]> {
   const outcomes: Expired[] = [];
-  const [first, ...others] = await answered(context, delays, at, outcomes);
-  if (first === undefined) return outcomes;
-  outcomes.push(await expireOne(context, first, at));
-  const left = await answered(context, others, at, outcomes);
-  return [...outcomes, ...(await expireInOrder(context, left, at))];
+  let left = delays;
+  while (left.length > 0) {
+    const page = await answered(context, left, at);
+    // Which of them is to blame shows when each is answered by itself.
+    if (page === undefined)
+      return [...outcomes, ...(await expireInOrder(context, left, at))];
+    for (let count = 0; count < page.answered; count += 1)
+      outcomes.push("delay");
+    const [first, ...others] = left.filter(({ id }) => page.left.has(id));
+    if (first !== undefined) outcomes.push(await expireOne(context, first, at));
+    left = others;
+  }
+  return outcomes;
 }
 
-/** Notes those that it has answered. @returns those that are left. */
+/** Answers those that nobody has locked; undefined when one of them cannot be answered. */
 async function answered(
   context: ExecutionContext,
   delays: readonly ExpiredDelay[],
   at: number,
-  outcomes: Expired[],
-): Promise<readonly ExpiredDelay[]> {
-  if (delays.length === 0) return [];
+): Promise<
+  { readonly answered: number; readonly left: ReadonlySet<string> } | undefined
+> {
+  const input = { delays: delays.map(({ id }) => id), at };
   try {
-    const ids = delays.map(({ id }) => id);
-    const input = { delays: ids, at };
     const outcome = await context.database.write(
       answerDueDelays(context),
       input,
     );
-    for (let count = 0; count < outcome.answered; count += 1)
-      outcomes.push("delay");
-    const left = new Set<string>(outcome.left);
-    return delays.filter(({ id }) => left.has(id));
+    return { answered: outcome.answered, left: new Set(outcome.left) };
   } catch (error) {
-    // Which of them is to blame shows when each is answered by itself.
     if (!isHoldfastError(error) || error.retryable) throw error;
-    return delays;
+    return undefined;
   }
 }
 

@@ -237,7 +237,7 @@ function deletionTests(fixture: InFixture): void {
   test(
     "[A82] of a scope that is done with can be forgotten: who waits is told, and old tokens are not for the next ones of the same keys",
     fixture(async (at) => {
-      const { events, groups, scope, clock, database } = at;
+      const { events, groups, scope, clock, database, faults } = at;
       const other = { ...scope, id: "t2" };
       await filled(at, other);
       const kept = (await storedAwaits(database)).length;
@@ -247,7 +247,7 @@ function deletionTests(fixture: InFixture): void {
         rejection(events.wait(scope, "a", { timeout: "1 day" })),
         rejection(groups.drain(scope, "g", { timeout: "1 day" })),
       ];
-      while (clock.sleepers < 2) await new Promise(setImmediate);
+      await faults.asleep(clock, 2);
       expect(await events.forget(scope, { rowsPerSlice: 4 })).toEqual({
         rows: 6,
       });

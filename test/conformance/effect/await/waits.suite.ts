@@ -20,12 +20,12 @@ export function awaitWaitsSuite(backend: Backend): void {
 
 /** Waits until the waiter sleeps on the clock: its timeout, at least. */
 async function waiting(
-  { events, scope, clock }: AwaitFixture,
+  { events, scope, clock, faults }: AwaitFixture,
   key = "k",
 ): Promise<{ readonly promise: ReturnType<AwaitFixture["events"]["wait"]> }> {
   const promise = events.wait(scope, key, { timeout });
   promise.catch(() => undefined);
-  await until(() => clock.sleepers === 1);
+  await faults.asleep(clock);
   expect(await isOpen(promise)).toBe(true);
   return { promise };
 }
@@ -48,10 +48,10 @@ function waitTests(fixture: InFixture): void {
 
   test(
     "[A82] ends for all who wait, when it is cancelled too",
-    fixture(async ({ events, scope, clock }) => {
+    fixture(async ({ events, scope, clock, faults }) => {
       await events.open(scope, "k");
       const all = [1, 2, 3].map(() => events.wait(scope, "k", { timeout }));
-      await until(() => clock.sleepers === 3);
+      await faults.asleep(clock, 3);
       await events.cancel(scope, "k");
       expect(await Promise.all(all)).toEqual([
         { kind: "cancelled" },
@@ -128,7 +128,7 @@ function givenUpTests(fixture: InFixture): void {
       controller.abort("enough");
       expect(await aborted).toMatchObject({ code: "ABORTED", cause: "enough" });
       const late = rejection(events.wait(scope, "k", { timeout: 10 }));
-      await until(() => clock.sleepers === 1);
+      await faults.asleep(clock);
       clock.advance(10);
       const error = await late;
       expect(error).toMatchObject({ code: "DEADLINE_EXCEEDED" });
