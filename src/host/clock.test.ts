@@ -45,24 +45,47 @@ describe("waking", () => {
     expect(run).toHaveBeenCalledOnce();
   });
 
-  test("waits on when the machine's clock is set back", () => {
+  test("takes twice as long while the machine's clock is behind, however far it was set back", () => {
     const run = vi.fn();
+    vi.setSystemTime(now - 10 * dayMs);
     systemClock.wakeAt(now + 1_000, run);
-    vi.setSystemTime(now - 5_000);
-    vi.advanceTimersByTime(5_999);
+    vi.advanceTimersByTime(1_999);
+    expect(run).not.toHaveBeenCalled();
+    vi.advanceTimersByTime(1);
+    expect(run).toHaveBeenCalledOnce();
+    expect(systemClock.now()).toBe(now + 1_000);
+  });
+
+  test("is in time again once the machine's clock has caught up", () => {
+    const run = vi.fn();
+    vi.setSystemTime(now - 100);
+    systemClock.wakeAt(now + 1_000, run);
+    vi.advanceTimersByTime(200);
+    expect(systemClock.now()).toBe(Date.now());
+    vi.advanceTimersByTime(899);
     expect(run).not.toHaveBeenCalled();
     vi.advanceTimersByTime(1);
     expect(run).toHaveBeenCalledOnce();
   });
 
-  test("does not count the milliseconds while time stands still", () => {
+  test("does not look again and again while the machine's clock is behind", () => {
     vi.setSystemTime(now - 5_000);
     const timers = vi.spyOn(globalThis, "setTimeout");
     const run = vi.fn();
-    systemClock.wakeAt(now + 1, run);
-    vi.advanceTimersByTime(5_001);
+    systemClock.wakeAt(now + 1_000, run);
+    vi.advanceTimersByTime(2_000);
     expect(run).toHaveBeenCalledOnce();
     expect(timers).toHaveBeenCalledOnce();
+  });
+
+  test("that began before the clock was set back is not held up by it", () => {
+    const run = vi.fn();
+    systemClock.wakeAt(now + 1_000, run);
+    vi.advanceTimersByTime(500);
+    systemClock.now();
+    vi.setSystemTime(now - 5_000);
+    vi.advanceTimersByTime(1_000);
+    expect(run).toHaveBeenCalledOnce();
   });
 
   test("notices within a minute that the clock was set forward", () => {

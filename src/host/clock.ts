@@ -1,5 +1,5 @@
 import type { Clock } from "../model/time/clock.ts";
-import { later } from "./timers.ts";
+import { later, monotonicMs } from "./timers.ts";
 
 /**
  * Timers count time that has passed, not the date: while a machine is
@@ -14,24 +14,35 @@ export function machineTime(): number {
 }
 
 let latest = 0;
+/** What the machine had counted when `latest` was told. */
+let countedMs = 0;
 
 /**
- * The machine's clock. When it is set back, time stands still here until it
- * has caught up: code that saw an instant never sees an earlier one.
+ * The machine's clock. When it is set back, time goes on here at half its pace
+ * until the machine has caught up: code that saw an instant never sees an
+ * earlier one, and what is to happen in a second happens in two. Standing still
+ * would hold up every timer for as long as the clock was set back, and going on
+ * at full pace would leave this process ahead of the date for ever.
  */
 export const systemClock: Clock = {
   now() {
-    latest = Math.max(latest, Date.now());
-    return latest;
+    const machineMs = Date.now();
+    const counted = monotonicMs();
+    // The count begins anew where a test replaces the timers.
+    const passedMs = Math.max(0, counted - countedMs);
+    countedMs = counted;
+    latest = machineMs < latest ? latest + passedMs / 2 : machineMs;
+    return Math.floor(latest);
   },
 
   wakeAt(instant, run) {
     let cancel = (): void => undefined;
     const sleep = (): void => {
-      // From the machine's time: counted from `now()`, which may be standing
-      // still, the rest would look shorter than it is.
-      const leftMs = systemClock.now() >= instant ? 0 : instant - Date.now();
-      cancel = later(Math.min(leftMs, sleepMsMax), () =>
+      const leftMs = Math.max(0, instant - systemClock.now());
+      // Where the machine is behind, twice as long, or until it is there.
+      const behindMs = Math.max(0, latest - Date.now());
+      const waitMs = leftMs + Math.min(leftMs, behindMs);
+      cancel = later(Math.min(waitMs, sleepMsMax), () =>
         // A timer may also fire a moment early.
         systemClock.now() < instant ? sleep() : run(),
       );

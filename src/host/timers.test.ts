@@ -64,6 +64,15 @@ describe("running later", () => {
     expect(run).toHaveBeenCalledOnce();
   });
 
+  test("happens at once when its time is over, without a word of Node's", () => {
+    const timers = vi.spyOn(globalThis, "setTimeout");
+    const run = vi.fn();
+    later(-5, run);
+    vi.advanceTimersByTime(1);
+    expect(run).toHaveBeenCalledOnce();
+    expect(timers.mock.calls.map(([, ms]) => ms)).toEqual([0]);
+  });
+
   test("can be cancelled, also in a later step of a long wait", () => {
     const run = vi.fn();
     const cancel = later(60 * dayMs, run);

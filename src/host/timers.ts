@@ -112,7 +112,8 @@ export function processorMs(): number {
 function start(ms: number, isRef: boolean, run: () => void): () => void {
   let timeout: NodeJS.Timeout;
   const wait = (leftMs: number): void => {
-    const stepMs = Math.min(leftMs, timeoutMsMax);
+    // An instant may pass while it is counted how far away it is; Node warns of what is below zero.
+    const stepMs = Math.min(Math.max(leftMs, 0), timeoutMsMax);
     timeout = setTimeout(() => {
       if (leftMs > stepMs) wait(leftMs - stepMs);
       else run();

@@ -118,7 +118,7 @@ export async function runtimeContext(
     background,
     scheduling,
     bodies: new RunningBodies(),
-    ending: { isBySignal: false },
+    ending: { by: undefined },
     drain: new Drain(undefined, new LoopWatch(tell)),
     tokens: await externalTokens(database),
     say,

@@ -27,8 +27,8 @@ export interface RuntimeContext {
   readonly tokens: ExternalTokens;
   readonly unserved: UnservedFunctions;
   readonly parked: ParkedWaits;
-  /** Set when the process was told to end. */
-  readonly ending: { isBySignal: boolean };
+  /** By which signal the process was told to end, once it was. */
+  readonly ending: { by: NodeJS.Signals | undefined };
   /** For the log hook of the user's. Never throws. */
   readonly say: (event: RuntimeEvent) => void;
   /** The same for what the runtime has to say itself. */

@@ -35,7 +35,8 @@ export function lingeringSuite(open: () => Promise<LingeringFixture>): void {
         const answer = await prepare(fixture.database);
         started("wait", name);
         await child.reported(1);
-        expect(child.lines).toEqual(["DEADLINE_EXCEEDED"]);
+        // One that needs no answer may have come further meanwhile.
+        expect(child.lines[0]).toBe("DEADLINE_EXCEEDED");
         await answer();
         expect(await child.ended).toBe(0);
         expect(child.errors).toBe("");
@@ -69,6 +70,14 @@ export function lingeringSuite(open: () => Promise<LingeringFixture>): void {
       kind: "blocked",
       leaseUntil: null,
     });
+  });
+
+  test("[RT16] a process that is told to stop while it asks for more ends by the signal, and not of what came too late", async () => {
+    started("ask");
+    await child.reported(1);
+    child.process.kill("SIGTERM");
+    expect(await child.ended).toBe("SIGTERM");
+    expect(child.errors).toBe("");
   });
 
   test("a process lives on until each of its calls is answered", async () => {

@@ -70,6 +70,25 @@ switch (order) {
     void run.result();
     break;
   }
+  case "ask": {
+    const holdfast = await holdfastOn(database);
+    const asked = workflow("asked", async () => "answered");
+    const again = async (ask: () => Promise<unknown>): Promise<void> => {
+      for (;;) await ask();
+    };
+    await holdfast.work([asked]);
+    const run = await holdfast.start(asked);
+    holdfast.closeOnSignals();
+    // What is asked too late is no failure either: there is nobody who could catch it.
+    void again(() => holdfast.start(asked));
+    void again(() => holdfast.startMany(asked, [{}, {}]));
+    void again(() => run.status());
+    void again(() => run.events());
+    database.subscribe(({ kind }) => {
+      if (kind === "closing") void holdfast.work([asked]);
+    });
+    break;
+  }
   case "close":
     database.keepAlive();
     await database.close();

@@ -18,12 +18,14 @@ export async function drive<T>(
   let step = fate.during(() => body.next());
   while (step.done !== true) {
     const request = step.value;
-    const { want, statement } = request;
+    // Of a bare `yield` there is no request.
+    const statement = (request as Request | undefined)?.statement;
     if (statement === undefined) {
       const answer = fate.note(request);
       step = fate.during(() => body.next(answer));
       continue;
     }
+    const { want } = request;
     fate.assertMayRun(want, statement.template);
     let answer: unknown;
     try {

@@ -19,11 +19,13 @@ const idPattern = new RegExp(`^[ong]([1-9][0-9]{0,15})?:${nameAlphabet}$`);
 
 /** A set that the user named, in the run that was started anew so often. */
 export function namedJoinSet(name: string, continuation = 0): JoinSetId {
-  if (namePattern.test(name)) return setOf("n", name, continuation);
+  if (typeof name === "string" && namePattern.test(name))
+    return setOf("n", name, continuation);
+  const given = typeof name === "string" ? name : typeof name;
   throw new HoldfastError(
     "NAME_INVALID",
-    `A join set name is 1 to 64 of A-Z, a-z, 0-9, "/" and "-"; got ${excerpt(name)}.`,
-    { name: name.slice(0, 80) },
+    `A join set name is a text of 1 to 64 of A-Z, a-z, 0-9, "/" and "-"; got ${excerpt(given)}.`,
+    { name: given.slice(0, 80) },
   );
 }
 

@@ -33,6 +33,17 @@ describe("a start time is refused", () => {
   });
 });
 
+describe("an instant given in place of a start time", () => {
+  test.each([new Date(1_000), 1_000])("%j is told where to be", (given) => {
+    expect(() => resolveStartAt(given as never, 0)).toThrow(
+      expect.objectContaining({
+        code: "OPTION_INVALID",
+        message: expect.stringContaining("write { at: date }") as string,
+      }),
+    );
+  });
+});
+
 describe("the instant after a time", () => {
   test("counts from now, in whole milliseconds", () => {
     expect(instantAfter(1_000, "1.5 s", "a lease")).toBe(2_500);

@@ -17,6 +17,13 @@ const instantMax = 8.64e15;
  */
 export function resolveStartAt(startAt: StartAt, now: number): number {
   if (startAt === "now") return now;
+  if (typeof startAt === "number" || isDate(startAt))
+    throw new HoldfastError(
+      "OPTION_INVALID",
+      `Expected startAt to be "now", { at } or { in }; got a ${isDate(startAt) ? "Date" : "number"} alone: ` +
+        'write { at: date } for an instant, or { in: "2h" } for a time from now.',
+      { option: "startAt" },
+    );
   const { at, in: after } = draftOf<StartDraft>("startAt", startAt, [
     "at",
     "in",
@@ -26,7 +33,7 @@ export function resolveStartAt(startAt: StartAt, now: number): number {
   const instant =
     at === undefined
       ? now + durationMs(after as Duration, "the time until start")
-      : instantOfDate(at);
+      : instantOfDate("startAt.at", at);
   return inRange(instant, "An instant to start at or to sleep until");
 }
 
@@ -35,10 +42,15 @@ interface StartDraft {
   readonly in?: Duration;
 }
 
-function instantOfDate(at: Date | number): number {
-  const isDate = Object.prototype.toString.call(at) === "[object Date]";
-  if (typeof at === "number" || isDate) return Number(at);
-  throw givenInvalid("startAt.at", "a Date or milliseconds since 1970", at);
+/** @throws HoldfastError `OPTION_INVALID`: what is neither would be taken for 1970. */
+export function instantOfDate(place: string, at: Date | number): number {
+  if (typeof at === "number" || isDate(at)) return Number(at);
+  throw givenInvalid(place, "a Date or milliseconds since 1970", at);
+}
+
+/** Also of another realm. */
+function isDate(given: unknown): given is Date {
+  return Object.prototype.toString.call(given) === "[object Date]";
 }
 
 /**

@@ -146,13 +146,17 @@ describe("whatever is thrown can be recorded", () => {
     expect(text.match(/"name"/g)).toHaveLength(16);
   });
 
-  test("causes of causes, eight deep", () => {
+  test("causes of causes, eight deep, of which the last is the first", () => {
     let error = new Error("0");
     for (let depth = 1; depth < 50; depth += 1) {
       error = new Error(`${depth}`, { cause: error });
     }
     const text = JSON.stringify(storedError(error, { stack: false }));
-    expect(text.match(/"name"/g)).toHaveLength(8);
+    expect(text.match(/"message":"[0-9]+"/g)).toEqual(
+      ["49", "48", "47", "46", "45", "44", "43", "0"].map(
+        (message) => `"message":"${message}"`,
+      ),
+    );
   });
 
   test("the longest message, cut, so that a failure always fits", () => {

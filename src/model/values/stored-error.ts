@@ -111,11 +111,18 @@ class ErrorReader {
       ...(isHoldfastError(thrown) && this.#copied("details", thrown.details)),
       ...(isThrownAt(at) && { at }),
       ...(run !== undefined && { run }),
-      ...(this.#fits(cause) && { cause: this.read(cause) }),
+      ...this.#causeOf(cause),
       ...(Array.isArray(errors) && { errors: this.#readAll(errors) }),
     };
     this.#ancestors.pop();
     return stored;
+  }
+
+  /** The last for which there is room is the one that began it all: it says most. */
+  #causeOf(cause: unknown): Pick<StoredError, "cause"> {
+    const isLast = this.#ancestors.length === depthMax - 1;
+    const told = isLast ? firstCause(cause, this.#ancestors) : cause;
+    return this.#fits(told) ? { cause: this.read(told) } : {};
   }
 
   #readOther(thrown: unknown): StoredError {
@@ -152,6 +159,17 @@ class ErrorReader {
       !this.#ancestors.includes(thrown)
     );
   }
+}
+
+/** What has no cause of its own, unless the chain comes back to itself. */
+function firstCause(cause: unknown, ancestors: readonly unknown[]): unknown {
+  const seen = new Set(ancestors);
+  let first = cause;
+  while (isError(first) && first.cause !== undefined && !seen.has(first)) {
+    seen.add(first);
+    first = first.cause;
+  }
+  return first;
 }
 
 function textOf(thrown: unknown): string {

@@ -1,8 +1,10 @@
+import { constants } from "node:os";
 import { HoldfastError } from "../../model/errors.ts";
 import { parseExecutionId } from "../../model/ids/execution-id.ts";
 import {
   checkedCount,
   checkedText,
+  givenInvalid,
   givenList,
   givenObject,
   optionsOf,
@@ -17,6 +19,7 @@ import {
   type Definition,
   type DurableFunction,
 } from "../definition/definitions.ts";
+import { untilEnd } from "./ending.ts";
 import { closeOnSignals } from "./close-on-signals.ts";
 import { foundRunOf, runOf, type Run } from "./run-handle.ts";
 import { runsOf, type Runs } from "./runs.ts";
@@ -170,7 +173,14 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
     this.#scheduled = new WorkedSchedules(context);
   }
 
-  async work(
+  work(
+    functions: Parameters<Holdfast["work"]>[0],
+    options?: WorkOptions,
+  ): Promise<void> {
+    return untilEnd(this.#context, () => this.#work(functions, options));
+  }
+
+  async #work(
     functions: Parameters<Holdfast["work"]>[0],
     options?: WorkOptions,
   ): Promise<void> {
@@ -219,7 +229,7 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
     fn: DurableFunction<In, Out>,
     ...[input, options]: InputAnd<In, StartOptions>
   ): Promise<Run<Out>> {
-    return this.#start(fn, input, options);
+    return untilEnd(this.#context, () => this.#start(fn, input, options));
   }
 
   async startMany<In, Out>(
@@ -230,11 +240,11 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
     const drafts = Array.from(given, (each, index) =>
       givenObject(`starts[${index}]`, each),
     );
-    return Promise.all(
-      drafts.map(({ input, ...options }) =>
-        this.#start<Out>(fn, input, options),
-      ),
-    );
+    const start = ({
+      input,
+      ...options
+    }: StartOf<unknown>): Promise<Run<Out>> => this.#start(fn, input, options);
+    return untilEnd(this.#context, () => Promise.all(drafts.map(start)));
   }
 
   async #start<Out>(
@@ -247,7 +257,11 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
       ...optionsOf<StartOptions>(options, startNames),
       function: name,
       role: kind,
-      input: await validated(`The input of ${name}`, schema, input),
+      // A promise is no value: awaited here, it would be one that `ctx.call` refuses.
+      input:
+        schema === undefined
+          ? input
+          : await validated(`The input of ${name}`, schema, input),
     };
     const worker = this.#workers.find(({ functions }) => functions.has(name));
     this.#context.unserved.started(name);
@@ -266,7 +280,9 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
     const external = tokens.externalOf(token);
     // What cannot be stored is refused with its path from here, not from the result around it.
     store.values.value(value);
-    await pages.executions.resolve(external, { kind: "completed", value });
+    await untilEnd(this.#context, () =>
+      pages.executions.resolve(external, { kind: "completed", value }),
+    );
   }
 
   closeOnSignals(
@@ -277,9 +293,9 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
     // Said now, not when the process is told to stop.
     durationMs(timeout, "timeout");
     return closeOnSignals(
-      Array.from(givenList("signals", signals)),
-      () => {
-        this.#context.ending.isBySignal = true;
+      givenList("signals", signals).map(givenSignalName),
+      (signal) => {
+        this.#context.ending.by = signal;
         return this.close({ timeout });
       },
       (error) =>
@@ -302,6 +318,17 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
     ]).then(this.#closeDatabase);
     return this.#closing;
   }
+}
+
+/** One that a process can hear. @throws HoldfastError `OPTION_INVALID` */
+function givenSignalName(given: NodeJS.Signals): NodeJS.Signals {
+  const isDeaf = given === "SIGKILL" || given === "SIGSTOP";
+  if (!isDeaf && Object.keys(constants.signals).includes(given)) return given;
+  throw givenInvalid(
+    "signals",
+    "names such as SIGTERM, of those that can be caught",
+    given,
+  );
 }
 
 function settingsOf(given: WorkOptions | undefined): WorkerSettings {

@@ -6,6 +6,7 @@ import { signalOf, type Signal } from "../definition/definitions.ts";
 import { historyOf } from "../history/record-history.ts";
 import type { RunHistory } from "../history/run-history.ts";
 import { runFailure } from "../failures.ts";
+import { untilEnd } from "./ending.ts";
 import { resultOf, runStatus } from "./run-result.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import { validated } from "../definition/schema.ts";
@@ -36,7 +37,10 @@ export interface Run<out Out> {
     readonly reason?: string;
     readonly force?: boolean;
   }): Promise<void>;
-  /** Nothing new is begun until `resume`; what runs is recorded first. */
+  /**
+   * Nothing new is begun until `resume`; what runs is recorded first.
+   * @throws HoldfastError `EXECUTION_RUNNING` for an activity of which an attempt runs, `EXECUTION_FINISHED`
+   */
   pause(): Promise<void>;
   resume(): Promise<void>;
   /** Lets a parked run be tried again. */
@@ -95,47 +99,70 @@ export function runOf<Out>(
   const {
     pages: { executions },
   } = context;
+  const ask = <T>(asked: () => Promise<T>): Promise<T> =>
+    untilEnd(context, asked);
+  const done = (asked: () => Promise<unknown>): Promise<void> =>
+    ask(asked).then(() => undefined);
+  const copied = (copying: () => Promise<{ readonly id: string }>) =>
+    ask(copying).then((copy) => runOf<Out>(context, name, copy.id));
   return {
     id,
-    async result(options) {
-      const result = await resultOf(context, id, options);
-      if (result.kind === "completed") return result.value as Out;
-      throw runFailure({ id, function: name }, result);
-    },
-    status: async () => runStatus(context, await executions.get(id)),
-    async progress() {
-      return (await executions.get(id)).progress ?? undefined;
-    },
-    async cancel(options) {
-      await executions.cancel(id, options);
-    },
-    async pause() {
-      await executions.pause(id);
-    },
-    async resume() {
-      await executions.unpause(id);
-    },
-    async unpark() {
-      await executions.unpark(id);
-    },
-    async signal(signal, ...args) {
-      const { name: sent, schema } = signalOf(signal);
-      const [value, options] = args.length === 0 ? [true as never] : args;
-      const checked = await validated(`Signal "${sent}"`, schema, value);
-      await executions.signal(id, sent, checked, options);
-    },
-    events: ((options?: never) => executions.events(id, options)) as never,
-    history: () => historyOf(executions, id, context.payload),
-    async fork(atVersion, options) {
-      const fork = await executions.fork(id, atVersion, options);
-      return runOf(context, name, fork.id);
-    },
-    async retry(options) {
-      const fork = await executions.retry(id, options);
-      return runOf(context, name, fork.id);
-    },
-    erase: (options) => executions.erase(id, options),
+    result: (options) =>
+      ask(() => valueOf<Out>(context, { id, name }, options)),
+    status: () => ask(() => statusOf(context, id)),
+    progress: () =>
+      ask(() => executions.get(id)).then(
+        ({ progress }) => progress ?? undefined,
+      ),
+    cancel: (options) => done(() => executions.cancel(id, options)),
+    pause: () => done(() => executions.pause(id)),
+    resume: () => done(() => executions.unpause(id)),
+    unpark: () => done(() => executions.unpark(id)),
+    signal: (signal, ...[value = true, options]) =>
+      ask(() => send(context, id, signal, { value, options })),
+    events: ((options?: never) =>
+      ask(() => executions.events(id, options))) as never,
+    history: () => ask(() => historyOf(executions, id, context.payload)),
+    fork: (atVersion, options) =>
+      copied(() => executions.fork(id, atVersion, options)),
+    retry: (options) => copied(() => executions.retry(id, options)),
+    erase: (options) => ask(() => executions.erase(id, options)),
   };
+}
+
+async function valueOf<Out>(
+  context: RuntimeContext,
+  { id, name }: { readonly id: string; readonly name: string },
+  options: WaitOptions | undefined,
+): Promise<Out> {
+  const result = await resultOf(context, id, options);
+  if (result.kind === "completed") return result.value as Out;
+  throw runFailure({ id, function: name }, result);
+}
+
+async function statusOf(
+  context: RuntimeContext,
+  id: string,
+): Promise<ExecutionStatus | "unserved"> {
+  return runStatus(context, await context.pages.executions.get(id));
+}
+
+async function send(
+  { pages: { executions } }: RuntimeContext,
+  id: string,
+  signal: unknown,
+  sent: {
+    readonly value: unknown;
+    readonly options: { readonly key?: string } | undefined;
+  },
+): Promise<void> {
+  const { name, schema } = signalOf(signal);
+  const { value, options } = sent;
+  const checked =
+    schema === undefined
+      ? value
+      : await validated(`Signal "${name}"`, schema, value);
+  await executions.signal(id, name, checked, options);
 }
 
 /** Methods of a handle that are refused when the run is another function's. */

@@ -21,9 +21,6 @@ export async function resultOf(
     );
   } catch (error) {
     if (!isHoldfastError(error)) throw error;
-    // The process is about to end, as it was told to: that is no failure of whoever waits.
-    if (error.code === "DATABASE_CLOSED" && context.ending.isBySignal)
-      return new Promise(() => undefined);
     throw error.code === "DEADLINE_EXCEEDED"
       ? await withStatus(context, id, error)
       : error;

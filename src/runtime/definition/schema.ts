@@ -1,4 +1,5 @@
-import { HoldfastError } from "../../model/errors.ts";
+import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
+import { storedError } from "../../model/values/stored-error.ts";
 import { givenInvalid } from "../../model/shape.ts";
 
 /**
@@ -41,11 +42,14 @@ export function givenSchema(
 /** The value as the schema gives it back, which is what is stored. @throws HoldfastError `INPUT_INVALID` */
 export async function validated(
   what: string,
-  schema: Schema | undefined,
+  schema: Schema,
   value: unknown,
 ): Promise<unknown> {
-  if (schema === undefined) return value;
-  return accepted(what, await schema["~standard"].validate(value));
+  try {
+    return accepted(what, await schema["~standard"].validate(value));
+  } catch (error) {
+    throw isHoldfastError(error) ? error : schemaFailed(what, error);
+  }
 }
 
 /**
@@ -59,8 +63,8 @@ export function validatedNow(
   value: unknown,
 ): unknown {
   if (schema === undefined) return value;
-  const verdict = schema["~standard"].validate(value);
-  if (!("then" in verdict)) return accepted(what, verdict);
+  const verdict = verdictNow(what, schema, value);
+  if (!isPromise(verdict)) return accepted(what, verdict);
   void verdict.then(undefined, () => undefined);
   throw new HoldfastError(
     "INPUT_INVALID",
@@ -70,9 +74,45 @@ export function validatedNow(
   );
 }
 
+function verdictNow(
+  what: string,
+  schema: Schema,
+  value: unknown,
+): ReturnType<Schema["~standard"]["validate"]> {
+  try {
+    return schema["~standard"].validate(value);
+  } catch (error) {
+    throw schemaFailed(what, error);
+  }
+}
+
+function isPromise<T extends object>(
+  verdict: T | Promise<T>,
+): verdict is Promise<T> {
+  return "then" in Object(verdict);
+}
+
+/** A schema of one's own may throw instead of telling issues. */
+function schemaFailed(what: string, error: unknown): HoldfastError {
+  return new HoldfastError(
+    "INPUT_INVALID",
+    `${what} could not be checked, its schema threw: ${storedError(error).message}. Nothing was written.`,
+    { issues: [] },
+    { cause: error },
+  );
+}
+
 function accepted(what: string, verdict: Verdict<unknown>): unknown {
-  if (verdict.issues === undefined) return verdict.value;
-  const issues = verdict.issues.map(({ message, path }) => ({
+  const { issues: found } = Object(verdict) as Partial<Verdict<unknown>>;
+  if (found === undefined && "value" in Object(verdict))
+    return (verdict as { readonly value: unknown }).value;
+  if (!Array.isArray(found))
+    throw new HoldfastError(
+      "INPUT_INVALID",
+      `${what} could not be checked: its schema answered with neither a value nor a list of issues. Nothing was written.`,
+      { issues: [] },
+    );
+  const issues = (found as readonly Issue[]).map(({ message, path }) => ({
     path: pathText(path ?? []),
     message,
   }));

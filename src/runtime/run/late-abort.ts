@@ -1,3 +1,5 @@
+import { setMaxListeners } from "node:events";
+
 /** An abort signal that is made when somebody looks at it: few do, and it costs more than the rest of a step. */
 export class LateAbort {
   #controller: AbortController | undefined;
@@ -6,6 +8,8 @@ export class LateAbort {
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
+      // Each join set and each call of the user's may listen: Node takes more than ten for a leak.
+      setMaxListeners(0, this.#controller.signal);
       if (this.#abort !== undefined) this.#controller.abort(this.#abort.reason);
     }
     return this.#controller.signal;

@@ -18,10 +18,12 @@ import {
 export type ScheduleOptions = ScheduleDraft & {
   /**
    * What happens at an instant while a run of this schedule is unfinished.
-   * Defaults to `skip`, which starts none. `queue` starts it when those before
-   * it have ended, in order; 100 wait at most. `allow` starts it at once, beside
-   * the other. `cancelPrevious` asks the other to cancel and starts the new one
-   * when that has ended; of those that wait the newest is started.
+   * Defaults to `skip`, which starts none, and with `catchUp: "all"` to `queue`,
+   * which starts it when those before it have ended, in order; 100 wait at most.
+   * `allow` starts it at once, beside the other. `cancelPrevious` asks the other
+   * to cancel and starts the new one when that has ended; of those that wait the
+   * newest is started. The rule holds for missed instants too: with an explicit
+   * `skip`, `catchUp: "all"` makes up only for those that meet no unfinished run.
    */
   readonly overlap?: Overlap;
 };
@@ -70,9 +72,12 @@ export function schedule<In, Out>(
   fn: DurableFunction<In, Out>,
   ...[input]: InputOf<In>
 ): ScheduledFunction {
-  const { overlap = "skip", ...draft } = draftOf<{
-    readonly overlap?: Overlap;
-  }>("the schedule", options, optionNames as readonly "overlap"[]);
+  const { overlap: chosen, ...draft } = draftOf<ScheduleTerms>(
+    "the schedule",
+    options,
+    optionNames as readonly (keyof ScheduleTerms)[],
+  );
+  const overlap = chosen === undefined ? defaultOverlap(draft) : chosen;
   if (!overlaps.includes(overlap))
     throw new HoldfastError(
       "OPTION_INVALID",
@@ -93,6 +98,13 @@ export function schedule<In, Out>(
     name: made.name,
     [scheduled]: made,
   });
+}
+
+type ScheduleTerms = Pick<ScheduleOptions, "overlap" | "catchUp">;
+
+/** Instants that are made up for come all at once: skipping what overlaps would skip all but the first. */
+function defaultOverlap({ catchUp }: ScheduleTerms): Overlap {
+  return catchUp === "all" ? "queue" : "skip";
 }
 
 const optionNames: readonly string[] = [

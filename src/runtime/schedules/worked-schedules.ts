@@ -88,7 +88,10 @@ export class WorkedSchedules {
     const { name, overlap } = given;
     const { kind: role, name: started, schema } = given.function;
     const what = `The input of schedule "${name}" for ${started}`;
-    const input = await validated(what, schema, given.input);
+    const input =
+      schema === undefined
+        ? given.input
+        : await validated(what, schema, given.input);
     return {
       name,
       role,

@@ -247,7 +247,7 @@ export class ActivityRuns {
     } = context;
     const { signal } = this.#giveUp;
     const { id, key, nextVersion } = attempt.locked;
-    const event = this.#eventOf(definition, attempt, ended);
+    let event = this.#eventOf(definition, attempt, ended);
     let version = nextVersion;
     for (let failures = 0; this.#isCurrent(attempt); failures += 1)
       try {
@@ -261,6 +261,12 @@ export class ActivityRuns {
           );
           if (next === undefined) return;
           version = next;
+          // The hint of a cancellation may come later than this: a failed
+          // attempt of a run that is to end is its end.
+          attempt.cancellation ??= await repeated(clock, signal, () =>
+            cancellationOf(context, id),
+          );
+          event = this.#eventOf(definition, attempt, ended);
           continue;
         }
         if (isLosing(error)) return;

@@ -1,10 +1,6 @@
 import { isHoldfastError } from "../../model/errors.ts";
 import type { ExecutionId } from "../../model/ids/execution-id.ts";
-import {
-  readHeld,
-  type HeldExecution,
-} from "../../stores/execution/lock/held.ts";
-import { repeated } from "../pauses.ts";
+import { releaseHeld } from "./held-locks.ts";
 import type { WorkerParts } from "./worker-parts.ts";
 
 /**
@@ -48,39 +44,11 @@ export class UntoldLocks {
   }
 
   async #look(): Promise<void> {
-    const { context, holder, signal } = this.#parts;
-    const { clock, database, store, tell } = context;
     await Promise.allSettled(this.#calls());
-    try {
-      const held = await repeated(clock, signal, () =>
-        database.read(readHeld(store), { owner: database.owner, holder }),
-      );
-      for (const each of held)
-        if (!this.#isHeld(each.id)) await this.#release(each);
-    } catch (error) {
-      // Their leases end, and others take them.
-      const message = `Runs that this worker may have locked could not be given back: ${(error as Error).message}`;
-      if (!signal.aborted) tell({ level: "warn", message, details: {} });
-    }
-  }
-
-  async #release({ id, key, version }: HeldExecution): Promise<void> {
-    const { context, holder, signal } = this.#parts;
-    const { clock, pages } = context;
-    const dueAt = clock.now();
-    const reason = "the answer to its lock was lost";
-    try {
-      await repeated(clock, signal, () =>
-        pages.executions.append(
-          id,
-          version + 1,
-          [{ kind: "unlocked", dueAt, reason }],
-          { fence: holder, key },
-        ),
-      );
-    } catch (error) {
-      // It was interrupted or taken over meanwhile, and is not lost.
-      if (!isHoldfastError(error)) throw error;
-    }
+    await releaseHeld(
+      this.#parts,
+      "the answer to its lock was lost",
+      ({ id, state }) => state === "locked" && !this.#isHeld(id),
+    );
   }
 }

@@ -67,6 +67,13 @@ export function mistakesSuite(backend: Backend): void {
         },
       ],
       [
+        "before rows, where nothing is left but yield",
+        function* () {
+          yield* run(insertHalf("a"));
+          yield undefined as never;
+        },
+      ],
+      [
         "before rows, in a loop over them",
         function* () {
           yield* run(insertHalf("a"));

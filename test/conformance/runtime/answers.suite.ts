@@ -417,6 +417,25 @@ function addressTests(backend: Backend): void {
       expect(await run.result()).toEqual({ code: "JOIN_SET_EXISTS", value: 1 });
     }),
   );
+
+  test(
+    "as many sets as a run has are no leak to Node",
+    onRuntime(backend, async ({ holdfast }) => {
+      const warnings: string[] = [];
+      const note = ({ name }: Error): unknown => warnings.push(name);
+      process.on("warning", note);
+      const many = workflow("many", async (ctx) => {
+        for (let made = 0; made < 20; made += 1) ctx.joinSet();
+        return ctx.step("last", () => "done");
+      });
+      await holdfast.work([many]);
+      expect(await (await holdfast.start(many)).result()).toBe("done");
+      // Node tells of it in a tick of its own.
+      await new Promise((resolve) => setImmediate(resolve));
+      process.off("warning", note);
+      expect(warnings).not.toContain("MaxListenersExceededWarning");
+    }),
+  );
 }
 
 function failureTests(backend: Backend): void {

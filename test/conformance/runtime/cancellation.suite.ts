@@ -186,6 +186,8 @@ export function runtimeCancellationSuite(backend: Backend): void {
         await until(
           async () => (await holdfast.executions.tree("p")).items.length === 3,
         );
+        const detached = holdfast.get(asleep, "detached");
+        await until(async () => (await detached.status()) === "blocked");
         await run.cancel();
         expect(await rejection(run.result())).toMatchObject({
           kind: "cancelled",
@@ -196,7 +198,7 @@ export function runtimeCancellationSuite(backend: Backend): void {
           "cancelled",
           "cancelled",
         ]);
-        expect(await holdfast.get(asleep, "detached").status()).toBe("blocked");
+        expect(await detached.status()).toBe("blocked");
       }),
     );
 
@@ -430,6 +432,35 @@ export function runtimeCancellationSuite(backend: Backend): void {
           kind: "cancelled",
           message: expect.stringContaining("the customer called") as string,
         });
+      }),
+    );
+
+    test(
+      "[RT10] of an activity that fails at that moment ends it, however late its worker hears of it",
+      onRuntime(backend, async ({ another }) => {
+        // Were it tried again, nobody would move the clock to that.
+        const holdfast = await another({ clock: manualClock(T0) });
+        const tally = new Tally();
+        const hasty = activity("hasty", async ({ id }) => {
+          tally.count("attempts");
+          await holdfast.executions.cancel(id, { reason: "of no use" });
+          throw new Error("failed all the same");
+        });
+        const parent = workflow("parent", async (ctx) => ctx.call(hasty));
+        await holdfast.work([hasty, parent]);
+        const runs = [
+          await holdfast.start(hasty),
+          await holdfast.start(hasty, undefined, { deadline: "1 day" }),
+        ];
+        for (const run of runs)
+          expect(await rejection(run.result())).toMatchObject({
+            kind: "cancelled",
+            message: expect.stringContaining("of no use") as string,
+          });
+        const above = await holdfast.start(parent);
+        const { cause } = await rejection(above.result());
+        expect(cause).toMatchObject({ kind: "cancelled" });
+        expect(tally.of("attempts")).toBe(3);
       }),
     );
 

@@ -9,7 +9,7 @@ import type { Schema } from "../../../src/runtime/definition/schema.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { onRuntime } from "./fixture.ts";
-import { gate, kindsOf, Tally, until } from "./waiting.ts";
+import { gate, kindsOf, Tally, until, warningsIn } from "./waiting.ts";
 
 const T0 = 1_700_000_000_000;
 
@@ -362,7 +362,8 @@ export function runtimeFaultsSuite(backend: Backend): void {
           decode: (text: string) => text,
           hash: "sha256" as const,
         };
-        const holdfast = await another({ payload });
+        const clock = manualClock(T0);
+        const holdfast = await another({ clock, payload });
         const tally = new Tally();
         const fn = activity("coded", async () => {
           isBroken = tally.count("made") === 1;
@@ -372,6 +373,12 @@ export function runtimeFaultsSuite(backend: Backend): void {
         const run = await holdfast.start(fn);
         await until(() => said.some(({ level }) => level === "error"));
         isBroken = false;
+        clock.advance(1_000);
+        await until(async () =>
+          (await kindsOf(holdfast, run.id)).includes("attemptTimedOut"),
+        );
+        const { event } = await holdfast.executions.lastEvent(run.id);
+        clock.set((event as { dueAt: number }).dueAt);
         expect(await run.result()).toBe("done");
         expect(tally.of("made")).toBe(2);
       }),
@@ -406,7 +413,7 @@ export function runtimeFaultsSuite(backend: Backend): void {
         const run = await holdfast.start(fn);
         await begun.opened;
         await run.cancel();
-        await until(() => said.some(({ level }) => level === "warn"));
+        await until(() => warningsIn(said).length > 0);
         isBroken = false;
         expect(await rejection(run.result())).toMatchObject({
           kind: "cancelled",
@@ -523,7 +530,8 @@ export function runtimeFaultsSuite(backend: Backend): void {
         });
         if (!backend.survives) return;
         const database = await place.open();
-        const lost = await another({}, database);
+        const clock = manualClock(T0);
+        const lost = await another({ clock }, database);
         await lost.work([fn], { lease: "1s" });
         const run = await lost.start(fn, undefined, { id: "r" });
         const waiting = rejection(run.result());
@@ -533,8 +541,11 @@ export function runtimeFaultsSuite(backend: Backend): void {
         expect(await rejection(run.status())).toMatchObject({
           code: "DATABASE_CLOSED",
         });
-        await lost.close({ timeout: 1 });
-        const next = await another();
+        const closing = lost.close({ timeout: 1 });
+        // Past the time to close, and past its lease, which could not be given back.
+        clock.advance(1_000);
+        await closing;
+        const next = await another({ clock });
         await next.work([fn]);
         expect(await next.get(fn, "r").result()).toBe("done");
         expect(tally.of("first")).toBe(1);

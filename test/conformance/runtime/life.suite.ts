@@ -234,12 +234,14 @@ export function runtimeLifeSuite(backend: Backend): void {
         const stop = signal("stop");
         const waiting = workflow("stopped", async (ctx) => [
           await ctx.receive(stop, { timeout: "1 minute" }),
+          await ctx.receive(stop, { timeout: "1 minute" }),
           await ctx.receive(stop, { timeout: 5 }),
         ]);
         await holdfast.work([waiting]);
         const run = await holdfast.start(waiting);
         await run.signal(stop);
-        expect(await run.result()).toEqual([true, undefined]);
+        await run.signal(stop, undefined, { key: "again" });
+        expect(await run.result()).toEqual([true, true, undefined]);
       }),
     );
 

@@ -4,6 +4,7 @@ import {
   signal,
   workflow,
 } from "../../../src/runtime/definition/definitions.ts";
+import type { WorkflowContext } from "../../../src/runtime/definition/workflow-context.ts";
 import { HoldfastError } from "../../../src/model/errors.ts";
 import type { Holdfast } from "../../../src/runtime/client/holdfast.ts";
 import {
@@ -149,7 +150,8 @@ function renewalTests(backend: Backend): void {
       );
       await until(() => tally.of("begun") === runs);
       clock.advance(leaseMs / 3);
-      await until(() => renewed.length === 2 || said.length > 0);
+      const hasFailed = () => said.some(({ level }) => level === "error");
+      await until(() => renewed.length === 2 || hasFailed());
       expect(renewed).toEqual([1_000, 10]);
       done.open();
     }),
@@ -430,6 +432,36 @@ function closingTests(backend: Backend): void {
     }),
   );
 
+  test.each([
+    ["a step", (ctx: WorkflowContext) => ctx.step("first", () => 1)],
+    ["that it waits", (ctx: WorkflowContext) => ctx.receive(go)],
+  ])(
+    "gives back a run of which %s was being recorded when its time was over, so that another goes on at once",
+    (_, first) =>
+      onRuntime(backend, async ({ database, another }) => {
+        const clock = manualClock(T0);
+        const meddling = new Meddling(database);
+        const leaving = await another({ clock }, meddling.database);
+        const fn = workflow("fn", async (ctx) => {
+          await first(ctx);
+          return ctx.step("last", () => "done");
+        });
+        const recording = meddling.holdNext("appendEvents", "answer");
+        await leaving.work([fn]);
+        const run = await leaving.start(fn, undefined, { id: "r" });
+        await recording.reached;
+        const closing = leaving.close({ timeout: 0 });
+        await settled();
+        recording.release();
+        await closing;
+        expect(run.id).toBe("r");
+        const other = await another({ clock });
+        await other.get(fn, "r").signal(go, 1);
+        await other.work([fn]);
+        expect(await other.get(fn, "r").result()).toBe("done");
+      })(),
+  );
+
   test(
     "is not counted among the workers, and work may be asked for again",
     onRuntime(backend, async ({ database, another }) => {
@@ -526,6 +558,10 @@ function closingTests(backend: Backend): void {
       for (const [options, code] of [
         [{ timeout: "soon" }, "DURATION_INVALID"],
         [{ within: 1 }, "OPTION_INVALID"],
+        [{ signals: "SIGTERM" }, "OPTION_INVALID"],
+        [{ signals: [{}] }, "OPTION_INVALID"],
+        [{ signals: ["SIGTERM", "SIGNONE"] }, "OPTION_INVALID"],
+        [{ signals: ["SIGTERM", "SIGKILL"] }, "OPTION_INVALID"],
       ] as const)
         expect(() => holdfast.closeOnSignals(options as never)).toThrow(
           expect.objectContaining({ code }),

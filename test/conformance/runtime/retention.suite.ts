@@ -4,6 +4,7 @@ import {
   activity,
   workflow,
 } from "../../../src/runtime/definition/definitions.ts";
+import { Traffic } from "../../../src/testing/traffic.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { onRuntime } from "./fixture.ts";
@@ -17,9 +18,11 @@ export function runtimeRetentionSuite(backend: Backend): void {
   describe("runs that have ended", () => {
     test(
       "are removed by workers when their function says so, with all below them, failed ones later, others never",
-      onRuntime(backend, async ({ another, said }) => {
+      onRuntime(backend, async ({ database, another, said }) => {
         const clock = manualClock(T0);
-        const holdfast = await another({ clock });
+        const traffic = new Traffic();
+        const watched = traffic.over(database);
+        const holdfast = await another({ clock }, watched);
         const part = activity("part", async () => 1);
         const brief = workflow(
           "brief",
@@ -32,7 +35,7 @@ export function runtimeRetentionSuite(backend: Backend): void {
         const lasting = workflow("lasting", async () => 1);
         const functions = [part, brief, lasting];
         await holdfast.work(functions);
-        await (await another({ clock })).work(functions);
+        await (await another({ clock }, watched)).work(functions);
         const good = await holdfast.start(brief, true, { id: "good" });
         const bad = await holdfast.start(brief, false, { id: "bad" });
         const old = await holdfast.start(lasting, undefined, { id: "old" });
@@ -44,6 +47,8 @@ export function runtimeRetentionSuite(backend: Backend): void {
             .toSorted();
         const gone = async (id: string): Promise<number> => {
           await until(async () => {
+            // What was to go by now is gone, however long that takes: else a day might have passed meanwhile.
+            await traffic.quiet(() => false);
             if (!(await ids()).includes(id)) return true;
             clock.advance(10 * 60_000);
             return false;

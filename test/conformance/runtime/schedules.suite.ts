@@ -29,6 +29,7 @@ const hour = 3_600_000;
 const day = 24 * hour;
 
 const hourly: ScheduleOptions = { cron: "0 * * * *" };
+const skipping: Pick<ScheduleOptions, "overlap"> = { overlap: "skip" };
 /** Longer than any test lets pass: what is held stays so, however the clock is set. */
 const forLong = { lease: "90 days" } as const;
 const go = signal("go");
@@ -313,6 +314,34 @@ function overlapping(backend: Backend): void {
         lastRun: "hourly@2026-11-18T04:00:00Z",
       });
     }),
+  );
+
+  test.each([
+    ["wait by default when all instants are made up for", {}, 2, 0],
+    ["are skipped even then when that is asked for", skipping, 0, 2],
+  ] as const)("%s", (_, overlap, waiting, skipped) =>
+    onRuntime(backend, async ({ another }) => {
+      const clock = manualClock(midnight);
+      const all = { ...hourly, catchUp: "all", ...overlap } as const;
+      const start = async (): Promise<Holdfast> => {
+        const holdfast = await another({ clock });
+        await holdfast.work(
+          [patient, schedule("hourly", all, patient)],
+          forLong,
+        );
+        return holdfast;
+      };
+      await (await start()).close();
+      clock.set(midnight + 3 * hour);
+      const holdfast = await start();
+      await passTo(holdfast, clock, midnight + 3 * hour);
+      const { waiting: waits, skipped: passed } = await shown(holdfast);
+      expect([waits, passed?.count ?? 0]).toEqual([waiting, skipped]);
+      await ended(holdfast, "hourly@2026-11-18T01:00:00Z");
+      if (waiting === 0) return;
+      await ended(holdfast, "hourly@2026-11-18T02:00:00Z");
+      await ended(holdfast, "hourly@2026-11-18T03:00:00Z");
+    })(),
   );
 
   test(

@@ -4,6 +4,7 @@ import {
   workflow,
 } from "../../../src/runtime/definition/definitions.ts";
 import type { WorkflowContext } from "../../../src/runtime/definition/workflow-context.ts";
+import type { Schema } from "../../../src/runtime/definition/schema.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { onRuntime } from "./fixture.ts";
@@ -108,6 +109,68 @@ export function runtimeValuesSuite(backend: Backend): void {
     );
 
     test(
+      "[RT12] anything in place of an argument is refused by a code, live and replayed",
+      onRuntime(backend, async ({ holdfast }) => {
+        const hostile: readonly unknown[] = [
+          null,
+          "",
+          true,
+          [],
+          {},
+          Symbol("s"),
+          () => 1,
+          { valueOf: () => Promise.reject(new Error("never")).catch(() => 0) },
+          {
+            [Symbol.toPrimitive]() {
+              throw new Error("hostile");
+            },
+          },
+        ];
+        const calls: readonly ((
+          ctx: WorkflowContext,
+          given: never,
+        ) => unknown)[] = [
+          (ctx, given) => ctx.sleepUntil(given),
+          (ctx, given) => ctx.sleep(given),
+          (ctx, given) => ctx.start(trying, undefined, { startAt: given }),
+          (ctx, given) =>
+            ctx.start(trying, undefined, { startAt: { at: given } }),
+          (ctx, given) => ctx.start(trying, undefined, { id: given }),
+          (ctx, given) => ctx.joinSet(given),
+          (ctx, given) => ctx.receive(given),
+          (ctx, given) => ctx.call(given),
+          (ctx, given) => ctx.patched(given),
+          (ctx, given) => ctx.step(given, () => 1),
+          (ctx, given) => ctx.step("a step", given),
+          (ctx, given) => ctx.transaction(given, function* () {}),
+          (ctx, given) =>
+            ctx.transaction("slip", function* () {
+              yield given;
+            }),
+        ];
+        const trying = workflow("trying", async (ctx) => {
+          const accepted: string[] = [];
+          for (const [index, call] of calls.entries())
+            for (const given of hostile)
+              try {
+                await call(ctx, given as never);
+                accepted.push(`${index} ${hostile.indexOf(given)}`);
+              } catch (error) {
+                const { code } = error as { readonly code?: string };
+                if (code === undefined) accepted.push(String(error));
+              }
+          await ctx.sleep(1);
+          return accepted;
+        });
+        await holdfast.work([trying], { hotRunsMax: 0 });
+        const run = await holdfast.start(trying);
+        // The function, which is a step's body.
+        expect(await run.result()).toEqual(["10 6"]);
+        expect((await holdfast.runs.list()).items).toHaveLength(1);
+      }),
+    );
+
+    test(
       "what is thrown and is no error is recorded as what it says",
       onRuntime(backend, async ({ holdfast }) => {
         const odd = workflow("odd", async () => {
@@ -156,6 +219,50 @@ export function runtimeValuesSuite(backend: Backend): void {
         );
         expect(error).toMatchObject({ code: "INPUT_INVALID" });
         expect(error.message).toContain("order.id: expected a text");
+      }),
+    );
+
+    test.each<[string, () => unknown]>([
+      [
+        "throws",
+        () => {
+          throw new TypeError("of its own");
+        },
+      ],
+      ["throws later", () => Promise.reject(new TypeError("of its own"))],
+      ["answers with nothing", () => undefined],
+      ["answers with what is no verdict", () => ({})],
+      ["answers with issues that are no list", () => ({ issues: "many" })],
+    ])("a schema that %s refuses the input", (_, validate) =>
+      onRuntime(backend, async ({ holdfast }) => {
+        const schema = {
+          "~standard": { version: 1 as const, vendor: "test", validate },
+        } as Schema;
+        const odd = workflow("odd", { input: schema }, async () => 1);
+        const parent = workflow("parent", async (ctx) => ctx.call(odd, 1));
+        const note = signal("note", schema);
+        await holdfast.work([odd, parent]);
+        const run = await holdfast.start(parent);
+        for (const ask of [
+          () => holdfast.start(odd, 1),
+          () => run.signal(note, 1),
+          () => run.result().catch(({ cause }: Error) => Promise.reject(cause)),
+        ])
+          expect(await rejection(ask())).toMatchObject({
+            code: "INPUT_INVALID",
+            details: { issues: [] },
+          });
+        expect((await holdfast.runs.list()).items).toHaveLength(1);
+      })(),
+    );
+
+    test(
+      "a promise is no input: it is refused where a run is started as where a workflow calls",
+      onRuntime(backend, async ({ holdfast }) => {
+        const plain = workflow("plain", async (_, n: unknown) => n);
+        expect(
+          await rejection(holdfast.start(plain, Promise.resolve(1))),
+        ).toMatchObject({ code: "NOT_SERIALIZABLE" });
       }),
     );
 

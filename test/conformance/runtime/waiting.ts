@@ -15,7 +15,7 @@ export function gate(): Gate {
   return { opened, open };
 }
 
-/** Waits for a condition that something else brings about; it has a minute, as every test has. */
+/** Waits for a condition that something else brings about; it has as long as the test. */
 export async function until(
   isSo: () => boolean | Promise<boolean>,
 ): Promise<void> {

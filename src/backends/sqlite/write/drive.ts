@@ -21,7 +21,8 @@ export function drive<T>(body: Tx<T>, connection: Connection, fate: Fate): T {
   let step = body.next();
   while (step.done !== true) {
     const request = step.value;
-    const { statement } = request;
+    // Of a bare `yield` there is no request.
+    const statement = (request as Request | undefined)?.statement;
     if (statement === undefined) {
       step = body.next(fate.note(request));
       continue;

@@ -7,7 +7,11 @@ import {
 } from "../../../model/ids/join-set-id.ts";
 import { checkedText, givenInvalid, optionsOf } from "../../../model/shape.ts";
 import { durationMs, type Duration } from "../../../model/time/durations.ts";
-import { resolveStartAt, type StartAt } from "../../../model/time/instants.ts";
+import {
+  instantOfDate,
+  resolveStartAt,
+  type StartAt,
+} from "../../../model/time/instants.ts";
 import type { Tx } from "../../../sql/operation.ts";
 import { definitionOf, signalOf } from "../../definition/definitions.ts";
 import { retryPolicyOf } from "../../definition/retries.ts";
@@ -107,7 +111,7 @@ export class RunContext implements WorkflowContext {
     const run = this.#run;
     const definition = definitionOf(fn, "the function to start");
     const {
-      id: chosen,
+      id = runIdOf(this.#draw(), run.now),
       startAt = "now",
       ...rest
     } = optionsOf<StartOptions>(options, [
@@ -117,7 +121,6 @@ export class RunContext implements WorkflowContext {
       "tags",
       "concurrencyKey",
     ]);
-    const id = chosen ?? runIdOf(this.#draw(), run.now);
     const created = newExecutionFor(run, {
       ...rest,
       id,
@@ -206,7 +209,8 @@ export class RunContext implements WorkflowContext {
   }
 
   sleepUntil(instant: Date | number): Promise<void> {
-    return this.#sleep({ at: Number(instant) });
+    const at = instantOfDate("the instant to sleep until", instant);
+    return this.#sleep({ at });
   }
 
   #sleep(startAt: Exclude<StartAt, "now">): Promise<void> {

@@ -24,6 +24,7 @@ import {
   tellFault,
 } from "./history.ts";
 import { interruptionOf } from "./interruption.ts";
+import { releaseLeft } from "../held-locks.ts";
 import { repeated } from "../../pauses.ts";
 import { nextWakeAt } from "../../run/append.ts";
 import { Places } from "./places.ts";
@@ -223,7 +224,7 @@ export class HotRuns {
     return this.#places.functions();
   }
 
-  /** Resolves when none is left, or the instant has come. */
+  /** Resolves when none is left, or the instant has come. What is left is given back by what the log says of it: an append may be on its way. */
   async close(by: number): Promise<void> {
     this.#isClosing = true;
     const { clock } = this.#parts.context;
@@ -232,10 +233,10 @@ export class HotRuns {
         this.#forget(run.state);
       else run.leave("the worker closes");
     await this.#emptied.by(by);
-    for (const run of Array.from(this.#runs.values())) {
-      run.drop(new Error("The worker closed before this was done."));
-      await this.#host.release(run.state, "the worker closed");
-    }
+    const left = new Set([...this.#loading.ids(), ...this.#runs.keys()]);
+    for (const { state } of Array.from(this.#runs.values()))
+      this.#forget(state, "The worker closed before this was done.");
+    await releaseLeft(this.#parts, left);
     this.#unsubscribe();
   }
 
@@ -385,11 +386,11 @@ export class HotRuns {
   }
 
   /** Unless another has its id by now: it was locked again as soon as it was given back. */
-  #forget(state: RunState): void {
+  #forget(state: RunState, reason = "It was given back."): void {
     const { id } = state;
     const run = this.#runs.get(id);
     if (run?.state !== state) return;
-    if (!state.isOver) run.drop(new Error("It was given back."));
+    if (!state.isOver) run.drop(new Error(reason));
     this.#runs.delete(id);
     this.#resting.delete(id);
     this.#places.give(id);

@@ -13,8 +13,11 @@ export class Loading {
   readonly #loads = new Set<Load>();
 
   has(id: ExecutionId): boolean {
-    for (const load of this.#loads) if (load.id === id) return true;
-    return false;
+    return this.ids().includes(id);
+  }
+
+  ids(): readonly ExecutionId[] {
+    return Array.from(this.#loads, ({ id }) => id);
   }
 
   /** Keeps a lock for as long as something takes. */

@@ -15,6 +15,8 @@ export interface HeldExecution {
   readonly key: number;
   /** Of its last event. */
   readonly version: number;
+  /** Anything but `locked` waits, and is kept for its holder until its lease ends. */
+  readonly state: string;
 }
 
 interface Held {
@@ -23,7 +25,7 @@ interface Held {
   readonly holder: Fence;
 }
 
-/** What is locked by a holder: for one that did not hear the answer to a lock. */
+/** What a holder has: for one that did not hear the answer to a lock, or that leaves. */
 export const readHeld: StoreOperation<
   ExecutionContext,
   Held,
@@ -32,8 +34,8 @@ export const readHeld: StoreOperation<
   key: ({ holder }: Held) => holder.executor,
   *one(_: ExecutionContext, { owner, holder }) {
     return yield* rows<HeldExecution>(sql`
-      SELECT id, key, version FROM holdfast_execution
-      WHERE owner = ${owner} AND lease_until IS NOT NULL AND state = 'locked'
+      SELECT id, key, version, state FROM holdfast_execution
+      WHERE owner = ${owner} AND lease_until IS NOT NULL
         AND executor = ${holder.executor} AND run = ${holder.run}`);
   },
 });
