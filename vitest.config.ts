@@ -1,5 +1,6 @@
 import { configDefaults, defineConfig } from "vitest/config";
 import type { TestProjectInlineConfiguration } from "vitest/config";
+import { timeoutMs } from "./test/depth.ts";
 import { LongestFirst } from "./test/longest-first.ts";
 
 /** They change or look at clocks, timers or modules of their process, which must be their own. */
@@ -20,10 +21,6 @@ const postgresFiles = [
   "test/backends/postgres-*.test.ts",
   "test/postgres/**/*.test.ts",
 ];
-
-/** Long rounds take minutes; short ones that take one are stuck. */
-const timeoutMs =
-  process.env["HOLDFAST_TEST_DEPTH"] === "deep" ? 1_800_000 : 60_000;
 
 /** Said by `npm test` when it runs all files. */
 const isWhole = process.env["HOLDFAST_TEST_WHOLE"] === "yes";

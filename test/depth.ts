@@ -1,6 +1,9 @@
 /** `npm test` runs short rounds, `npm run test:deep` long ones; nothing exists only in one. */
 export const isDeep: boolean = process.env["HOLDFAST_TEST_DEPTH"] === "deep";
 
+/** Long rounds take minutes. Short ones take seconds, but on a machine that is busy a minute did not do for some. */
+export const timeoutMs: number = isDeep ? 1_800_000 : 180_000;
+
 /**
  * How many rounds there are on a backend. What a property says of the stores it
  * says of all backends alike: a short run has most of its rounds in memory,

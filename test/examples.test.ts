@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
 import { compiled } from "./compile-children.ts";
-import { isDeep, seed } from "./depth.ts";
+import { isDeep, seed, timeoutMs } from "./depth.ts";
 
 const root = join(import.meta.dirname, "..");
 
@@ -202,7 +202,7 @@ describe("examples", () => {
           cwd: folder,
           encoding: "utf8",
           env: { ...process.env, TMPDIR: folder, NEXT_RUNTIME: "nodejs" },
-          timeout: 50_000,
+          timeout: timeoutMs,
         },
       );
       expect(stdout).toBe(

@@ -3,6 +3,7 @@ import { existsSync, readFileSync, symlinkSync } from "node:fs";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { openHoldfast } from "../../src/open/open-holdfast.ts";
+import { timeoutMs } from "../depth.ts";
 import { Installed, type Said } from "./installed.ts";
 
 let installed: Installed;
@@ -135,7 +136,7 @@ export default [
     const dev = project.start(["dev", "app.mjs", "--json"]);
     await dev.until('"message":"Works on patient."');
     await project.run(["start", "app.mjs", "--id", "me"]);
-    await vi.waitUntil(() => existsSync(project.file("began")), 50_000);
+    await vi.waitUntil(() => existsSync(project.file("began")), timeoutMs);
     const worker = Number(readFileSync(project.file("began"), "utf8"));
     process.kill(worker, "SIGKILL");
     await dev.until("The worker process has ended (SIGKILL)");
@@ -184,7 +185,7 @@ test.concurrent(
         ? readFileSync(project.file("counted.txt"), "utf8").trim().split("\n")
         : [];
     const packing = ({ process: { pid } }: Said): Promise<unknown> =>
-      vi.waitUntil(() => counted().includes(`pack ${pid}`), 50_000);
+      vi.waitUntil(() => counted().includes(`pack ${pid}`), timeoutMs);
     const first = project.start(["work", "app.mjs"], { env: { SLOW: "500" } });
     await first.until('"message":"working"');
     await project.run(["start", "order", "--input", "500", "--id", "a"]);

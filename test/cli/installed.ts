@@ -13,6 +13,7 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { bundleDoors } from "../../scripts/bundle-doors.ts";
 import { projectRoot } from "../../scripts/project.ts";
+import { timeoutMs } from "../depth.ts";
 
 /** A user's project with the package installed, as its tarball would be. */
 export class Installed {
@@ -128,7 +129,8 @@ export interface Ended {
   readonly stderr: string;
 }
 
-const patienceMs = 40_000;
+/** A test that waits for as long as it has would not tell what was said instead. */
+const patienceMs = 0.9 * timeoutMs;
 
 /** A process, and what it has said so far. */
 export class Said {
@@ -158,7 +160,6 @@ export class Said {
       const isLate = Date.now() > givenUpAt;
       if (stdout === null || stdout.readableEnded || isLate)
         throw new Error(`Never said "${text}": ${this.stdout}${this.stderr}`);
-      // A test that waits for ever would not tell what was said instead.
       const later = new AbortController();
       await Promise.race([
         once(stdout, "data", { signal: later.signal }).catch(() => undefined),

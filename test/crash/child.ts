@@ -8,6 +8,7 @@ export class Child {
   readonly lines: string[] = [];
   readonly ended: Promise<number | NodeJS.Signals | null>;
   #errors = "";
+  #isEnded = false;
   #waiting: (() => void)[] = [];
 
   /** `under` names a command that runs Node for us, such as `unshare --pid --fork`. */
@@ -35,6 +36,7 @@ export class Child {
       .on("data", (chunk: string) => (this.#errors += chunk));
     this.ended = new Promise((resolve) => {
       this.process.once("close", (code, signal) => {
+        this.#isEnded = true;
         resolve(signal ?? code);
         for (const wake of this.#waiting.splice(0)) wake();
       });
@@ -61,11 +63,8 @@ export class Child {
 
   /** Waits until its lines fulfil a condition, or the end of the process. */
   async until(isFulfilled: () => boolean): Promise<void> {
-    while (
-      !isFulfilled() &&
-      this.process.exitCode === null &&
-      this.process.signalCode === null
-    )
+    // Its last lines may be heard after it has exited, and before all is closed.
+    while (!isFulfilled() && !this.#isEnded)
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 

@@ -13,9 +13,10 @@ import {
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { OwnerId } from "../../src/model/ids/prefixed-id.ts";
 import { addNote, createNoteTable, noteHalves } from "../conformance/notes.ts";
+import { until } from "../conformance/runtime/waiting.ts";
 import { isDeep } from "../depth.ts";
 import { withFolder } from "../sqlite/place.ts";
 import { Child } from "./child.ts";
@@ -137,11 +138,11 @@ describe("processes on one file", () => {
         "-c",
         '"$0" "$@" <&0 & echo "{\\"pid\\":$!}"; exec sleep 60',
       ]);
-      const { pid } = zombie.facts[0] as { readonly pid?: number };
-      process.kill(pid ?? Number.NaN, "SIGKILL");
+      const pid = await zombie.pid();
+      process.kill(pid, "SIGKILL");
       await a.until(() => a.heardDeaths.length > 0);
       expect(a.heardDeaths).toEqual([await zombie.owner()]);
-      expect(process.kill(pid ?? Number.NaN, 0)).toBe(true);
+      expect(process.kill(pid, 0)).toBe(true);
     }));
 
   test.runIf(canUnshare)(
@@ -258,7 +259,7 @@ describe("where peers cannot be reached", () => {
       // tell of the change to the folder. Without the watch it always would be.
       for (let round = 1; heard.length <= b.stats().polls; round += 1) {
         await a.write(addNote, { id: String(round) });
-        await vi.waitUntil(() => heard.length >= round, 50_000);
+        await until(() => heard.length >= round);
       }
       expect(new Set(heard)).toEqual(new Set(["unknown"]));
       expect(b.stats().peers.connected).toBe(0);
@@ -340,7 +341,7 @@ describe("what a peer may meet", () => {
       rmSync(`${folder.file()}-owners`, { recursive: true });
       expect(existsSync(left)).toBe(true);
       const database = await folder.open();
-      await vi.waitUntil(() => !existsSync(left), 50_000);
+      await until(() => !existsSync(left));
       await database.close();
     }));
 

@@ -6,6 +6,8 @@ import type { Folder } from "../sqlite/place.ts";
 import { Child } from "./child.ts";
 
 type Fact = {
+  /** Said by the shell that a process may run under. */
+  readonly pid?: number;
   readonly owner?: OwnerId;
   readonly heard?: ChangeHint;
   readonly wrote?: string;
@@ -74,6 +76,10 @@ export class Neighbour {
     if (found === undefined)
       throw new Error(`The neighbour ended: ${this.child.errors}`);
     return found;
+  }
+
+  async pid(): Promise<number> {
+    return (await this.#find((fact) => fact.pid)) ?? Number.NaN;
   }
 
   async write(id: string): Promise<void> {

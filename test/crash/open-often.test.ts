@@ -33,8 +33,8 @@ describe.runIf(process.platform === "linux")("a file", () => {
       const [before, after] = child.lines.map(
         (line) => JSON.parse(line) as Report,
       ) as [Report, Report];
-      expect(after.descriptors).toBe(before.descriptors);
-      expect(after.threads).toBe(before.threads);
+      expect(after.descriptors).toBeLessThanOrEqual(before.descriptors);
+      expect(after.threads).toBeLessThanOrEqual(before.threads);
       expect(after.files).toEqual(["app.db", "sockets"]);
       expect(after.sockets).toEqual([]);
       const grown = {

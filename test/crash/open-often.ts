@@ -27,15 +27,26 @@ async function round(number: number): Promise<void> {
   await database.close();
 }
 
-async function report(): Promise<void> {
-  // Sockets and threads that were closed are let go by the system a moment later.
-  for (let turn = 0; turn < 20; turn += 1)
+/** What the system gives a process, and takes back. */
+const lent = (): {
+  readonly descriptors: number;
+  readonly threads: number;
+} => ({
+  descriptors: readdirSync("/proc/self/fd").length,
+  threads: readdirSync("/proc/self/task").length,
+});
+
+/** Sockets and threads that were closed are let go by the system a moment later; on a busy machine that may be long. */
+async function settled(isSo: (turn: number) => boolean): Promise<void> {
+  for (let turn = 0; turn < 1_000 && !isSo(turn); turn += 1)
     await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+async function report(): Promise<void> {
   collectGarbage();
   const { heapUsed, rss } = process.memoryUsage();
   const found = {
-    descriptors: readdirSync("/proc/self/fd").length,
-    threads: readdirSync("/proc/self/task").length,
+    ...lent(),
     files: readdirSync(dirname(path)),
     sockets: readdirSync(socketBase),
     heapBytes: heapUsed,
@@ -47,6 +58,8 @@ async function report(): Promise<void> {
 // What is loaded and compiled once is not what is looked for.
 for (let number = 1; number <= 2 * Number(writesEvery); number += 1)
   await round(-number);
+await settled((turn) => turn === 20);
+const before = lent();
 await report();
 for (let number = 1; number <= Number(rounds); number += 1) {
   await round(number);
@@ -54,4 +67,8 @@ for (let number = 1; number <= Number(rounds); number += 1) {
   // is rarely collected: without this, 800 MB come and go.
   if (number % 100 === 0) collectGarbage();
 }
+await settled(() => {
+  const { descriptors, threads } = lent();
+  return descriptors <= before.descriptors && threads <= before.threads;
+});
 await report();

@@ -1,7 +1,7 @@
 import { appendFileSync } from "node:fs";
 import { holdfastOn } from "../../src/open/open-holdfast.ts";
 import { programFunctions } from "../conformance/runtime/program.ts";
-import { openTold } from "./told-database.ts";
+import { leaseOn, openTold } from "./told-database.ts";
 
 /**
  * Runs random programs. Whatever their code sees is noted in a file outside
@@ -28,5 +28,8 @@ const { all } = programFunctions((id) => {
   };
 });
 const holdfast = await holdfastOn(await openTold(place));
-await holdfast.work(all, { lease: "1s", hotRunsMax: Number(hotRunsMax) });
+await holdfast.work(all, {
+  lease: leaseOn(place, "4s"),
+  hotRunsMax: Number(hotRunsMax),
+});
 console.log("ready");

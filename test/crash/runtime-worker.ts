@@ -4,7 +4,7 @@ import { holdfastOn } from "../../src/open/open-holdfast.ts";
 import { workflow } from "../../src/runtime/definition/definitions.ts";
 import { isHoldfastError } from "../../src/model/errors.ts";
 import type { Database } from "../../src/sql/database.ts";
-import { openTold } from "./told-database.ts";
+import { leaseOn, openTold } from "./told-database.ts";
 
 /**
  * Runs workflows of ten steps until it is killed. Each step writes a line to a
@@ -29,7 +29,10 @@ const tenSteps = workflow("ten-steps", async (ctx, start: number) => {
 });
 
 const holdfast = await holdfastOn(await opened());
-await holdfast.work([tenSteps], { concurrency: 20, lease: "2s" });
+await holdfast.work([tenSteps], {
+  concurrency: 20,
+  lease: leaseOn(place, "4s"),
+});
 console.log("ready");
 
 /** A server that was crashed does not take anybody for a moment. */

@@ -1,9 +1,16 @@
-import { symlinkSync } from "node:fs";
+import { readFileSync, symlinkSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { rejection } from "../conformance/backend.ts";
 import { addNote, noteCount } from "../conformance/notes.ts";
+import { until } from "../conformance/runtime/waiting.ts";
 import { Child } from "./child.ts";
 import { withFile } from "./neighbours.ts";
+
+/** A signal is on its way for a moment, in which a process goes on. Only Linux tells when it has arrived. */
+async function untilStopped({ process: { pid } }: Child): Promise<void> {
+  if (process.platform !== "linux") return;
+  await until(() => / T /.test(readFileSync(`/proc/${pid}/stat`, "utf8")));
+}
 
 describe("a peer that is stopped", () => {
   test.each([
@@ -15,6 +22,8 @@ describe("a peer that is stopped", () => {
       const neighbour = await start();
       const stopped = new Child("stopped-peer.ts", [folder.file(), moment]);
       await stopped.reported(1);
+      // Told to go on before that, it would stop afterwards and for ever.
+      await untilStopped(stopped);
       try {
         for (let round = 0; round < 20; round += 1) {
           await database.write(addNote, { id: `ours-${round}` });
@@ -41,6 +50,7 @@ describe("a peer that is stopped", () => {
       try {
         const running = await refused();
         holder.process.kill("SIGSTOP");
+        await untilStopped(holder);
         const stopped = await refused();
         // An open waits for no lock; the first write after it does.
         symlinkSync(folder.file(), folder.file("link.db"));
@@ -75,6 +85,7 @@ describe("a peer that is stopped", () => {
       const neighbour = await start();
       const owner = await neighbour.owner();
       neighbour.child.process.kill("SIGSTOP");
+      await untilStopped(neighbour.child);
       const database = await folder.open();
       expect(await database.liveness(owner)).toBe("alive");
       await database.write(addNote, { id: "meanwhile" });

@@ -1,9 +1,19 @@
 import type { Clock } from "../../src/model/time/clock.ts";
+import type { Duration } from "../../src/model/time/durations.ts";
 import type { Database } from "../../src/sql/database.ts";
 
 /** Whether a child is told of a schema in a server, and not of a file. */
 export function isOnServer(place: string): boolean {
   return place.startsWith("postgres");
+}
+
+/**
+ * A lease for workers that are killed. On a server it has to run out before
+ * others go on. On a file a death is proven, and a short one would only end
+ * while its worker lives and the machine is slow.
+ */
+export function leaseOn(place: string, onServer: Duration): Duration {
+  return isOnServer(place) ? onServer : "1m";
 }
 
 /** The database that a child is told of: the path of a file, or the URL of a server with the schema behind "#". */

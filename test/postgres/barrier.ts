@@ -27,8 +27,7 @@ export class Barrier {
 
   /** Waits inside a transaction until the barrier is lifted. */
   *stop(): Tx<void> {
-    // Else the wait would be given up, and the transaction run again.
-    yield* row(sql`SELECT set_config('lock_timeout', '0', true)`);
+    yield* patience();
     yield* row(sql`SELECT pg_advisory_xact_lock_shared(${this.#number}::int8)`);
   }
 
@@ -59,6 +58,11 @@ export class Barrier {
     const shell = this.#shell;
     await shell`SELECT pg_advisory_unlock(${this.#number}::int8)`;
   }
+}
+
+/** All the time in the world to wait for others: else a transaction gives up, and is run again. */
+export function* patience(): Tx<void> {
+  yield* row(sql`SELECT set_config('lock_timeout', '0', true)`);
 }
 
 /** Resolves when a transaction of ours waits for a row of another one. */

@@ -1,8 +1,5 @@
 import { describe, expect, test } from "vitest";
 import { manualClock } from "../../src/model/time/clock.ts";
-import { row } from "../../src/sql/operation.ts";
-import type { Tx } from "../../src/sql/operation.ts";
-import { sql } from "../../src/sql/statement.ts";
 import { blobs } from "../../src/blobs.ts";
 import { sessions } from "../../src/sessions.ts";
 import type { TurnDraft } from "../../src/sessions.ts";
@@ -13,7 +10,7 @@ import type {
   SessionFixture,
 } from "../conformance/session/fixture.ts";
 import { isDeep } from "../depth.ts";
-import { Barrier, blocked, driveUntil } from "./barrier.ts";
+import { Barrier, blocked, driveUntil, patience } from "./barrier.ts";
 import { withPlace } from "./place.ts";
 import type { Place } from "./place.ts";
 
@@ -43,11 +40,6 @@ function parts(
       { version: 1, value },
     ]),
   );
-}
-
-/** All the time in the world to wait for others. */
-function* patience(): Tx<void> {
-  yield* row(sql`SELECT set_config('lock_timeout', '0', true)`);
 }
 
 describe("sessions whose commits exchange equal blobs", () => {

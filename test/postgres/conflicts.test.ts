@@ -4,7 +4,7 @@ import type { Tx } from "../../src/sql/operation.ts";
 import { spelled, sql } from "../../src/sql/statement.ts";
 import type { Statement } from "../../src/sql/statement.ts";
 import { appendEntry } from "../fixtures/append-entry.ts";
-import { Barrier } from "./barrier.ts";
+import { Barrier, patience } from "./barrier.ts";
 import { createHeads, logOf } from "./log.ts";
 import { rejection } from "../conformance/backend.ts";
 import { until, withPlace } from "./place.ts";
@@ -35,6 +35,8 @@ describe("transactions in each other's way", () => {
       const barrier = await Barrier.raise(place);
       const touchBoth = (a: number, b: number) =>
         database.write(`touch ${a} and ${b}`, function* () {
+          // However long the other one takes after its victim has gone.
+          yield* patience();
           yield* touch(a);
           yield* barrier.stop();
           yield* touch(b);
@@ -137,8 +139,9 @@ describe("several that create the same thing at once", () => {
       const path = `SET search_path = ${place.appSchema}`;
       await shell.unsafe(`${path}; BEGIN; ${text}`);
       const created = database.write("create", () => run(said(text)));
+      const watch = place.shell();
       await until(async () => {
-        const [waiting] = await place.shell()<{ n: number }[]>`
+        const [waiting] = await watch<{ n: number }[]>`
           SELECT count(*)::int AS n FROM pg_stat_activity
           WHERE application_name = ${place.app} AND wait_event_type = 'Lock'`;
         return waiting?.n === 1;

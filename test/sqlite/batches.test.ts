@@ -8,7 +8,7 @@ import {
   noteCount,
 } from "../conformance/notes.ts";
 import { isDeep } from "../depth.ts";
-import { withFolder } from "./place.ts";
+import { unhurried, withFolder } from "./place.ts";
 
 const ids = (count: number): string[] =>
   Array.from({ length: count }, (_, index) => `n${index}`);
@@ -16,7 +16,9 @@ const ids = (count: number): string[] =>
 describe("a batch", () => {
   test("ends after so many calls", () =>
     withFolder(async (folder) => {
-      const database = await folder.open({ limits: { batchCalls: 10 } });
+      const database = await folder.open({
+        limits: { ...unhurried, batchCalls: 10 },
+      });
       await database.write("tables", createNoteTable);
       await Promise.all(ids(100).map((id) => database.write(addNote, { id })));
       expect(database.stats().batchSize.max).toBe(10);
@@ -51,12 +53,13 @@ describe("a batch", () => {
     withFolder(async (folder) => {
       const database = await folder.open(
         { limits: { batchBytes: 1_000 } },
-        { flush: { place: "thread", faults: { delayMs: 50 } } },
+        // So long that the second has committed, however busy the machine is.
+        { flush: { place: "thread", faults: { delayMs: 400 } } },
       );
       await database.write("tables", createNoteTable);
       const before = database.stats().commits;
       const body = "x".repeat(600);
-      const [first, ...others] = ids(20).map((id) =>
+      const [first, ...others] = ids(3).map((id) =>
         database.write(addNote, { id, body }),
       );
       await first;

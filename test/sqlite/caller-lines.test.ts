@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
 import { rejection } from "../conformance/backend.ts";
 import { addNote, createNoteTable } from "../conformance/notes.ts";
-import { withFolder } from "./place.ts";
+import { unhurried, withFolder } from "./place.ts";
 
 test("a failing flush gives each of the calls that it ends an error of its own, with the caller's line", () =>
   withFolder(async (folder) => {
     // The log is made sound by one flush, the tables are flushed by another.
     const database = await folder.open(
-      {},
+      { limits: unhurried },
       { flush: { place: "thread", faults: { failAfter: 2 } } },
     );
     await database.write("tables", createNoteTable);

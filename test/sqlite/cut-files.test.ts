@@ -12,13 +12,13 @@ import { sql } from "../../src/sql/statement.ts";
 import type { SqliteDatabase } from "../../src/sqlite.ts";
 import { rejection } from "../conformance/backend.ts";
 import { addNote, createNoteTable, noteCount } from "../conformance/notes.ts";
-import { driverName, withFolder } from "./place.ts";
+import { driverName, unhurried, withFolder } from "./place.ts";
 import type { Folder } from "./place.ts";
 
 const body = "x".repeat(1_000);
 
 async function filled(folder: Folder, count: number): Promise<SqliteDatabase> {
-  const database = await folder.open();
+  const database = await folder.open({ limits: unhurried });
   await database.write("tables", createNoteTable);
   // So that no frames of an earlier generation lie behind those that count.
   folder.shell(["PRAGMA wal_checkpoint(TRUNCATE)"]);

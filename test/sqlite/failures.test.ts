@@ -11,12 +11,9 @@ import {
   noteCount,
   noteHalves,
 } from "../conformance/notes.ts";
-import { withFolder } from "./place.ts";
+import { unhurried, withFolder } from "./place.ts";
 import type { Folder } from "./place.ts";
 import { schemaNumber } from "../fixtures/schema.ts";
-
-/** Batches that do not end early because the machine is slow. */
-const unhurried = { limits: { batchMs: 60_000 } };
 
 describe("when SQLite ends the transaction by itself", () => {
   /** A trigger of the app's that does what a full disk may do. */
@@ -29,7 +26,7 @@ describe("when SQLite ends the transaction by itself", () => {
         folder.shell([
           "CREATE TRIGGER app_note_bomb BEFORE INSERT ON app_note WHEN NEW.id = 'bomb' BEGIN SELECT RAISE(ROLLBACK, 'boom'); END",
         ]);
-        await body(await folder.open(unhurried));
+        await body(await folder.open({ limits: unhurried }));
       });
 
   test(
@@ -195,8 +192,7 @@ describe("a failing flush", () => {
       const before = database.stats().commits;
       const write = rejection(database.write(addNote, { id: "b" }));
       // Until the batch has committed; then its flush is under way.
-      while (database.stats().commits === before)
-        await new Promise((resolve) => setImmediate(resolve));
+      while (database.stats().commits === before) await turn();
       const read = rejection(noteHalves(database));
       expect(await write).toMatchObject({ code: "OUTCOME_UNKNOWN" });
       expect(await read).toMatchObject({ code: "FLUSH_FAILED" });
@@ -233,7 +229,7 @@ describe("a failing flush", () => {
     ["with all that belongs to it", ["", "-wal", "-shm"]],
   ])("is what a deleted database file is taken for, %s", (_, suffixes) =>
     withFolder(async (folder) => {
-      const database = await folder.open();
+      const database = await folder.open({ limits: unhurried });
       await database.write("tables", createNoteTable);
       await database.write(addNote, { id: "a" });
       for (const suffix of suffixes) unlinkSync(folder.file() + suffix);
@@ -278,25 +274,31 @@ describe("a slow flush", () => {
         { flush: { faults: { delayMs: 60 } } },
       );
       await database.write("tables", createNoteTable);
-      const order: string[] = [];
-      const before = database.stats().flushes;
-      const write = database.write(addNote, { id: "a" }).then(() => {
-        order.push(`acknowledged after ${database.stats().flushes - before}`);
+      const before = database.stats();
+      let flushes = 0;
+      const written = database.write(addNote, { id: "a" }).then(() => {
+        flushes = database.stats().flushes - before.flushes;
       });
-      setTimeout(() => order.push("timer"), 10);
-      await write;
-      expect(order).toEqual(["timer", "acknowledged after 1"]);
+      // Rounds of the event loop between the commit and the acknowledgement.
+      let rounds = 0;
+      for (; flushes === 0; await turn())
+        if (database.stats().commits > before.commits) rounds += 1;
+      await written;
+      expect(flushes).toBe(1);
+      expect(rounds).toBeGreaterThan(0);
     }));
 
   test("is met by larger batches: what gathers meanwhile shares the next one", () =>
     withFolder(async (folder) => {
-      const database = await folder.open(unhurried, {
-        flush: { faults: { delayMs: 40 } },
-      });
+      const database = await folder.open(
+        { limits: unhurried },
+        { flush: { faults: { delayMs: 40 } } },
+      );
       await database.write("tables", createNoteTable);
       const before = database.stats().commits;
       const calls = [database.write(addNote, { id: "first" })];
-      await new Promise((resolve) => setTimeout(resolve, 10));
+      // Until the first has committed; then its flush is under way.
+      while (database.stats().commits === before) await turn();
       for (let index = 0; index < 30; index += 1)
         calls.push(database.write(addNote, { id: `n${index}` }));
       await Promise.all(calls);
@@ -378,6 +380,11 @@ describe("a read", () => {
       expect(await noteCount(database)).toBe(1);
     }));
 });
+
+/** A round of the event loop. */
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
 
 async function repeatAndLook(folder: Folder): Promise<void> {
   const reopened = await folder.open();

@@ -1,4 +1,4 @@
-import { once } from "node:events";
+import { on } from "node:events";
 import {
   chmodSync,
   copyFileSync,
@@ -171,7 +171,7 @@ describe("opening a file", () => {
 
   test("goes on when the listener for warnings throws, and the warning is not lost", () =>
     withFolder(async (folder) => {
-      const said = once(process, "warning");
+      const said = doubtfulWarning();
       await folder.open(
         {
           onWarning: () => {
@@ -180,8 +180,7 @@ describe("opening a file", () => {
         },
         { fileSystem: () => 0x65735546 },
       );
-      const [warning] = (await said) as [Error & { readonly code?: string }];
-      expect(warning.code).toBe("FILE_SYSTEM_DOUBTFUL");
+      const warning = await said;
       expect(warning.message).toMatch(/FUSE.*listener's bug/);
     }));
 
@@ -250,6 +249,15 @@ describe("opening a file", () => {
     });
   });
 });
+
+/** Other files of this process may have left something that is warned of first. */
+async function doubtfulWarning(): Promise<Error> {
+  for await (const [warning] of on(process, "warning") as AsyncIterable<
+    [Error & { readonly code?: string }]
+  >)
+    if (warning.code === "FILE_SYSTEM_DOUBTFUL") return warning;
+  throw new Error("Warnings never end.");
+}
 
 describe("opening a file read-only", () => {
   test("reads and refuses to write", () =>

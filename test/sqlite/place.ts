@@ -15,6 +15,9 @@ export const driverName: DriverName =
   (process.env["HOLDFAST_TEST_DRIVER"] as DriverName | undefined) ??
   "better-sqlite3";
 
+/** Batches that do not end early because the machine is slow. */
+export const unhurried: { readonly batchMs: number } = { batchMs: 60_000 };
+
 /** A folder for database files that closes and removes what a test leaves open. */
 export class Folder {
   readonly path: string = mkdtempSync(join(tmpdir(), "holdfast-test-"));

@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
+import { timeoutMs } from "../depth.ts";
 
 const moduleOf = (path: string): string =>
   JSON.stringify(new URL(`../../src/${path}`, import.meta.url).href);
@@ -30,7 +31,7 @@ describe("a test that does not close its Holdfast", () => {
     const args = ["--import", "tsx", "--input-type=module", "--eval", program];
     const ended = promisify(execFile)(process.execPath, args, {
       cwd: fileURLToPath(new URL("../..", import.meta.url)),
-      timeout: 50_000,
+      timeout: timeoutMs,
     });
     await expect(ended).rejects.toMatchObject({
       code: 1,

@@ -1,7 +1,7 @@
 // Promise 1 on simulated disks: what the kernel acknowledged, or let a read see, is there after power loss.
 import { compiled } from "../../compile-children.ts";
 import { describe, expect, test } from "vitest";
-import { isDeep, seed, seededRandom } from "../../depth.ts";
+import { isDeep, seed, seededRandom, timeoutMs } from "../../depth.ts";
 import { chooseCrashPoints } from "./images.ts";
 import { recordRun, removeRecording } from "./record.ts";
 import type { RecordedProcess } from "./record.ts";
@@ -13,7 +13,6 @@ import type { Connection, SurveyResult } from "./verify.ts";
 const script = compiled("crash/power-loss/kernel-process.ts");
 const notes = isDeep ? 120 : 40;
 const crashPoints = isDeep ? 300 : 8;
-const timeoutMs = isDeep ? 600_000 : 60_000;
 
 type Durability = "full" | "normal";
 
@@ -123,7 +122,6 @@ async function survey(
 
 describe.runIf(process.platform === "linux")(
   "power loss under the kernel",
-  { timeout: timeoutMs },
   () => {
     test("keeps every fact that was acknowledged or read, whole", async () => {
       const { recording, result } = await survey(

@@ -1,18 +1,17 @@
 import { copyFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { isDeep, seed, seededRandom } from "../../depth.ts";
+import { seed, seededRandom, timeoutMs } from "../../depth.ts";
 import { chooseCrashPoints } from "./images.ts";
 import { recordRun, removeRecording } from "./record.ts";
 import { livePath } from "./recording.ts";
 import { surveyCrashes } from "./verify.ts";
 import { calls, checkCalls, setUp, writer } from "./workload.ts";
 
-const timeoutMs = isDeep ? 600_000 : 60_000;
 // shim.test.ts says why it needs Linux.
 const onLinux = process.platform === "linux";
 
-describe.runIf(onLinux)("the recording", { timeout: timeoutMs }, () => {
+describe.runIf(onLinux)("the recording", () => {
   test("does not hold other processes' writes back while a flush is running", async () => {
     const recording = await recordRun({
       timeoutMs,

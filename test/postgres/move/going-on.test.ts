@@ -90,9 +90,11 @@ test("runs that sleep, wait, are paused, parked or worked on, sessions, effects 
     const left = await writeSession(source);
 
     await move(folder, place, { sqlite: { clock }, postgres: { clock } });
-    expect(said.filter((text) => text.includes("worker stops"))).toHaveLength(
-      1,
-    );
+    const stops = (): readonly string[] =>
+      said.filter((text) => text.includes("worker stops"));
+    // The worker hears of the move by itself.
+    await until(() => stops().length > 0);
+    expect(stops()).toHaveLength(1);
 
     world.side = "target";
     world.code = "right";
