@@ -1,4 +1,5 @@
 import { HoldfastError } from "../model/errors.ts";
+import type { Interruption } from "../model/execution/interruption.ts";
 import type { ExecutionId } from "../model/ids/execution-id.ts";
 import type { Definition } from "../runtime/definition/definitions.ts";
 import { replayLog } from "../runtime/history/replay-log.ts";
@@ -17,14 +18,30 @@ export async function whyStuck(
   id: string,
 ): Promise<HoldfastError> {
   const { executions } = context.pages;
-  const { function: name, status } = await executions.get(id);
+  const { function: name, status, interruption } = await executions.get(id);
   const waitsFor = await waitsOf(context, functions, id, depthMax);
   return new HoldfastError(
     "RUN_STUCK",
-    `Run ${id} of ${name} cannot end by itself: nothing runs, and nothing waits for a time to come. It ${waitsFor.join(", and ")}. ` +
-      "Send what it waits for before you await its result, or await both together.",
+    `Run ${id} of ${name} cannot end by itself: nothing runs, and nothing waits for a time to come. It ${ended(waitsFor.join(", and "))}${adviceFor(interruption?.kind)}`,
     { id, function: name, status, waitsFor },
   );
+}
+
+/** As a sentence; what a run was parked for is one already. */
+function ended(text: string): string {
+  return text.endsWith(".") ? text : `${text}.`;
+}
+
+/** Why a run is parked says itself what to do. */
+function adviceFor(interruption: Interruption["kind"] | undefined): string {
+  switch (interruption) {
+    case "parked":
+      return "";
+    case "paused":
+      return " Resume it before you await its result.";
+    default:
+      return " Send what it waits for before you await its result, or await both together.";
+  }
 }
 
 /** Says of a run that time alone does not bring it to its end. */
