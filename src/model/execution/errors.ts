@@ -17,6 +17,18 @@ export function executionNotFound(
   );
 }
 
+/** The same where a tombstone tells more. */
+export function executionGone(
+  id: ExecutionId,
+  erasedAt: number,
+): HoldfastError {
+  return new HoldfastError(
+    "EXECUTION_NOT_FOUND",
+    `Run ${id} was erased at ${new Date(erasedAt).toISOString()}: nothing is left of it but its id, which is kept so that it is not run again by mistake.`,
+    { id, missing: "execution", erasedAt },
+  );
+}
+
 export function eventNotFound(
   id: ExecutionId,
   version: number,
@@ -109,6 +121,16 @@ export function executionExists(
     `Execution ${id} exists already with another ${difference}; it was left as it is. ` +
       "Use another id, or the same function and input to get the one that exists.",
     { id, difference },
+  );
+}
+
+/** The same for a copy: what stands under its id was not made by this call before. */
+export function copyIdTaken(id: ExecutionId): HoldfastError {
+  return new HoldfastError(
+    "EXECUTION_EXISTS",
+    `The id ${id} is taken by a run that is no such copy; it was left as it is, and nothing was copied. ` +
+      "Choose another id for the copy.",
+    { id, difference: "origin" },
   );
 }
 

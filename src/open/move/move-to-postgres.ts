@@ -73,7 +73,7 @@ export async function moveToPostgres(
   return withBoth(path, url, given, async (source, target) => {
     const { signal } = given;
     const left = await source.mark();
-    if (left === undefined) await source.check(signal);
+    if (left === undefined) await checkSource(source, signal);
     refuseAborted(signal, left !== undefined);
     const { own, app } = await source.tables();
     const begun = await begin(source, target, own, left);
@@ -89,6 +89,19 @@ export async function moveToPostgres(
     const released = await releaseLeftBehind(url, given.postgres);
     return { ...report, isRepeated: begun.arrived !== undefined, released };
   });
+}
+
+/** Interrupted within the check, it says what became of the move, and not of the check. */
+async function checkSource(
+  source: MoveSource,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  try {
+    await source.check(signal);
+  } catch (error) {
+    refuseAborted(signal, false);
+    throw error;
+  }
 }
 
 /**

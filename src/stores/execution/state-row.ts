@@ -2,6 +2,7 @@ import { corruptRow } from "../../model/corrupt-row.ts";
 import type { Encoded } from "../../model/values/encoded.ts";
 import { HoldfastError } from "../../model/errors.ts";
 import {
+  executionGone,
   executionNotFound,
   parentNotFound,
 } from "../../model/execution/errors.ts";
@@ -114,7 +115,8 @@ export function* lockedRecord(
 ): Tx<ExecutionRecord> {
   const found = yield* row<StateRow>(sql`
     SELECT ${stateColumns} FROM holdfast_execution WHERE id = ${id} AND ${isPresent(id)} ${lockRow}`);
-  if (found === undefined) throw executionNotFound(id, as);
+  if (found === undefined)
+    throw as === "parent" ? executionNotFound(id, as) : yield* absence(id);
   return recordOf(found);
 }
 
@@ -326,8 +328,17 @@ export function* findStanding(id: ExecutionId): Tx<Standing | undefined> {
 /** @throws HoldfastError `EXECUTION_NOT_FOUND` */
 export function* standing(id: ExecutionId): Tx<Standing> {
   const found = yield* findStanding(id);
-  if (found === undefined) throw executionNotFound(id);
+  if (found === undefined) throw yield* absence(id);
   return found;
+}
+
+/** Why an execution is not found: it was erased, or nobody knows of it. */
+export function* absence(id: ExecutionId): Tx<HoldfastError> {
+  const left = yield* row<{ readonly erasedAt: number | null }>(sql`
+    SELECT erased_at AS "erasedAt" FROM holdfast_execution WHERE id = ${id}`);
+  return left === undefined || left.erasedAt === null
+    ? executionNotFound(id)
+    : executionGone(id, left.erasedAt);
 }
 
 /** The event of a version that there must be. @throws HoldfastError `CORRUPT_ROW` */

@@ -61,6 +61,11 @@ export function executionEraseSuite(backend: Backend): void {
           () => store.cancel("ada"),
         ])
           expect(await refusal(fixture, call)).toBe("EXECUTION_NOT_FOUND");
+        for (const call of [store.get, store.result, store.cancel])
+          expect(await rejection(call("ada"))).toMatchObject({
+            message: expect.stringContaining("Run ada was erased at"),
+            details: { id: "ada", missing: "execution", erasedAt: T0 + 5 },
+          });
         for (const draft of [
           { id: "ada", function: "f", input: "secret input" },
           { id: "ada", function: "other" },

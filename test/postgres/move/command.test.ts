@@ -103,6 +103,27 @@ describe("holdfast migrate", () => {
       });
     }));
 
+  test("stopped before it began says so in one line, and ends with 130", () =>
+    withBoth(async (folder, place) => {
+      await small(folder);
+      const stoppedBy = "SIGINT";
+      expect(await migrate(folder, place, [], { stoppedBy })).toMatchObject({
+        code: 130,
+        stdout: "",
+        stderr:
+          "The move was interrupted before it began; nothing was changed.\n",
+      });
+      const asJson = await migrate(folder, place, ["--json"], { stoppedBy });
+      expect(asJson).toMatchObject({ code: 130, stderr: "" });
+      expect(asJson.json()).toEqual({
+        stopped: {
+          isBegun: false,
+          message:
+            "The move was interrupted before it began; nothing was changed.",
+        },
+      });
+    }));
+
   test("refuses a command line that makes no sense, and changes nothing", () =>
     withBoth(async (folder, place) => {
       await small(folder);

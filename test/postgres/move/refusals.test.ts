@@ -257,6 +257,26 @@ describe("a move that was interrupted", () => {
       expect(Object.values(await targetCounts(place))).not.toContain(0);
     }));
 
+  test("before it began, also while the source is checked, says so and changes nothing", () =>
+    withBoth(async (folder, place) => {
+      await small(folder);
+      for (const isEarly of [true, false]) {
+        const controller = new AbortController();
+        if (isEarly) controller.abort();
+        const interrupted = move(folder, place, { signal: controller.signal });
+        // The check of the source is the first that takes time.
+        if (!isEarly) controller.abort();
+        expect(await rejection(interrupted)).toMatchObject({
+          code: "ABORTED",
+          message:
+            "The move was interrupted before it began; nothing was changed.",
+          details: { isBegun: false },
+        });
+      }
+      await (await folder.open()).close();
+      expect(await targetFilled(place)).toEqual([]);
+    }));
+
   test("is continued and given up with its own target alone, unless that is gone", () =>
     withBoth(async (folder, place) => {
       await small(folder);

@@ -4,9 +4,9 @@ import type {
   ForkOrigin,
 } from "../../../model/execution/event.ts";
 import {
+  copyIdTaken,
   eventsInvalid,
   idTakenByRemoved,
-  executionExists,
 } from "../../../model/execution/errors.ts";
 import {
   lineOf,
@@ -112,7 +112,7 @@ export const forkExecution: StoreOperation<
   key: (input: ForkExecution) => input.id,
   *one(_: ExecutionContext, input) {
     const { source, id, at } = input;
-    if (splitToParts(id) !== undefined || id === source)
+    if (splitToParts(id) !== undefined)
       throw eventsInvalid(
         id,
         "owner",
@@ -167,7 +167,7 @@ function* earlierFork({
 }
 
 function notTheSame(id: ExecutionId): never {
-  throw executionExists(id, "input");
+  throw copyIdTaken(id);
 }
 
 /**

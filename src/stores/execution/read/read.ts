@@ -23,6 +23,7 @@ import { checkedVersion } from "../checks.ts";
 import type { ExecutionContext } from "../context.ts";
 import { eventAt } from "../event-row.ts";
 import {
+  absence,
   corruptLog,
   finishedResult,
   isPresent,
@@ -72,7 +73,7 @@ export const readExecution: StoreOperation<
       SummaryRow & { readonly progress: Encoded | null }
     >(sql`
         SELECT ${summaryColumns}, progress FROM holdfast_execution WHERE id = ${id} AND ${isPresent(id)}`);
-    if (found === undefined) throw executionNotFound(id);
+    if (found === undefined) throw yield* absence(id);
     const [detailed] = yield* withDetails([found], clock.now());
     if (detailed === undefined) throw executionNotFound(id);
     const tags = yield* rows<{ readonly tag: string }>(sql`
