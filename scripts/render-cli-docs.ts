@@ -23,11 +23,15 @@ function commandsText(program: Command): string {
       const about = sentence(command.description());
       const lines = [
         ...command.registeredArguments.map(
-          (argument) => `- \`${argument.name()}\`: ${argument.description}.`,
+          (argument) =>
+            `- \`${argument.name()}\`: ${argument.description}${choices(argument.argChoices)}.`,
         ),
         ...command.options
           .filter(({ hidden }) => !hidden)
-          .map(({ flags, description }) => `- \`${flags}\`: ${description}.`),
+          .map(
+            ({ flags, description, argChoices }) =>
+              `- \`${flags}\`: ${description}${choices(argChoices)}.`,
+          ),
       ];
       return `${[usage, about, lines.join("\n")].filter((part) => part !== "").join("\n\n")}\n`;
     })
@@ -52,6 +56,14 @@ function argumentNames(command: Command): readonly string[] {
     const name = argument.variadic ? `${argument.name()}...` : argument.name();
     return argument.required ? `<${name}>` : `[${name}]`;
   });
+}
+
+/** What may be said, where not everything may. */
+function choices(all: readonly string[] | undefined): string {
+  if (all === undefined) return "";
+  const named = all.map((choice) => `\`${choice}\``);
+  const last = named.pop() ?? "";
+  return `: ${named.length === 0 ? last : `${named.join(", ")} or ${last}`}`;
 }
 
 function sentence(text: string): string {

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { isHoldfastError } from "../model/errors.ts";
+import { inCommands } from "./advice.ts";
 import { CliContext } from "./context.ts";
 import { exitCodeOf, exitCodes, type ExitCode } from "./exit-codes.ts";
 import { failureText } from "./failure.ts";
@@ -43,7 +44,7 @@ export class Cli {
         this.exitCode = (await body(context, options, ...args)) ?? exitCodes.ok;
         await context.close();
       } catch (error) {
-        this.fail(error, options);
+        this.fail(inCommands(error, context.dbOption), options);
         await context.close().catch(() => undefined);
       }
       this.exitCode = stoppedCode(this.host.stop) ?? this.exitCode;

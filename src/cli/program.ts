@@ -70,7 +70,7 @@ export async function runCli(
     // Help and the version have been printed by then.
     const isAnswer = error instanceof CommanderError && error.exitCode === 0;
     if (!isAnswer)
-      cli.fail(asUsage(error), {
+      cli.fail(asUsage(await aboutHelp(error, args, cli)), {
         json: args.includes("--json"),
         debug: args.includes("--debug"),
       });
@@ -111,12 +111,29 @@ export function programOf(cli: Cli): Command {
   return program;
 }
 
+/** Commander answers help about a command that is not there with help; what it says of that command itself suggests others. */
+async function aboutHelp(
+  error: unknown,
+  args: readonly string[],
+  cli: Cli,
+): Promise<unknown> {
+  const [first, word] = args.filter((arg) => !arg.startsWith("-"));
+  const isHelp = error instanceof CommanderError && first === "help";
+  if (!isHelp || word === undefined) return error;
+  try {
+    await programOf(cli).parseAsync([word], { from: "user" });
+    return error;
+  } catch (better) {
+    return better;
+  }
+}
+
 /** What commander says of a command line, as one of ours. */
 function asUsage(error: unknown): unknown {
   if (!(error instanceof CommanderError)) return error;
   const said = (
     error.code === "commander.help"
-      ? "There is no such command, or none was named" // `holdfast help nonsense`, `holdfast --json`
+      ? "No command was named" // `holdfast --json`
       : error.message
   )
     .replace(/^error: /, "")

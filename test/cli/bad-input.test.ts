@@ -26,6 +26,7 @@ beforeAll(() => {
     "app.mjs": "export const x = {};\n",
     "no-database.db":
       "this is no database, but long enough to be read as one\n",
+    real: "SQLite format 3\0 and so on",
   };
   for (const [name, text] of Object.entries(files))
     writeFileSync(path.join(folder, name), text);
@@ -42,16 +43,26 @@ const refused: readonly (readonly [readonly string[], number, RegExp])[] = [
     2,
     /MODULE_NOT_LOADED: "missing.mjs" .* no such file/,
   ],
-  [["dev", "folder.mjs"], 2, /MODULE_NOT_LOADED.*no such file/],
+  [["dev", "folder.mjs"], 2, /MODULE_NOT_LOADED.*is a folder\. Name a file/],
   [["dev", "app.mjs", "--db", ":memory:"], 2, /in memory is gone/],
   [["dev", "app.mjs", "--db", "no-database.db"], 5, /NOT_A_DATABASE/],
   [["dev", "app.mjs", "more.mjs"], 2, /too many arguments/i],
   [["work", "missing.mjs"], 2, /MODULE_NOT_LOADED/],
+  [["work", "folder.mjs"], 2, /MODULE_NOT_LOADED.*is a folder\. Name a file/],
+  [
+    ["work", "real"],
+    2,
+    /MODULE_NOT_LOADED.*is a database.*--db real and the module/,
+  ],
+  [["dev", "real"], 2, /MODULE_NOT_LOADED.*is a database/],
+  [["start", "real", "greet"], 2, /MODULE_NOT_LOADED.*is a database/],
+  [["work", "no-database.db"], 2, /MODULE_NOT_LOADED.*is a database/],
+  [["list", "--db", "folder.mjs"], 2, /DATABASE_PATH_INVALID.*is a folder/],
   [["work", "a\0b.mjs"], 2, /MODULE_NOT_LOADED/],
   [
     ["work", "empty.mjs"],
     2,
-    /MODULE_WITHOUT_FUNCTIONS.*\(but answer\).*export const greet/,
+    /MODULE_WITHOUT_FUNCTIONS.*\(but answer\).*Write export before the const.*export const greet/,
   ],
   [["work", "nothing.mjs"], 2, /MODULE_WITHOUT_FUNCTIONS/],
   [["work", "broken.mjs"], 2, /MODULE_NOT_LOADED/],
@@ -59,6 +70,8 @@ const refused: readonly (readonly [readonly string[], number, RegExp])[] = [
   [["work", "empty.mjs", "--concurrency", "many"], 2, /whole number/],
   [["work", "empty.mjs", "--lease", "soon"], 2, /length of time/],
   [["wrok", "empty.mjs"], 2, /unknown command 'wrok'.*did you mean work/i],
+  [["help", "wrok"], 2, /unknown command 'wrok'.*did you mean work/i],
+  [["help", "nonsense"], 2, /unknown command 'nonsense'\. Run it with --help/i],
   [
     ["schedules", "puase", "nightly"],
     2,

@@ -198,7 +198,7 @@ describe("the installed command", () => {
   ])(
     "takes %s at a question for no, and says that nothing was done",
     async (_key, typed, code) => {
-      const line = `'${process.execPath}' '${binary}' erase run-7; echo "code $?"`;
+      const line = `'${process.execPath}' '${binary}' erase run-7 --force; echo "code $?"`;
       const words = ["-c", line, "/dev/null"];
       const child = spawn("script", ["-q", ...words], {
         cwd: home,

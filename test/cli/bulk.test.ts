@@ -46,6 +46,10 @@ describe("holdfast bulk", () => {
       expect(asked.stderr).toBe("cancel 3 runs? [y/N] Nothing was changed.\n");
       const counted = await command("bulk cancel --all --dry-run --json");
       expect(counted.json()).toEqual({ matched: 4 });
+      const one = await command("bulk cancel --id-prefix m --dry-run");
+      expect(one.stdout).toBe("cancel: 1 run matches.\n");
+      const all = await command("bulk cancel --all --dry-run");
+      expect(all.stdout).toBe("cancel: 4 runs match.\n");
       const unasked = await command("bulk cancel --all");
       expect(unasked).toMatchObject({ code: 2, stdout: "" });
       expect(unasked.stderr).toContain("nothing was done: say --yes");
@@ -151,14 +155,25 @@ describe("holdfast erase", () => {
     withRuns(async (command) => {
       const open = await command("erase a --yes");
       expect(open).toMatchObject({ code: 4, stdout: "" });
-      expect(open.stderr).toContain("EXECUTION_UNFINISHED: ");
+      expect(open.stderr).toMatch(
+        /^EXECUTION_UNFINISHED: .*nothing was removed\. holdfast erase a --force --db \S+ ends it first/,
+      );
+      const unasked = await command("erase a", { typed: "y" });
+      expect(unasked.stderr).toMatch(/^EXECUTION_UNFINISHED: /);
       const asked = await command("erase a --force", { typed: "" });
       expect(asked.stderr).toContain("Nothing was erased.");
       const erased = await command("erase a --force --yes --json");
       expect(erased.json()).toMatchObject({ id: "a" });
-      expect(await command("erase a --yes")).toMatchObject({ code: 3 });
+      for (const gone of ["erase a --yes", "show a", "logs a", "cancel a"])
+        expect(await command(gone)).toMatchObject({
+          code: 3,
+          stderr: expect.stringMatching(
+            /^EXECUTION_NOT_FOUND: Run a was erased at 20\S+Z/,
+          ) as string,
+        });
       expect(await command("erase nobody --yes")).toMatchObject({ code: 3 });
       expect(await command("erase .. --yes")).toMatchObject({ code: 2 });
-      expect((await command("erase b")).stderr).toContain("say --yes");
+      const alone = await command("erase b --force");
+      expect(alone.stderr).toContain("say --yes");
     }));
 });

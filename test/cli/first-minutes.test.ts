@@ -236,6 +236,7 @@ test.concurrent(
       expect(JSON.parse(stdout)).toEqual({
         id,
         function: "order",
+        existed: true,
         value: { paid },
       });
     }
@@ -286,6 +287,8 @@ export const half = workflow("half", { input }, async (ctx, n: number) => {
     expect(JSON.parse((await project.run(again)).stdout)).toEqual({
       id: "four",
       function: "half",
+      existed: true,
+      status: "pending",
       isTaken: false,
     });
 
@@ -295,7 +298,11 @@ export const half = workflow("half", { input }, async (ctx, n: number) => {
     const waited = await project.run(four);
     expect(waited).toMatchObject({ code: 0, stdout: "2\n" });
     expect(waited.stderr).toMatch(
-      saidBeforeTaken("half", "four", "Started four of half.\n"),
+      saidBeforeTaken(
+        "half",
+        "four",
+        "four of half was started before: [^\n]+\\.\n",
+      ),
     );
     const failed = await project.run([
       "start",

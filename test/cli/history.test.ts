@@ -63,10 +63,33 @@ describe("holdfast export", () => {
         "export",
         "greet-ada",
         "--output",
-        "ada.json",
+        "line.json",
         "--json",
       );
-      expect(told.json()).toEqual({ id: "greet-ada", file: "ada.json" });
+      expect(told.json()).toEqual({ id: "greet-ada", file: "line.json" });
+    }));
+
+  test("replaces no file unless it is told to", () =>
+    withRun(async ({ cli, folder }) => {
+      const mine = folder.file("mine.json");
+      writeFileSync(mine, "mine");
+      const args = ["export", "greet-ada", "--output", "mine.json"];
+      const refused = await cli(...args);
+      expect(refused).toMatchObject({
+        code: 4,
+        stdout: "",
+        stderr: `TARGET_EXISTS: There is a file "mine.json" already, which was left as it is. Name another one, or replace it with --force.\n`,
+      });
+      expect(readFileSync(mine, "utf8")).toBe("mine");
+      expect(await cli(...args, "--force")).toMatchObject({ code: 0 });
+      expect(JSON.parse(readFileSync(mine, "utf8"))).toMatchObject({
+        run: "greet-ada",
+      });
+      // Whoever could read the old file cannot read the values in the new one.
+      expect(statSync(mine).mode & 0o777).toBe(0o600);
+      const odd = await cli("export", "greet-ada", "--force");
+      expect(odd).toMatchObject({ code: 2, stdout: "" });
+      expect(odd.stderr).toContain("--force is only for --output");
     }));
 
   test("says what is wrong, and how to go on", () =>

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { Command } from "commander";
+import { Argument, Command, Option } from "commander";
 import { format } from "prettier";
 import { expect, test } from "vitest";
 import { projectRoot } from "../../scripts/project.ts";
@@ -32,8 +32,11 @@ test("a command is rendered with its arguments and options", () => {
     .command("go")
     .description("goes somewhere")
     .argument("<place>", "where to")
-    .argument("[by...]", "how")
-    .option("--fast", "in a hurry");
+    .addArgument(new Argument("[by...]", "how").choices(["car", "train"]))
+    .option("--fast", "in a hurry")
+    .addOption(
+      new Option("--class <class>", "which").choices(["1st", "2nd", "3rd"]),
+    );
   const marks =
     "<!-- commands: written by npm run cli-docs --><!-- end of commands -->";
   expect(withCommands(`before ${marks} after`, program)).toBe(
@@ -45,8 +48,9 @@ test("a command is rendered with its arguments and options", () => {
       "Goes somewhere.",
       "",
       "- `place`: where to.",
-      "- `by`: how.",
+      "- `by`: how: `car` or `train`.",
       "- `--fast`: in a hurry.",
+      "- `--class <class>`: which: `1st`, `2nd` or `3rd`.",
       "",
       "<!-- end of commands --> after",
     ].join("\n"),

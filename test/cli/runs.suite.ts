@@ -7,6 +7,7 @@ import {
   type Holdfast,
 } from "../../src/index.ts";
 import { holdfastCli, type HostOptions, type Ran } from "./host.ts";
+import { timeoutMs } from "../depth.ts";
 
 /** A database of an app: how the app opens it, and how the command names it. */
 export interface CliPlace {
@@ -67,7 +68,7 @@ export function describeRuns(
       vi.waitFor(
         async () =>
           expect((await holdfast.executions.get(id)).status).toBe(status),
-        { timeout: 50_000, interval: 10 },
+        { timeout: timeoutMs, interval: 10 },
       );
 
     beforeAll(async () => {
@@ -206,17 +207,44 @@ export function describeRuns(
         stderr: "Started lost-2 of lost.\nStopped waiting; lost-2 goes on.\n",
       });
       const asJson = await stopped("--wait", "--json");
-      expect(asJson.json()).toEqual({
-        stopped: { id: "lost-2", function: "lost" },
-      });
+      const told = { id: "lost-2", function: "lost", existed: true };
+      expect(asJson.json()).toEqual({ stopped: told });
       const unknown = await stopped("--json");
-      expect(unknown.json()).toEqual({ id: "lost-2", function: "lost" });
+      expect(unknown.json()).toEqual({ ...told, status: "pending" });
+    });
+
+    test("start says when the run was there already, and how it stands", async () => {
+      const start = ["start", "nap", "--id", "nap-2"];
+      expect(await json(...start)).toEqual({
+        id: "nap-2",
+        function: "nap",
+        existed: false,
+        isTaken: true,
+      });
+      await until("nap-2", "blocked");
+      expect(await run(start)).toMatchObject({
+        code: 0,
+        stdout: expect.stringMatching(
+          /^nap-2 of nap was started before: waits until .*\.\n$/,
+        ) as string,
+      });
+      expect(await json(...start)).toEqual({
+        id: "nap-2",
+        function: "nap",
+        existed: true,
+        status: "blocked",
+        isTaken: true,
+      });
+      await holdfast.executions.cancel("nap-2", { force: true });
+      expect((await run(start)).stdout).toMatch(
+        /^nap-2 of nap was started before: cancelled (today|yesterday) .*\.\n$/,
+      );
     });
 
     test("show says that nobody runs a function", async () => {
       await expect
         .poll(async () => (await run(["show", "lost-1"])).stdout, {
-          timeout: 50_000,
+          timeout: timeoutMs,
           interval: 200,
         })
         .toContain("and nobody runs lost");
@@ -370,6 +398,13 @@ export function describeRuns(
       await until(id, "failed");
       expect((await run(["retry", "ask-1"])).stderr).toMatch(/^NOT_FAILED: /);
       expect((await run(["fork", "order-2", "--at", "99"])).code).toBe(4);
+      for (const taken of ["order-2", "order-1"])
+        expect(
+          await run(["fork", "order-2", "--at", "0", "--id", taken]),
+        ).toMatchObject({
+          code: 4,
+          stderr: `EXECUTION_EXISTS: The id ${taken} is taken by a run that is no such copy; it was left as it is, and nothing was copied. Choose another id for the copy.\n`,
+        });
     });
 
     test("schedules lists them with their next instants, and pauses, resumes, fires and removes them", async () => {
@@ -396,9 +431,21 @@ export function describeRuns(
         "nightly goes on.\n",
       );
       const fire = ["schedules", "fire", "nightly", "--key", "by-hand"];
-      const { id } = (await json(...fire)) as { id: string };
-      expect(await json(...fire)).toEqual({ name: "nightly", id });
+      const { id, existed } = (await json(...fire)) as {
+        id: string;
+        existed: boolean;
+      };
+      expect(existed).toBe(false);
       await until(id, "blocked");
+      expect(await json(...fire)).toEqual({
+        name: "nightly",
+        id,
+        existed: true,
+        status: "blocked",
+      });
+      expect((await run(fire)).stdout).toMatch(
+        /^nightly@fire:by-hand of nightly was started before: waits until .*\.\n$/,
+      );
       expect((await run(["schedules", "remove", "nightly"])).stdout).toBe(
         "nightly is removed.\n",
       );
@@ -423,7 +470,7 @@ export function describeRuns(
           expect(stdout).toContain("nobody runs lost: lost-1 is due since");
           return { code, stdout };
         },
-        { timeout: 50_000, interval: 200 },
+        { timeout: timeoutMs, interval: 200 },
       );
       expect(said.code).toBe(6);
       expect(said.stdout).toContain(
@@ -492,6 +539,18 @@ export function describeRuns(
     });
 
     test.each([
+      [["schedules", "fire", "nothing"], /: holdfast schedules --db \S+/],
+      [["schedules", "pause", "nothing"], /: holdfast schedules --db \S+/],
+      [["retry", "lost-1"], /holdfast fork lost-1 --at <version> --db/],
+      [["pause", "order-2"], /holdfast show order-2 --db/],
+      [["resolve", "lost-1"], /holdfast show lost-1 --db/],
+    ])("what refuses %j names a command", async (args, said) => {
+      const { stderr } = await run(args);
+      expect(stderr).toMatch(said);
+      expect(stderr).not.toContain("()");
+    });
+
+    test.each([
       [["show", "nobody"], 3, "EXECUTION_NOT_FOUND"],
       [["logs", "nobody"], 3, "EXECUTION_NOT_FOUND"],
       [["show", "not an id!"], 2, "ID_MALFORMED"],
@@ -524,6 +583,7 @@ export function describeRuns(
       [["schedules", "pause", "nothing"], 3, "SCHEDULE_NOT_FOUND"],
       [["schedules", "resume", "a b"], 2, "NAME_INVALID"],
       [["schedules", "fire", "nothing", "--key", ""], 2, "OPTION_INVALID"],
+      [["schedules", "fire", "nothing"], 3, "SCHEDULE_NOT_FOUND"],
       [["schedules", "pase"], 2, "OPTION_INVALID"],
       [["doctor", "now"], 2, "OPTION_INVALID"],
       [["check", "--ful"], 2, "OPTION_INVALID"],

@@ -91,7 +91,7 @@ describe("opening a file", () => {
       mkdirSync(folder.file());
       const error = await rejection(folder.open());
       expect(error).toMatchObject({ code: "DATABASE_PATH_INVALID" });
-      expect(error.message).toContain("is not a file");
+      expect(error.message).toContain("is a folder");
     }));
 
   test("refuses a URL without showing it, and names what takes one", async () => {

@@ -99,7 +99,7 @@ export async function prepareFile(
   if (!statSync(real).isFile())
     throw new HoldfastError(
       "DATABASE_PATH_INVALID",
-      `"${path}" is not a file. Name the database file itself, for example "${path.replace(/\/$/, "")}/app.db".`,
+      `"${path}" is ${statSync(real).isDirectory() ? "a folder" : "not a file"}. Name the database file itself, for example "${path.replace(/\/$/, "")}/app.db".`,
       { path },
     );
   judgeFileSystem(real, options);

@@ -7,7 +7,7 @@ import type {
   LoggedEvent,
 } from "../../model/execution/event.ts";
 import type { ExecutionResult } from "../../model/execution/result.ts";
-import { openWaits } from "../../model/execution/open-waits.ts";
+import type { OpenWait } from "../../model/execution/open-waits.ts";
 import { spokenEvent } from "../../model/execution/spoken-event.ts";
 import { spokenStanding } from "../../model/execution/spoken-standing.ts";
 import type { ExecutionSummary } from "../../stores/execution/read/summary.ts";
@@ -26,8 +26,10 @@ export interface RunRow {
 
 /** What is known of a run beside its summary. */
 export interface RunDetails {
-  /** Its newest event of the kinds below, if there is one. */
-  readonly events: readonly LoggedEvent<unknown>[];
+  /** Its newest event of the kinds below, if there is one and it goes on. */
+  readonly newest: LoggedEvent<unknown> | undefined;
+  /** What it waits for, if it does. */
+  readonly waits: readonly OpenWait[];
   /** What its code gave to `ctx.setProgress`; null for nothing. */
   readonly progress: unknown;
   /** How it ended, once it has. */
@@ -77,11 +79,10 @@ function doingOf(
   moment: Moment,
 ): string {
   const { interruption, state } = summary;
-  const { events, progress } = details;
-  const [newest] = events;
+  const { newest, progress, waits } = details;
   const status = statusOf(state, moment.now);
   const standing = spokenStanding(
-    { ...summary, status, waits: openWaits(events, [], moment.now) },
+    { ...summary, status, waits },
     { ...moment, withoutDurations: true },
   );
   const last =

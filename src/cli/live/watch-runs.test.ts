@@ -66,3 +66,53 @@ test("the live view tells what runs wait for and how they ended, whenever that c
   await stop();
   await holdfast.close();
 });
+
+/** Each asks for something, does more, and only then waits. */
+const late = {
+  external: workflow("late/external", async (ctx) => {
+    const answer = ctx.external();
+    await ctx.step("between", () => 1);
+    return answer.result();
+  }),
+  signal: workflow("late/signal", async (ctx) => {
+    const told = ctx.receive(go);
+    await ctx.step("between", () => 1);
+    return told;
+  }),
+  children: workflow("late/children", async (ctx) => {
+    const answers = [ctx.call(waiting), ctx.call(quick)];
+    await ctx.step("between", () => 1);
+    return Promise.all(answers);
+  }),
+};
+const quick = workflow("quick", async () => 1);
+
+test("the live view tells what runs wait for that they asked for before something else", async () => {
+  const holdfast = await openHoldfast(":memory:", { onEvent: () => undefined });
+  const views: RunsView[] = [];
+  const stop = watchRuns(holdfast, {
+    timeZone: "UTC",
+    rowsMax: () => 9,
+    onView: (view) => views.push(view),
+    onError: (error) => {
+      throw error;
+    },
+  });
+  await holdfast.work([...Object.values(late), waiting, quick]);
+  await holdfast.start(late.external, undefined, { id: "external" });
+  await holdfast.start(late.signal, undefined, { id: "signal" });
+  await holdfast.start(late.children, undefined, { id: "children" });
+  await until(() =>
+    expect(
+      Object.fromEntries(
+        views.at(-1)?.rows.map(({ id, doing }) => [id, doing]) ?? [],
+      ),
+    ).toEqual({
+      external: "waits for an answer from outside (external.o:1_1)",
+      signal: "waits for signal go",
+      children: "waits for waiting (children.o:1_1)",
+    }),
+  );
+  await stop();
+  await holdfast.close();
+});

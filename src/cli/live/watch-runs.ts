@@ -1,6 +1,7 @@
 import { after, monotonicMs } from "../../host/timers.ts";
 import type { Holdfast } from "../../runtime/client/holdfast.ts";
 import type { ExecutionSummary } from "../../stores/execution/read/summary.ts";
+import { openAsks } from "./open-asks.ts";
 import {
   rowOf,
   tellingKinds,
@@ -95,7 +96,7 @@ export function watchRuns(
 class RunsReader {
   readonly #holdfast: Pick<Holdfast, "database" | "executions">;
   readonly #options: WatchOptions;
-  #known = new Map<string, { version: number; details: RunDetails }>();
+  #known = new Map<string, Known>();
 
   constructor(
     holdfast: Pick<Holdfast, "database" | "executions">,
@@ -147,30 +148,42 @@ class RunsReader {
     return Promise.all(
       shown.map(async (summary) => {
         const { id } = summary;
-        const { version } = summary.state;
+        const { status, state } = summary;
+        const { version, responses } = state;
         const before = known.get(id);
         // Progress moves without an event, and only of what runs.
         const isSame =
-          before?.version === version && summary.status !== "running";
+          before?.version === version &&
+          before.responses === responses &&
+          before.status === status &&
+          status !== "running";
         const details = isSame ? before.details : await this.#read(summary);
-        this.#known.set(id, { version, details });
+        this.#known.set(id, { version, responses, status, details });
         return details;
       }),
     );
   }
 
-  async #read({ id, status }: ExecutionSummary): Promise<RunDetails> {
-    const { executions } = this.#holdfast;
+  async #read(summary: ExecutionSummary): Promise<RunDetails> {
+    const { executions, database } = this.#holdfast;
+    const { id } = summary;
     try {
-      switch (status) {
+      switch (summary.status) {
         case "completed":
           return nothingKnown;
         case "failed":
         case "cancelled":
         case "timedOut":
           return { ...nothingKnown, result: await executions.result(id) };
+        case "blocked": {
+          const now = database.clock.now();
+          return {
+            ...nothingKnown,
+            waits: await openAsks(executions, summary, now),
+          };
+        }
         default: {
-          const [{ items: events }, { progress }] = await Promise.all([
+          const [{ items }, { progress }] = await Promise.all([
             executions.events(id, {
               newestFirst: true,
               kinds: tellingKinds,
@@ -178,7 +191,7 @@ class RunsReader {
             }),
             executions.get(id),
           ]);
-          return { ...nothingKnown, events, progress };
+          return { ...nothingKnown, newest: items[0], progress };
         }
       }
     } catch {
@@ -187,8 +200,17 @@ class RunsReader {
   }
 }
 
+/** What was read of a run, and where it stood then. */
+interface Known {
+  readonly version: number;
+  readonly responses: number;
+  readonly status: ExecutionSummary["status"];
+  readonly details: RunDetails;
+}
+
 const nothingKnown: RunDetails = {
-  events: [],
+  newest: undefined,
+  waits: [],
   progress: null,
   result: undefined,
 };

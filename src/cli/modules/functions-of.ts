@@ -33,7 +33,7 @@ export function functionsOf(
   throw new HoldfastError(
     "MODULE_WITHOUT_FUNCTIONS",
     `"${file}" exports no workflow and no activity${names.length === 0 ? "" : ` (but ${names.slice(0, 5).join(", ")})`}. ` +
-      `Write, for example: export const greet = workflow("greet", async (ctx, name) => …);`,
+      `Write export before the const of each: export const greet = workflow("greet", async (ctx, name) => …);`,
     { file },
   );
 }

@@ -1,8 +1,9 @@
-import { statSync } from "node:fs";
+import { closeSync, openSync, readSync, statSync, type Stats } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { HoldfastError } from "../../model/errors.ts";
+import { quoted } from "../text/quoted.ts";
 import { isRecord } from "../../model/values/spoken-kind.ts";
 
 /**
@@ -54,14 +55,40 @@ async function unlessStuck<T>(loading: Promise<T>): Promise<T> {
   }
 }
 
-/** Its path. @throws HoldfastError `MODULE_NOT_LOADED` when there is no such file */
+/** Its path. @throws HoldfastError `MODULE_NOT_LOADED` when there is no such file, or it is a folder or a database */
 export function existingModule(file: string, cwd: string): string {
   const absolute = path.resolve(cwd, file);
+  if (isDatabase(absolute))
+    throw notLoaded(
+      file,
+      `it is a database, not a module. Say --db ${quoted(file)} and the module beside it, such as app.mts`,
+    );
   if (isFile(absolute)) return absolute;
   throw notLoaded(
     file,
-    "there is no such file. Check the path; it is taken from the current folder",
+    isFolder(absolute)
+      ? "it is a folder. Name a file in it that exports workflows"
+      : "there is no such file. Check the path; it is taken from the current folder",
   );
+}
+
+/** By its name, or its first bytes: it may have any name. */
+function isDatabase(absolute: string): boolean {
+  const header = "SQLite format 3\0";
+  if (!isFile(absolute)) return false;
+  if (/\.(db|sqlite3?)$/i.test(absolute)) return true;
+  try {
+    const file = openSync(absolute, "r");
+    try {
+      const found = Buffer.alloc(header.length);
+      readSync(file, found, 0, found.length, 0);
+      return found.toString("latin1") === header;
+    } finally {
+      closeSync(file);
+    }
+  } catch {
+    return false; // What cannot be read is told by those who load it.
+  }
 }
 
 /** True for what is there, or is named like a module: names of functions have no dots. */
@@ -70,10 +97,18 @@ export function isModuleFile(text: string, cwd: string): boolean {
 }
 
 function isFile(absolute: string): boolean {
+  return statsOf(absolute)?.isFile() === true;
+}
+
+function isFolder(absolute: string): boolean {
+  return statsOf(absolute)?.isDirectory() === true;
+}
+
+function statsOf(absolute: string): Stats | undefined {
   try {
-    return statSync(absolute).isFile();
+    return statSync(absolute);
   } catch {
-    return false; // Not there, or a path that no file can have.
+    return undefined; // Not there, or a path that no file can have.
   }
 }
 

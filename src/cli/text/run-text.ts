@@ -33,7 +33,7 @@ export function statusColour(status: ExecutionStatus | "unserved"): Colour {
 }
 
 /** Where a run stands, in words. */
-function standingText(context: CliContext, run: Standing): string {
+export function standingText(context: CliContext, run: Standing): string {
   const { timeZone } = context.host;
   return spokenStanding(run, { now: context.now(), timeZone });
 }

@@ -12,6 +12,12 @@ import { isModuleFile, loadModule } from "../../modules/load-module.ts";
 import { functionsOf } from "../../modules/functions-of.ts";
 import { durationOption } from "../../options/option-values.ts";
 import { ownCommand } from "../../process/own-process.ts";
+import {
+  beforeFields,
+  runBefore,
+  startedText,
+  type RunBefore,
+} from "../../run-before.ts";
 import { givenJson, jsonText } from "../../text/json.ts";
 import { harmless } from "../../text/style.ts";
 import { isTakenSoon, patienceMs } from "./served.ts";
@@ -30,6 +36,12 @@ interface StartCommandOptions {
 type Startable =
   | { readonly code: DurableFunction<unknown, unknown>; readonly name: string }
   | { readonly code: undefined; readonly name: string };
+
+interface StartedRun {
+  readonly id: string;
+  readonly name: string;
+  readonly before: RunBefore;
+}
 
 /** `holdfast start`: begins a run. */
 export function addStart(program: Command, cli: Cli): void {
@@ -70,13 +82,11 @@ export function addStart(program: Command, cli: Cli): void {
             startable.code === undefined
               ? await context.openForWriting()
               : await context.openForWork(() => undefined);
+          const { executions } = holdfast;
+          const before = await runBefore(context, executions, options.id);
           const id = await started(holdfast, startable, input, options);
-          return follow(
-            context,
-            holdfast,
-            { id, name: startable.name },
-            options,
-          );
+          const run = { id, name: startable.name, before };
+          return follow(context, holdfast, run, options);
         },
       ),
     );
@@ -157,11 +167,12 @@ async function knownRole(
 async function follow(
   context: CliContext,
   holdfast: Holdfast,
-  run: { readonly id: string; readonly name: string },
+  run: StartedRun,
   { wait, timeout }: StartCommandOptions,
 ): Promise<ExitCode> {
   const { id, name } = run;
-  const said = `Started ${id} of ${name}.`;
+  const said = harmless(startedText(id, name, run.before));
+  const document = documentOf(run);
   if (wait === true) context.note(said);
   else if (!context.isJson) context.print(said);
   const withinMs = Math.min(patienceMs, timeout ?? patienceMs);
@@ -176,7 +187,8 @@ async function follow(
   if (wait !== true) {
     // A program is told in the one document that there is.
     const isTaken = await taken;
-    if (context.isJson) context.printJson({ id, function: name, isTaken });
+    if (context.isJson)
+      context.printJson({ ...document, ...beforeFields(run.before), isTaken });
     return exitCodes.ok;
   }
   const result = await holdfast.executions
@@ -189,14 +201,14 @@ async function follow(
     });
   if (result.kind === "completed") {
     const { value } = result;
-    context.answer({ id, function: name, value }, () =>
+    context.answer({ ...document, value }, () =>
       value === undefined ? "" : harmless(jsonText(value, 2)),
     );
     return exitCodes.ok;
   }
   const failure = runFailure({ id, function: name }, result);
   if (context.isJson)
-    context.printJson({ id, function: name, failed: failure.message });
+    context.printJson({ ...document, failed: failure.message });
   else context.note(failure.message);
   return exitCodes.failed;
 }
@@ -204,17 +216,23 @@ async function follow(
 /** The run goes on: who does not wait for it any longer is told its id. */
 function stillOpen(
   context: CliContext,
-  { id, name }: { readonly id: string; readonly name: string },
+  run: StartedRun,
   error: unknown,
   isTaken: boolean | undefined,
 ): unknown {
   if (!isHoldfastError(error)) return error;
+  const { id } = run;
   const { code, message, details } = error;
   if (code === "DEADLINE_EXCEEDED")
     return new HoldfastError(code, message, { ...details, id, isTaken });
   if (code === "ABORTED") {
     context.note(`Stopped waiting; ${id} goes on.`);
-    if (context.isJson) context.printJson({ stopped: { id, function: name } });
+    if (context.isJson) context.printJson({ stopped: documentOf(run) });
   }
   return error;
+}
+
+/** What programs are told of a run, whatever became of it: how it stood before is not among it. */
+function documentOf({ id, name, before }: StartedRun): object {
+  return { id, function: name, existed: before.existed };
 }

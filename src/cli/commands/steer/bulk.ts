@@ -121,7 +121,8 @@ async function commanded(
   if (dryRun === true || matched === 0) {
     context.answer(
       dryRun === true ? { matched } : found,
-      () => `${action}: ${counted(matched)} match.`,
+      () =>
+        `${action}: ${counted(matched)} ${matched === 1 ? "matches" : "match"}.`,
     );
     return exitCodes.ok;
   }

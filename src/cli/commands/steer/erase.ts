@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { executionUnfinished } from "../../../model/execution/errors.ts";
 import type { Cli } from "../../cli.ts";
 import { confirmed } from "../../options/confirm.ts";
 import { exitCodes } from "../../exit-codes.ts";
@@ -21,7 +22,10 @@ export function addErase(program: Command, cli: Cli): void {
     .action(
       cli.action(async (context, options: EraseOptions, id: string) => {
         const { executions } = await context.openForWriting();
-        const { function: name } = await executions.get(id);
+        const { id: found, function: name, state } = await executions.get(id);
+        // Nobody is asked about what would be refused.
+        if (state.pending.kind !== "finished" && options.force !== true)
+          throw executionUnfinished(found);
         const question = `Erase run ${id} of ${name} and all below it? It cannot be undone.`;
         if (!(await confirmed(context, question, options.yes))) {
           context.note("Nothing was erased.");

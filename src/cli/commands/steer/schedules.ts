@@ -1,5 +1,9 @@
 import type { Command } from "commander";
 import { spokenDuration, spokenInstant } from "../../../model/time/spoken.ts";
+import {
+  firedRunId,
+  parseRunScheduleName,
+} from "../../../model/trigger/run-schedule.ts";
 import { executionContext } from "../../../stores/execution/context.ts";
 import { lists } from "../../../stores/list.ts";
 import {
@@ -9,6 +13,7 @@ import {
 import type { Cli } from "../../cli.ts";
 import type { CliContext } from "../../context.ts";
 import { everyItem } from "../../every-page.ts";
+import { beforeFields, runBefore, startedText } from "../../run-before.ts";
 import { tableLines } from "../../text/table.ts";
 
 /** `holdfast schedules …`: what starts runs again and again. */
@@ -66,13 +71,17 @@ export function addSchedules(program: Command, cli: Cli): void {
       cli.action(
         async (context, { key }: { key?: string }, schedule: string) => {
           const holdfast = await context.openForWriting();
+          const known =
+            key === undefined
+              ? undefined
+              : firedRunId(parseRunScheduleName(schedule), key);
+          const before = await runBefore(context, holdfast.executions, known);
           const { id } = await holdfast.schedules.fire(
             schedule,
             key === undefined ? {} : { key },
           );
-          context.answer(
-            { name: schedule, id },
-            () => `Started ${id} of ${schedule}.`,
+          context.answer({ name: schedule, id, ...beforeFields(before) }, () =>
+            startedText(id, schedule, before),
           );
         },
       ),
