@@ -249,19 +249,19 @@ test.concurrent(
   },
 );
 
-test.concurrent(
-  "start checks the input by the schema of the code, says when nobody runs the function, and tells how a run failed",
-  async () => {
-    const project = installed.project("start", {
-      "app.mts": `import { workflow } from "holdfast";
+const halving = `import { workflow } from "holdfast";
 const input = { "~standard": { version: 1, vendor: "test", validate: (value: unknown) =>
   typeof value === "number" ? { value } : { issues: [{ message: "no number" }] } } } as const;
 export const half = workflow("half", { input }, async (ctx, n: number) => {
   if (n % 2 === 1) throw new Error("it is odd");
   return n / 2;
 });
-`,
-    });
+`;
+
+test.concurrent(
+  "start checks the input by the schema of the code, says when nobody runs the function, and tells how a run failed",
+  async () => {
+    const project = installed.project("start", { "app.mts": halving });
     const refused = await project.run(["start", "app.mts", "--input", '"x"']);
     expect(refused).toMatchObject({ code: 2, stdout: "" });
     expect(refused.stderr).toContain("INPUT_INVALID");

@@ -118,7 +118,9 @@ type OfDelay<Out> = Method<[delay: string, wait?: WaitOptions], Out>;
 export interface Executions extends ExecutionReads {
   /**
    * Creates an execution, or finds the one with the same id, function and
-   * input. Repeat it under an id of your own.
+   * input. Repeat it under an id of your own. A child that its parent has
+   * asked for is best created by that append: created alone, nobody compares
+   * its input with the one asked for but `maintenance.check`.
    * @throws HoldfastError `EXECUTION_EXISTS`, `EXECUTION_ERASED`, `EXECUTION_BEING_REMOVED`, `ID_MALFORMED`, `NAME_INVALID`, `OPTION_INVALID`, `NOT_SERIALIZABLE`, `VALUE_TOO_LARGE`;
    *   of a child's parent `EXECUTION_NOT_FOUND`, `EXECUTION_FINISHED`, `EXECUTION_CANCELLING`
    * @example await log.create({ id: "order-42", function: "orders/fulfil", input: { cents: 500 } });

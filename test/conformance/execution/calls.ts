@@ -24,7 +24,11 @@ import {
 import type { Step, StepName } from "./steps.ts";
 import type { ExecutionModel } from "./model.ts";
 
-/** Ids are few, so that calls meet; inputs are two, so that some of them clash. */
+/**
+ * Ids are few, so that calls meet; inputs are two, so that some of them clash.
+ * Not those of children: one whose parent has asked for it with another input
+ * is what `maintenance.check` reports, and rightly.
+ */
 function newcomer(model: ExecutionModel, step: Step): ExecutionDraft {
   const { set, index, inMs, flag, role, seen } = step;
   const parent = model.target(step).id;
@@ -32,7 +36,7 @@ function newcomer(model: ExecutionModel, step: Step): ExecutionDraft {
   return {
     id: isChild ? childId(parent, setOf(set), index) : `run-${index}`,
     function: functions[set] ?? "",
-    input: { flag },
+    input: isChild ? { index } : { flag },
     role,
     ...(inMs > 10 && { startAt: { in: inMs } }),
     ...(seen === 1 && { deadline: Math.max(0, inMs) }),

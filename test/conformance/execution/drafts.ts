@@ -200,7 +200,7 @@ function historyOf(
       return { kind, joinSet };
     case "childRequested": {
       const child = childId(id, joinSet, index);
-      return { kind, joinSet, child, function: name };
+      return { kind, joinSet, child, function: name, input: { index } };
     }
     case "delayRequested": {
       // Now and then one that belongs to the other set, which must be refused.
