@@ -317,6 +317,13 @@ export function writeSuite(backend: Backend): void {
         const error = await rejection(database.read(addNote, { id: "a" }));
         expect(error).toMatchObject({ code: "WRITE_IN_READ" });
         expect(await noteCount(database)).toBe(0);
+        const later = database.read("looks first", function* () {
+          yield* row(sql`SELECT id FROM app_note`);
+          yield* addNote({ id: "a" });
+        });
+        expect(await rejection(later)).toMatchObject({ code: "WRITE_IN_READ" });
+        await database.write(addNote, { id: "b" });
+        expect(await noteCount(database)).toBe(2);
       }),
     );
   });

@@ -48,6 +48,8 @@ export class Connection {
 
   /** What the connection is used for just now; in memory it takes turns. */
   access: "read" | "write";
+  /** Whether writes are to be refused, and whether SQLite has been told. */
+  #guard: "asked" | "set" | undefined;
 
   constructor(raw: RawConnection, access: "read" | "write", path?: string) {
     this.#raw = raw;
@@ -80,8 +82,31 @@ export class Connection {
     return !isAsCounted;
   }
 
+  /**
+   * In memory the writer reads as well; meanwhile what would write is refused.
+   * The pragma that refuses it makes SQLite compile all statements anew, which
+   * took more time than the reads: it is set only for one that may write.
+   */
+  beginReading(): void {
+    this.access = "read";
+    this.#guard = "asked";
+  }
+
+  endReading(): void {
+    if (this.#guard === "set") this.control("PRAGMA query_only = 0");
+    this.#guard = undefined;
+    this.access = "write";
+  }
+
+  #refuseWrites(): void {
+    if (this.#guard !== "asked") return;
+    this.control("PRAGMA query_only = 1");
+    this.#guard = "set";
+  }
+
   run(statement: Statement): number {
     const { template } = statement;
+    if (template.writes) this.#refuseWrites();
     const prepared = this.#prepare(template);
     const bound = this.#bind(statement.parameters);
     let changes: number | bigint;
@@ -107,6 +132,7 @@ export class Connection {
 
   rows(statement: Statement): readonly object[] {
     const { template } = statement;
+    if (template.writes) this.#refuseWrites();
     const prepared = this.#prepare(template);
     const bound = this.#bind(statement.parameters);
     let found: object[];

@@ -146,13 +146,11 @@ function guardedReadOnce<T>(
   start: () => Tx<T>,
   readMsMax: number,
 ): Snapshot<T> {
-  connection.control("PRAGMA query_only = 1");
-  connection.access = "read";
+  connection.beginReading();
   try {
     return readOnce(connection, name, start, readMsMax);
   } finally {
-    connection.control("PRAGMA query_only = 0");
-    connection.access = "write";
+    connection.endReading();
   }
 }
 
