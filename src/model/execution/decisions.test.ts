@@ -124,6 +124,21 @@ describe("a lock that has run out at 1,000", () => {
       state("workflow", { failures: 2 }),
       { kind: "giveUp" },
     ],
+    [
+      "a workflow whose fifth worker in a row got nowhere",
+      state("workflow", { retry: unlimited, failures: 4, deaths: 4 }),
+      { kind: "park" },
+    ],
+    [
+      "a paused one",
+      state("workflow", { retry: unlimited, deaths: 4, lifecycle: "paused" }),
+      { kind: "retry", dueAt: 1_100 },
+    ],
+    [
+      "an activity, of whose workers nobody counts the deaths",
+      state("activity", { retry: unlimited, deaths: 4 }),
+      { kind: "retry", dueAt: 1_100 },
+    ],
   ])("of %s", (_, given, decision) => {
     expect(decideExpiredLock(given, 1_000, 0)).toEqual(decision);
   });

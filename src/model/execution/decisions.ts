@@ -6,7 +6,11 @@ import {
   unlimitedRetryPolicy,
 } from "../time/retry-policy.ts";
 
-/** After so many deaths in a row without progress a workflow is set aside. */
+/**
+ * After so many deaths in a row without progress a workflow is set aside. A
+ * lock that ran out counts as one: where a death cannot be proven, it is all
+ * that is seen of it.
+ */
 export const deathsMax = 5;
 
 /** What becomes of an execution whose lock has run out. */
@@ -15,7 +19,8 @@ export type ExpiryDecision =
   | { readonly kind: "retry"; readonly dueAt: number }
   | { readonly kind: "finish"; readonly resultKind: "timedOut" | "cancelled" }
   /** A workflow without retries left: it ends as timed out, by its own code if it has begun. */
-  | { readonly kind: "giveUp" };
+  | { readonly kind: "giveUp" }
+  | { readonly kind: "park" };
 
 /**
  * A workflow that got further since it was locked goes on at once: slow is not
@@ -43,11 +48,12 @@ export function decideExpiredLock(
     isCancelling ? { ...policy, maxRetries: null } : policy,
     failures + 1,
   );
-  if (pauseMs !== undefined)
-    return { kind: "retry", dueAt: at + jittered(pauseMs, random) };
-  return role === "workflow"
-    ? { kind: "giveUp" }
-    : { kind: "finish", resultKind: "timedOut" };
+  if (pauseMs === undefined)
+    return role === "workflow"
+      ? { kind: "giveUp" }
+      : { kind: "finish", resultKind: "timedOut" };
+  if (role === "workflow" && isDeadly(state)) return { kind: "park" };
+  return { kind: "retry", dueAt: at + jittered(pauseMs, random) };
 }
 
 /** What becomes of an execution whose worker's process has provably died. */
@@ -89,19 +95,21 @@ export function decideOwnerDeath(
         };
   }
   if (madeProgress(state)) return free;
-  const deaths = state.deaths + 1;
-  // One that is being cancelled is never set aside, since it has to end; a paused one is aside already.
-  if (deaths >= deathsMax && state.lifecycle === "active")
-    return { kind: "park" };
+  if (isDeadly(state)) return { kind: "park" };
   const pauseMs = retryPauseMs(
     { ...(state.retry ?? unlimitedRetryPolicy), maxRetries: null },
-    deaths,
+    state.deaths + 1,
   );
   return {
     kind: "resume",
     dueAt: at + jittered(pauseMs ?? 0, random),
     counts: "death",
   };
+}
+
+/** Whether one more death is one too many. A run that is being cancelled is never set aside, since it has to end; a paused one is aside already. */
+function isDeadly({ deaths, lifecycle }: ExecutionState): boolean {
+  return deaths + 1 >= deathsMax && lifecycle === "active";
 }
 
 function madeProgress({ role, pending, version }: ExecutionState): boolean {

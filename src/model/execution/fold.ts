@@ -1,4 +1,4 @@
-import type { ExecutionEvent, LoggedResponse } from "./event.ts";
+import type { ExecutionEvent, ExecutionRole, LoggedResponse } from "./event.ts";
 import {
   pendingAfter,
   startsOf,
@@ -40,7 +40,7 @@ export function foldExecution(
     pending: pendingAfter(events, responses, renewals),
     lifecycle: lifecycleAfter(newestFirst, created.isPaused),
     failures: started.filter(({ event }) => isFailure(event)).length,
-    deaths: deathsInARow(newestFirst),
+    deaths: deathsInARow(created.role, newestFirst),
     retry: lock?.kind === "locked" ? lock.retry : null,
     codeVersion: codeVersion ?? created.codeVersion,
     incompatible: incompatibleAfter(events, created.isPaused),
@@ -61,10 +61,20 @@ function isFailure(event: ExecutionEvent): boolean {
   );
 }
 
-function deathsInARow(newestFirst: readonly FoldedEvent[]): number {
+/** Whether it tells that nothing came of a worker that ran a workflow: it died, or its lock ran out. */
+function isDeath(role: ExecutionRole, event: ExecutionEvent): boolean {
+  return event.kind === "ownerDied"
+    ? event.counts === "death"
+    : event.kind === "attemptTimedOut" && role === "workflow";
+}
+
+function deathsInARow(
+  role: ExecutionRole,
+  newestFirst: readonly FoldedEvent[],
+): number {
   let deaths = 0;
   for (const { event } of newestFirst) {
-    if (event.kind === "ownerDied" && event.counts === "death") deaths += 1;
+    if (isDeath(role, event)) deaths += 1;
     else if (
       isHistoryEvent(event) ||
       ["ownerDied", "continued", "forked", "unparked"].includes(event.kind)

@@ -101,6 +101,11 @@ const unlock = (dueAt: number): ExecutionEvent => ({
   reason: "r",
 });
 const timedOut: ExecutionEvent = { kind: "attemptTimedOut", dueAt: 150 };
+const failed: ExecutionEvent = {
+  kind: "attemptFailed",
+  dueAt: 150,
+  error: "1" as Encoded,
+};
 const step: ExecutionEvent = {
   ...at,
   kind: "stepFinished",
@@ -271,7 +276,8 @@ describe("the state after an event", () => {
 
 describe("what is counted", () => {
   test.each([
-    ["a failed attempt", timedOut, 2, 2],
+    ["a failed attempt", failed, 2, 2],
+    ["a lock that ran out", timedOut, 2, 3],
     ["a step", step, 1, 0],
     ["giving back", unlock(150), 1, 2],
     ["the death of an attempt", died("attempt"), 2, 0],

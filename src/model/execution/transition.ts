@@ -177,6 +177,14 @@ function blockedBy(
   return { kind: "joinSet", joinSet, ordinal, isClosing };
 }
 
+function failed(state: ExecutionState, dueAt: number): ExecutionState {
+  return {
+    ...state,
+    pending: dueAgain(state.pending, dueAt),
+    failures: state.failures + 1,
+  };
+}
+
 function afterControl(
   id: ExecutionId,
   state: ExecutionState,
@@ -189,12 +197,12 @@ function afterControl(
     case "unlocked":
       return { ...state, pending: released(id, state.pending, event.dueAt) };
     case "attemptFailed":
-    case "attemptTimedOut":
-      return {
-        ...state,
-        pending: dueAgain(state.pending, event.dueAt),
-        failures: state.failures + 1,
-      };
+      return failed(state, event.dueAt);
+    case "attemptTimedOut": {
+      // Of a worker that died where nobody can tell, no more is seen.
+      const deaths = state.deaths + (state.role === "workflow" ? 1 : 0);
+      return { ...failed(state, event.dueAt), deaths };
+    }
     case "ownerDied":
       return {
         ...state,

@@ -290,6 +290,49 @@ function deaths(backend: Backend): void {
     );
 
     test(
+      "that nobody can prove is a lock that runs out: it counts with the others, and the fifth in a row parks the run",
+      onExecutions(backend, async (fixture) => {
+        const { store, clock, database } = fixture;
+        await store.create({ id: "w", function: "f" });
+        const retry = { maxRetries: null, backoffMs: 300, backoffMaxMs: 1_000 };
+        for (const version of [1, 3, 5, 7, 9]) {
+          expect((await standing(fixture, "w")).lifecycle).toBe("active");
+          await store.lock("w", version, { ...byAnn, retry });
+          clock.advance(60_000);
+          await store.expireTimers();
+          clock.advance(60_000);
+        }
+        expect((await standing(fixture, "w")).lifecycle).toBe("parked");
+        expect((await logOf(fixture, "w")).slice(-2)).toMatchObject([
+          [10, "attemptTimedOut", {}],
+          [11, "parked", { code: "RUN_KEEPS_KILLING_WORKERS" }],
+        ]);
+        await store.unpark("w");
+        const { deaths: counted } = await stateOfExecution(database, "w");
+        expect(counted).toBe(0);
+      }),
+    );
+
+    test(
+      "that nobody can prove counts for nothing after progress",
+      onExecutions(backend, async (fixture) => {
+        const { store, clock, database } = fixture;
+        await store.create({ id: "w", function: "f" });
+        await store.lock("w", 1, byAnn);
+        clock.advance(60_000);
+        await store.expireTimers();
+        expect((await stateOfExecution(database, "w")).deaths).toBe(1);
+        clock.advance(60_000);
+        await store.lock("w", 3, byAnn);
+        await store.append("w", 4, [step("further")], { fence: ann });
+        clock.advance(60_000);
+        await store.expireTimers();
+        expect((await logOf(fixture, "w")).at(-1)?.[1]).toBe("unlocked");
+        expect((await stateOfExecution(database, "w")).deaths).toBe(0);
+      }),
+    );
+
+    test(
       "frees one that it kept in memory while it waited: nothing was running",
       onExecutions(backend, async (fixture) => {
         const { store, database } = fixture;

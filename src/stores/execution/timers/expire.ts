@@ -1,6 +1,7 @@
 import { durationMs, type Duration } from "../../../model/time/durations.ts";
 import { unreachable } from "../../../model/errors.ts";
 import {
+  deathsMax,
   decideDeadline,
   decideExpiredLock,
   type ExpiryDecision,
@@ -52,29 +53,39 @@ export const expireLock: StoreOperation<
     yield* appendTo(
       record,
       at,
-      isMarked ? markedTimedOut(at) : [eventOfExpiry(decision, endings)],
+      isMarked ? markedTimedOut(at) : eventsOfExpiry(decision, at, endings),
     );
     return "expired";
   },
 });
 
-function eventOfExpiry(
+/** What is appended behind the last of too many deaths. */
+export const parkedForDeaths: ExecutionEvent = {
+  kind: "parked",
+  code: "RUN_KEEPS_KILLING_WORKERS",
+  reason: `${deathsMax} processes in a row died while they ran it, or did not renew their lock in time, without progress in between.`,
+  // Other code may do the same to its workers: somebody is to look at it.
+  codeVersion: null,
+};
+
+function eventsOfExpiry(
   decision: ExpiryDecision,
+  at: number,
   endings: Endings,
-): ExecutionEvent {
+): readonly ExecutionEvent[] {
   switch (decision.kind) {
     case "unlock":
-      return {
-        kind: "unlocked",
-        dueAt: decision.dueAt,
-        reason: decision.reason,
-      };
+      return [
+        { kind: "unlocked", dueAt: decision.dueAt, reason: decision.reason },
+      ];
     case "retry":
-      return { kind: "attemptTimedOut", dueAt: decision.dueAt };
+      return [{ kind: "attemptTimedOut", dueAt: decision.dueAt }];
+    case "park":
+      return [{ kind: "attemptTimedOut", dueAt: at }, parkedForDeaths];
     case "giveUp":
-      return endings.timedOut;
+      return [endings.timedOut];
     case "finish":
-      return endings[decision.resultKind];
+      return [endings[decision.resultKind]];
     default:
       return unreachable(decision);
   }

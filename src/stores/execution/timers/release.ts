@@ -1,7 +1,4 @@
-import {
-  deathsMax,
-  decideOwnerDeath,
-} from "../../../model/execution/decisions.ts";
+import { decideOwnerDeath } from "../../../model/execution/decisions.ts";
 import type { ExecutionEvent } from "../../../model/execution/event.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import {
@@ -21,6 +18,7 @@ import type { Damaged } from "../../damage.ts";
 import type { Endings, ExecutionContext } from "../context.ts";
 import { appendTo } from "../log/append-to.ts";
 import { lockedRecord } from "../state-row.ts";
+import { parkedForDeaths } from "./expire.ts";
 import { unlessGone } from "./expire-timers.ts";
 
 /**
@@ -150,13 +148,7 @@ function eventsOfDeath(
     case "park":
       return [
         { kind: "ownerDied", owner, dueAt: at, counts: "death" },
-        {
-          kind: "parked",
-          code: "RUN_KEEPS_KILLING_WORKERS",
-          reason: `${deathsMax} processes died in a row while they ran it, without progress in between.`,
-          // Other code may do the same to its workers: somebody is to look at it.
-          codeVersion: null,
-        },
+        parkedForDeaths,
       ];
     default:
       return [
