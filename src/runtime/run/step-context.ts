@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { HoldfastError } from "../../model/errors.ts";
+import type { Tx } from "../../sql/operation.ts";
 import type { StepContext } from "../definition/workflow-context.ts";
 import { LateAbort } from "./late-abort.ts";
 
@@ -22,11 +23,27 @@ export const where: AsyncLocalStorage<Where> = new AsyncLocalStorage();
  */
 export const outside: <T>(run: () => T) => T = AsyncLocalStorage.snapshot();
 
+/** The same for a body that is run stretch by stretch, by somebody who is not inside. */
+export function* insideStep<T>(inside: Where, body: Tx<T>): Tx<T> {
+  let step = where.run(inside, () => body.next());
+  while (step.done !== true) {
+    let answer: unknown;
+    try {
+      answer = yield step.value;
+    } catch (error) {
+      step = where.run(inside, () => body.throw(error));
+      continue;
+    }
+    step = where.run(inside, () => body.next(answer));
+  }
+  return step.value;
+}
+
 export function ctxInStep(step: string): HoldfastError {
   return new HoldfastError(
     "CTX_IN_STEP",
-    `A method of ctx was called inside step "${step}". A step is recorded as one thing, so what it calls inside would be lost on replay. ` +
-      "Call it before or after the step; the body of a step is given its own attempt, abortSignal and idempotencyKey.",
+    `A method of ctx was called inside "${step}". A step or transaction is recorded as one thing, so what it calls inside would be lost on replay. ` +
+      "Call it before or after; the body of a step is given its own attempt, abortSignal and idempotencyKey.",
     { step },
   );
 }

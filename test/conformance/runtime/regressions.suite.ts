@@ -472,7 +472,7 @@ function shownTests(backend: Backend): void {
   );
 
   test(
-    "[RT15] ctx inside a step is refused whatever it is asked for, and what follows draws the same on replay",
+    "[RT15] ctx inside a step or a transaction is refused whatever it is asked for, and what follows draws the same on replay",
     onRuntime(backend, async ({ holdfast }) => {
       const nested = workflow("nested", async (ctx) => {
         const inside: (() => unknown)[] = [
@@ -482,7 +482,7 @@ function shownTests(backend: Backend): void {
           () => ctx.random(),
           () => ctx.patched("p"),
         ];
-        const codes = await ctx.step("outer", () =>
+        const refused = (): readonly unknown[] =>
           inside.map((call) => {
             try {
               void call();
@@ -490,12 +490,18 @@ function shownTests(backend: Backend): void {
               return (error as { code?: string }).code;
             }
             return "nothing was thrown";
-          }),
-        );
+          });
+        const codes = await ctx.step("outer", refused);
+        const inBody = await ctx.transaction("outer too", function* () {
+          const first = refused();
+          yield* rows(sql`SELECT 1 AS one`);
+          return [...first, ...refused()];
+        });
         const before = ctx.uuid();
         await ctx.sleep(1);
         return {
           codes,
+          inBody,
           isSame: (await ctx.step("x", () => before)) === before,
         };
       });
@@ -503,6 +509,7 @@ function shownTests(backend: Backend): void {
       const run = await holdfast.start(nested);
       expect(await run.result()).toEqual({
         codes: Array.from({ length: 5 }, () => "CTX_IN_STEP"),
+        inBody: Array.from({ length: 10 }, () => "CTX_IN_STEP"),
         isSame: true,
       });
     }),

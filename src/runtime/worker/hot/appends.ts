@@ -15,6 +15,7 @@ import { broke, cannotBeRecorded } from "../../run/broken.ts";
 import type { RunState } from "../../run/run-state.ts";
 import type { RuntimeContext } from "../../runtime-context.ts";
 import { pauseBefore } from "../../pauses.ts";
+import { insideStep, where } from "../../run/step-context.ts";
 import { isLosing, isOfTheCodec, recorded } from "../../failures.ts";
 import { eventsOnlyOf } from "./history.ts";
 
@@ -123,7 +124,9 @@ export class Appends {
     let isInBody = false;
     const watched = function* (): Tx<unknown> {
       isInBody = true;
-      const value = yield* startedBody(name, body);
+      const inside = { id: run.id, step: name };
+      const started = where.run(inside, () => startedBody(name, body));
+      const value = yield* insideStep(inside, started);
       isInBody = false;
       return value;
     };
