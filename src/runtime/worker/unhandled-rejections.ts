@@ -11,33 +11,67 @@ import type { Notice } from "../runtime-event.ts";
  */
 const tellers = new Set<(notice: Notice) => void>();
 
+/** On the listener of each copy of this package in the process: whether a rejection is of a run of that copy. */
+const isOfRun: unique symbol = Symbol.for("holdfast.isRejectionOfRun");
+const isInside = (): boolean => where.getStore() !== undefined;
+const listener = Object.assign(onRejection, { [isOfRun]: isInside });
+
 /** Returns the way to stop. */
 export function watchRejections(tell: (notice: Notice) => void): () => void {
-  if (tellers.size === 0) process.on("unhandledRejection", onRejection);
+  if (tellers.size === 0) process.on("unhandledRejection", listener);
   tellers.add(tell);
   return () => {
     tellers.delete(tell);
-    if (tellers.size === 0) process.off("unhandledRejection", onRejection);
+    if (tellers.size === 0) process.off("unhandledRejection", listener);
   };
 }
 
 function onRejection(reason: unknown): void {
   const inside = where.getStore();
-  if (inside === undefined) {
-    // Another listener decides; alone we do what Node does without any.
-    if (process.listenerCount("unhandledRejection") > 1) return;
-    throw reason;
-  }
+  if (inside === undefined) return leaveToNode(reason);
   const { id, step } = inside;
-  const said =
-    reason instanceof Error
-      ? `${reason.name}: ${reason.message}`
-      : String(reason);
   const place = step === undefined ? "" : `, step "${step}"`;
   for (const tell of tellers)
     tell({
       level: "warn",
-      message: `In run ${id}${place} a promise was rejected that nobody awaits: ${said}`,
+      message: `In run ${id}${place} a promise was rejected that nobody awaits: ${spoken(reason)}`,
       details: { id, ...(step !== undefined && { step }) },
     });
+}
+
+/** Another listener decides, if there is one; without any we do what Node does. */
+function leaveToNode(reason: unknown): void {
+  const all: readonly object[] = process.listeners("unhandledRejection");
+  const copies = all.filter((one): one is typeof listener => isOfRun in one);
+  const isDecided =
+    copies.length < all.length || copies.some((copy) => copy[isOfRun]());
+  if (isDecided || copies[0] !== listener) return;
+  switch (rejectionMode()) {
+    case "none":
+    case "warn": // Node has warned by itself.
+      return;
+    case "warn-with-error-codes":
+      process.exitCode = 1;
+      process.emitWarning(spoken(reason), "UnhandledPromiseRejectionWarning");
+      return;
+    default:
+      throw reason;
+  }
+}
+
+/** What Node was told to do with rejections, by its command line or else by its environment. */
+function rejectionMode(): string | undefined {
+  const given = `${process.env["NODE_OPTIONS"] ?? ""} ${process.execArgv.join(" ")}`;
+  const said = given.matchAll(/--unhandled[-_]rejections[= ](\S+)/g);
+  return [...said].at(-1)?.[1];
+}
+
+function spoken(reason: unknown): string {
+  try {
+    return reason instanceof Error
+      ? `${reason.name}: ${reason.message}`
+      : String(reason);
+  } catch {
+    return "something that has no text";
+  }
 }

@@ -1,0 +1,104 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { where } from "../run/step-context.ts";
+import type { Notice } from "../runtime-event.ts";
+import { watchRejections } from "./unhandled-rejections.ts";
+
+const event = "unhandledRejection";
+const reason = new Error("of the app");
+
+/** As Node tells of it; throws what a listener throws. */
+function reject(given: unknown = reason): void {
+  const promise = Promise.reject(given);
+  promise.catch(() => undefined);
+  process.emit(event, given, promise);
+}
+
+/** What another copy of the package has there. */
+function copy(isOfItsRun: boolean) {
+  const mark = Symbol.for("holdfast.isRejectionOfRun");
+  return Object.assign(vi.fn(), { [mark]: () => isOfItsRun });
+}
+
+describe("a rejection that nobody awaits", () => {
+  let others: NodeJS.UnhandledRejectionListener[];
+  let told: Notice[];
+  let stop: () => void;
+
+  // The test runner listens, too.
+  beforeEach(() => {
+    others = process.listeners(event);
+    process.removeAllListeners(event);
+    told = [];
+    stop = watchRejections((notice) => told.push(notice));
+  });
+  afterEach(() => {
+    stop();
+    for (const listener of others) process.on(event, listener);
+    vi.unstubAllEnvs();
+  });
+
+  test("inside a run is told of, whatever was thrown", () => {
+    const { proxy, revoke } = Proxy.revocable({}, {});
+    revoke();
+    where.run({ id: "a", step: "s" }, () => reject());
+    where.run({ id: "b" }, () => reject(proxy));
+    expect(told.map(({ message }) => message)).toEqual([
+      'In run a, step "s" a promise was rejected that nobody awaits: Error: of the app',
+      "In run b a promise was rejected that nobody awaits: something that has no text",
+    ]);
+  });
+
+  test("outside is thrown, as Node does without a listener", () => {
+    expect(() => reject()).toThrow(reason);
+    expect(told).toEqual([]);
+    stop();
+    expect(process.listenerCount(event)).toBe(0);
+  });
+
+  test("outside is left to another listener", () => {
+    const listener = vi.fn();
+    process.on(event, listener);
+    reject();
+    process.off(event, listener);
+    expect(listener).toHaveBeenCalledOnce();
+  });
+
+  test("outside is thrown beside another copy of this package, which is no listener of the app's", () => {
+    const other = copy(false);
+    process.on(event, other);
+    expect(() => reject()).toThrow(reason);
+    process.off(event, other);
+    process.prependListener(event, other);
+    // Then it is for the other to throw.
+    expect(() => reject()).not.toThrow();
+    process.off(event, other);
+  });
+
+  test("inside a run of another copy is none of ours", () => {
+    const other = copy(true);
+    process.on(event, other);
+    expect(() => reject()).not.toThrow();
+    expect(other).toHaveBeenCalledOnce();
+    process.off(event, other);
+    expect(told).toEqual([]);
+  });
+
+  test.each(["warn", "none"])(
+    "outside ends nothing where Node was told %s",
+    (mode) => {
+      vi.stubEnv(
+        "NODE_OPTIONS",
+        `--no-warnings --unhandled-rejections=${mode}`,
+      );
+      expect(() => reject()).not.toThrow();
+    },
+  );
+
+  test.each(["throw", "strict"])(
+    "outside is thrown where Node was told %s",
+    (mode) => {
+      vi.stubEnv("NODE_OPTIONS", `--unhandled-rejections=${mode}`);
+      expect(() => reject()).toThrow(reason);
+    },
+  );
+});
