@@ -1,3 +1,4 @@
+import { soon } from "../../host/timers.ts";
 import { where } from "../run/step-context.ts";
 import type { Notice } from "../runtime-event.ts";
 
@@ -22,7 +23,10 @@ export function watchRejections(tell: (notice: Notice) => void): () => void {
   tellers.add(tell);
   return () => {
     tellers.delete(tell);
-    if (tellers.size === 0) process.off("unhandledRejection", listener);
+    // Not before Node has told of what was rejected until now.
+    soon(() => {
+      if (tellers.size === 0) process.off("unhandledRejection", listener);
+    });
   };
 }
 

@@ -48,6 +48,7 @@ import {
 } from "./calls.ts";
 import {
   childHandle,
+  spawnedChild,
   inputFor,
   newExecutionFor,
   plainStartAt,
@@ -100,7 +101,7 @@ export class RunContext implements WorkflowContext {
   spawn(fn: unknown, input?: unknown, options?: CallOptions): Child<never> {
     const site = callSite(this, "spawn");
     const { id, promise } = this.#child(fn, input, options, { site });
-    return childHandle(this.#run, id, () => promise as Promise<never>);
+    return spawnedChild(this.#run, id, promise as Promise<never>);
   }
 
   start(
