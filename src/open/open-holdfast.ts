@@ -92,7 +92,7 @@ export async function holdfastOn(
   onEvent: (event: RuntimeEvent) => void = asWarning,
 ): Promise<Holdfast> {
   const context = await runtimeContext(database, options, onEvent);
-  return holdfastOver(context, () => database.close());
+  return holdfastOver(context, (timeout) => database.close({ timeout }));
 }
 
 /** What clients and workers of a database share. */

@@ -127,11 +127,13 @@ const defaultLease: Duration = "30s";
 const defaultHotRuns = 1_000;
 const defaultHotBytes = 64 * 1024 * 1024;
 const defaultClose: Duration = "10s";
+/** What the last calls have to be answered when there is no time to close. */
+const lastMs = 1_000;
 
 /** The stores of the database are its properties too. */
 export function holdfastOver(
   context: RuntimeContext,
-  close: () => Promise<void>,
+  close: (timeoutMs: number) => Promise<void>,
 ): Holdfast {
   const opened = new OpenHoldfast(context, close);
   const { pages } = context;
@@ -157,14 +159,17 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
   readonly runs: Holdfast["runs"];
   readonly schedules: RunSchedules;
   readonly #context: RuntimeContext;
-  readonly #closeDatabase: () => Promise<void>;
+  readonly #closeDatabase: (timeoutMs: number) => Promise<void>;
   readonly #workers: Worker[] = [];
   /** What was given to workers, by name: known before they have started. */
   readonly #functions = new Map<string, Definition>();
   readonly #scheduled: WorkedSchedules;
   #closing: Promise<void> | undefined;
 
-  constructor(context: RuntimeContext, close: () => Promise<void>) {
+  constructor(
+    context: RuntimeContext,
+    close: (timeoutMs: number) => Promise<void>,
+  ) {
     this.#context = context;
     this.#closeDatabase = close;
     this.database = context.database;
@@ -312,11 +317,18 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
     const timeoutMs = durationMs(timeout ?? defaultClose, "timeout");
     this.#context.unserved.close();
     this.#context.parked.close();
-    this.#closing ??= Promise.all([
+    this.#closing ??= this.#close(timeoutMs);
+    return this.#closing;
+  }
+
+  /** A database that has not answered a worker until the end is not waited for once more. */
+  async #close(timeoutMs: number): Promise<void> {
+    const [, ...answers] = await Promise.all([
       this.#scheduled.close(),
       ...this.#workers.map((worker) => worker.close(timeoutMs)),
-    ]).then(this.#closeDatabase);
-    return this.#closing;
+    ]);
+    const isAnswering = answers.every((isAnswered) => isAnswered);
+    await this.#closeDatabase(isAnswering ? Math.max(timeoutMs, lastMs) : 0);
   }
 }
 

@@ -19,7 +19,9 @@ const listener = Object.assign(onRejection, { [isOfRun]: isInside });
 
 /** Returns the way to stop. */
 export function watchRejections(tell: (notice: Notice) => void): () => void {
-  if (tellers.size === 0) process.on("unhandledRejection", listener);
+  // It may be there still, of a worker that has just ended.
+  process.off("unhandledRejection", listener);
+  process.on("unhandledRejection", listener);
   tellers.add(tell);
   return () => {
     tellers.delete(tell);

@@ -62,7 +62,7 @@ export class Worker {
   #loops: Promise<unknown> = Promise.resolve();
   #letEnd: () => void = () => undefined;
   #stopWatching: () => void = () => undefined;
-  #closing: Promise<void> | undefined;
+  #closing: Promise<boolean> | undefined;
 
   constructor(
     context: RuntimeContext,
@@ -181,8 +181,9 @@ export class Worker {
   /**
    * Stops taking work, lets what runs come to a point where it can be given
    * back, and gives back the rest when the time is over.
+   * @returns whether the database answered.
    */
-  close(timeoutMs: number): Promise<void> {
+  close(timeoutMs: number): Promise<boolean> {
     this.#closing ??= this.#close(timeoutMs);
     return this.#closing;
   }
@@ -198,13 +199,14 @@ export class Worker {
     void this.close(0);
   }
 
-  async #close(timeoutMs: number): Promise<void> {
+  async #close(timeoutMs: number): Promise<boolean> {
     this.#stopLocking.abort();
     const { clock, tell } = this.#context;
     const by = clock.now() + timeoutMs;
     const given = this.#giveBack(by);
     // A call that the database never answers must not keep who closes.
-    if (!(await isDoneBy(clock, by + answerMs, given)))
+    const isAnswered = await isDoneBy(clock, by + answerMs, given);
+    if (!isAnswered)
       tell({
         level: "error",
         message: `The database has not answered for ${answerMs / 1_000} s after the time to close was over, so what was running is not given back: others take it over when its leases end.`,
@@ -214,6 +216,7 @@ export class Worker {
     await isDoneBy(clock, by + answerMs, this.#loops);
     this.#letEnd();
     this.#stopWatching();
+    return isAnswered;
   }
 
   async #giveBack(by: number): Promise<void> {

@@ -15,6 +15,8 @@ export interface RuntimeFixture {
   readonly database: Database;
   readonly place: Place;
   readonly said: readonly RuntimeEvent[];
+  /** How long each that was closed would have waited for its database, in milliseconds. */
+  readonly closings: readonly number[];
   /** Another one over the same database, as another part of the program would have; on a clock of its own if given, and through what stands before the database. */
   readonly another: (
     options?: StoreOptions,
@@ -31,6 +33,7 @@ export function onRuntime(
     withPlace(backend, async (place) => {
       const database = await place.open();
       const said: RuntimeEvent[] = [];
+      const closings: number[] = [];
       const opened: Holdfast[] = [];
       const another = async (
         options: StoreOptions = {},
@@ -40,13 +43,15 @@ export function onRuntime(
           said.push(event);
         });
         // The database stays open, for the next test.
-        const made = holdfastOver(context, () => Promise.resolve());
+        const made = holdfastOver(context, async (timeoutMs) => {
+          closings.push(timeoutMs);
+        });
         opened.push(made);
         return made;
       };
       const holdfast = await another();
       try {
-        await body({ holdfast, database, place, said, another });
+        await body({ holdfast, database, place, said, closings, another });
       } finally {
         await Promise.all(opened.map((made) => made.close({ timeout: "2s" })));
       }

@@ -499,8 +499,8 @@ function closingTests(backend: Backend): void {
   );
 
   test(
-    "does not wait for ever for a call that the database never answers",
-    onRuntime(backend, async ({ database, another, said }) => {
+    "does not wait for ever for a call that the database never answers, and not for the database then",
+    onRuntime(backend, async ({ database, another, said, closings }) => {
       const meddling = new Meddling(database);
       const clock = manualClock(T0);
       const holdfast = await another({ clock }, meddling.database);
@@ -516,9 +516,22 @@ function closingTests(backend: Backend): void {
       expect(said.map(({ message }) => message)).toContainEqual(
         expect.stringMatching(/not answered for 5 s .* not given back/),
       );
+      expect(closings).toEqual([0]);
       locking.release();
       await settled();
       expect(tally.all).toEqual({});
+    }),
+  );
+
+  test(
+    "waits for the last calls as long as it was told, and for a moment at least",
+    onRuntime(backend, async ({ another, closings }) => {
+      for (const timeout of ["3s", 0] as const) {
+        const holdfast = await another();
+        await holdfast.work([workflow("idle", async () => 1)]);
+        await holdfast.close({ timeout });
+      }
+      expect(closings).toEqual([3_000, 1_000]);
     }),
   );
 
