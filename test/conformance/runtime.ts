@@ -16,6 +16,7 @@ import { runtimeLocksSuite } from "./runtime/locks.suite.ts";
 import { runtimeManySuite } from "./runtime/many.suite.ts";
 import { runtimeOwnLocksSuite } from "./runtime/own-locks.suite.ts";
 import { runtimePassesSuite } from "./runtime/passes.suite.ts";
+import { runtimePlacesSuite } from "./runtime/places.suite.ts";
 import { runtimeProgramsSuite } from "./runtime/programs.suite.ts";
 import { runtimeRegressionsSuite } from "./runtime/regressions.suite.ts";
 import { runtimeReplaySuite } from "./runtime/replay.suite.ts";
@@ -54,6 +55,7 @@ export function runtimeConformance(each: Backend): void {
     runtimeVersionsSuite(backend);
     runtimePassesSuite(backend);
     runtimeRegressionsSuite(backend);
+    runtimePlacesSuite(backend);
     runtimeManySuite(backend);
     runtimeProgramsSuite(backend);
   });

@@ -10,10 +10,12 @@ import type { LoggedHistory } from "./replay/script.ts";
 
 /** When to look again if nothing comes; null for never. */
 export function nextWakeAt(run: RunState): number | null {
-  const { steps, mailbox, cleanupBy, isClosing, isAbandoned } = run;
+  const { steps, mailbox, cleanupBy, isAbandoned } = run;
+  // What has ended, or is being given back, begins nothing that comes due.
+  const beginsNothing = run.isClosing || run.leaving !== undefined;
   const instant = earlier(
     isAbandoned ? undefined : cleanupBy,
-    isClosing ? undefined : earlier(mailbox.nextExpiry, steps.nextRetryAt),
+    beginsNothing ? undefined : earlier(mailbox.nextExpiry, steps.nextRetryAt),
   );
   return instant ?? null;
 }

@@ -135,7 +135,9 @@ export class HotRun implements Drained {
 
   /** A timer for what it waits for besides responses. */
   #arm(): void {
-    const wakeAt = this.state.isOver ? null : nextWakeAt(this.state);
+    const { isOver, isAppending } = this.state;
+    // During an append nothing is begun, however due it is; behind it this is asked again.
+    const wakeAt = isOver || isAppending ? null : nextWakeAt(this.state);
     if (wakeAt === this.#wakeAt) return;
     this.#wakeAt = wakeAt;
     this.#cancelTimer();
