@@ -1,5 +1,6 @@
 import type { ExecutionEvent } from "../../model/execution/event.ts";
 import type { Encoded } from "../../model/values/encoded.ts";
+import { lockWasLost } from "../failures.ts";
 import { broke } from "./broken.ts";
 import { beginUnstarted } from "./ctx/calls.ts";
 import { deliverOutcome } from "./deliver.ts";
@@ -62,9 +63,17 @@ export function append(run: RunState): boolean {
         acknowledged.push(readOutcome(run, done, done.version + index, event));
       }
     });
-    if (rests) host.rests(run);
+    if (rests) rest(run);
   });
   return false;
+}
+
+/** It gives its place back, unless responses came during the append: then it goes on in it. */
+function rest(run: RunState): void {
+  const { id, host, arrived, leaseUntil } = run;
+  if (arrived.length === 0) return host.rests(run);
+  // One with limits goes on under a new lock, for which it is due.
+  if (leaseUntil <= host.clock.now()) host.lost(run, lockWasLost(id));
 }
 
 /** Code that waits for nothing of `ctx` would not be woken again; of code that has ended only children go on. */

@@ -120,6 +120,18 @@ export class HotRun implements Drained {
     return isWaiting && !isAppending && !isOver && arrived.length === 0;
   }
 
+  /** Whether an instant that it waits for has come. */
+  get isDue(): boolean {
+    const wakeAt = nextWakeAt(this.state);
+    return wakeAt !== null && wakeAt <= this.state.host.clock.now();
+  }
+
+  /** It has a place: what is due is begun. */
+  wake(): void {
+    this.state.isWaiting = false;
+    this.state.again();
+  }
+
   /** Nothing but this lock has happened to it since it began to rest. */
   isAsBefore({ nextVersion }: Pick<LoadedExecution, "nextVersion">): boolean {
     return this.isAtRest && this.state.version === nextVersion - 1;

@@ -71,8 +71,7 @@ function moveOn(run: RunState): boolean {
   if (run.cleanupBy !== undefined && now >= run.cleanupBy)
     return endAbandoned(run);
   if (run.leaving === undefined) {
-    if (run.steps.startDue(now)) run.isWaiting = false;
-    expireReceivers(run, now);
+    if (!run.isWaiting) beginDue(run, now);
     recordCancellation(run);
   }
   if (!run.journal.isEmpty) return append(run);
@@ -100,6 +99,12 @@ function cancelChildren(run: RunState): void {
   if (left.length === 0) return;
   run.told.add("children");
   run.host.cancel(left, false);
+}
+
+/** Not of a run that rests: that is woken once it has a place. */
+function beginDue(run: RunState, now: number): void {
+  run.steps.startDue(now);
+  expireReceivers(run, now);
 }
 
 /** A signal that was read before the time was over has won: nothing is left to be delivered when this is asked. */

@@ -122,9 +122,9 @@ export class Steps {
     else this.#attempt(step, failures + 1);
   }
 
-  /** Begins the attempts whose pause is over; tells whether there were any. */
-  startDue(now: number): boolean {
-    if (this.#pausing.size === 0) return false;
+  /** Begins the attempts whose pause is over. */
+  startDue(now: number): void {
+    if (this.#pausing.size === 0) return;
     const due = [...this.#pausing.values()].filter(
       ({ retryAt }) => retryAt <= now,
     );
@@ -132,7 +132,6 @@ export class Steps {
       this.#pausing.delete(step.call);
       this.#attempt(step, failures + 1);
     }
-    return due.length > 0;
   }
 
   /** The run was cancelled: what runs is told and records its outcome, what pauses has failed. */

@@ -26,7 +26,6 @@ import {
 import { interruptionOf } from "./interruption.ts";
 import { releaseLeft } from "../held-locks.ts";
 import { repeated } from "../../pauses.ts";
-import { nextWakeAt } from "../../run/append.ts";
 import { Places } from "./places.ts";
 import { Loading, type Load } from "./loading.ts";
 import { lockOf, renewedLock, type HeldLock } from "../renewals.ts";
@@ -252,12 +251,14 @@ export class HotRuns {
   }
 
   /** A timer of the run has come. */
-  #wakes(state: RunState): void {
-    const run = this.#runs.get(state.id);
-    const wakeAt = nextWakeAt(state);
-    const now = this.#parts.context.clock.now();
-    if (run === undefined || wakeAt === null || wakeAt > now) return;
-    this.#places.goOn(run, () => state.again());
+  #wakes({ id }: RunState): void {
+    const run = this.#runs.get(id);
+    if (run?.isDue !== true) return;
+    this.#places.goOn(run, () => {
+      if (run.isDue) run.wake();
+      // Something else let it go on meanwhile, and it rests again.
+      else if (run.isAtRest) this.#places.give(id);
+    });
   }
 
   /** Reads responses that a run does not know, one reading at a time. */

@@ -71,7 +71,8 @@ export class Places {
       const leftMs = run.state.leaseUntil - context.clock.now();
       if (leftMs > settings.leaseMs / 2) return go();
       void renewLocks(this.#parts, [lockOfResting(run.state)]).then(() => {
-        if (this.isOurs(run)) return go();
+        // Another turn may have given its place back meanwhile.
+        if (this.isOurs(run)) return this.goOn(run, go, otherwise);
         if (this.#isCurrent(run)) this.give(id);
         otherwise();
       });
