@@ -97,12 +97,14 @@ const endingCheckMs = 60_000;
 function isEndingChildren({
   children,
   childrenToCancel,
+  childrenAsked,
   isClosing,
-  told,
 }: RunState): boolean {
-  const isAsking =
-    isClosing || childrenToCancel.length > 0 || told.has("children");
-  return isAsking && children.size > 0;
+  if (isClosing) return children.size > 0;
+  return (
+    childrenAsked.size > 0 ||
+    childrenToCancel.some((child) => children.has(child))
+  );
 }
 
 /** Runs the next transaction: a body on the user's tables, committed with the event that records it. */

@@ -72,6 +72,7 @@ export function deliverResponse(
     }
     case "child":
       run.children.delete(response.child);
+      run.childrenAsked.delete(response.child);
       return deliverTo(run, response.child, logged);
     case "delay":
       return deliverTo(run, response.delay, logged);

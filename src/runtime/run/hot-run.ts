@@ -286,6 +286,7 @@ function atTheStart(
     cancelledAt: undefined,
     cleanupBy: undefined,
     childrenToCancel: [],
+    childrenAsked: new Set(),
     version: locked.nextVersion,
     heldBytes: loadedBytes(locked),
     leaseUntil: locked.leaseUntil ?? 0,

@@ -97,7 +97,7 @@ function cancelChildren(run: RunState): void {
   const left = run.childrenToCancel.filter((child) => run.children.has(child));
   run.childrenToCancel = [];
   if (left.length === 0) return;
-  run.told.add("children");
+  for (const child of left) run.childrenAsked.add(child);
   run.host.cancel(left, false);
 }
 

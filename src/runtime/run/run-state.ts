@@ -94,6 +94,8 @@ export interface RunState {
   leaseUntil: number;
   /** Children that are to be asked to end, newest first. */
   childrenToCancel: readonly ExecutionId[];
+  /** Children that its code, or its cancellation, has asked to end and that have not. */
+  readonly childrenAsked: Set<ExecutionId>;
   /** The code has ended, and what it left open is being ended. */
   isClosing: boolean;
   /** What was said, or done, once. */

@@ -563,5 +563,32 @@ export function runtimeCancellationSuite(backend: Backend): void {
         expect(tally.all).toEqual({ first: 1, second: 1 });
       }),
     );
+
+    test(
+      "a child that was asked to end and has ended wakes its parent no more",
+      onRuntime(backend, async ({ holdfast }) => {
+        const child = workflow("child", async (ctx) => ctx.receive(approval));
+        const parent = workflow("parent", async (ctx) => {
+          const [first, second] = [ctx.spawn(child), ctx.spawn(child)];
+          await ctx.sleep(0);
+          first.cancel();
+          await first.result().catch(() => undefined);
+          await ctx.step("the first has ended", () => undefined);
+          return second.result();
+        });
+        await holdfast.work([parent, child]);
+        const run = await holdfast.start(parent);
+        const afterStep = async (): Promise<readonly unknown[]> => {
+          const { items } = await run.events({ limit: 1_000 });
+          const events = items.map(({ event }) => event);
+          const step = events.findIndex(({ kind }) => kind === "stepFinished");
+          return step < 0 ? [] : events.slice(step + 1);
+        };
+        await until(async () => (await afterStep()).length > 0);
+        expect(await afterStep()).toMatchObject([
+          { kind: "waiting", wakeAt: null },
+        ]);
+      }),
+    );
   });
 }
