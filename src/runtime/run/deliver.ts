@@ -6,7 +6,7 @@ import type { StoredError } from "../../model/values/stored-error.ts";
 import { runCancelled, runFailure } from "../failures.ts";
 import { withSite } from "./ctx/call-site.ts";
 import { spokenShape } from "./replay/call-shape.ts";
-import { startConflict } from "./ctx/calls.ts";
+import { failTransaction, startConflict } from "./ctx/calls.ts";
 import type { OpenCall } from "./ctx/open-calls.ts";
 import type { RunState } from "./run-state.ts";
 import { where } from "./step-context.ts";
@@ -150,6 +150,8 @@ function cancel(run: RunState, at: number): void {
   run.cancelledAt = run.calls;
   run.cleanupBy = at + run.definition.cleanupMs;
   run.steps.cancel(reason);
+  for (const task of run.transactions.splice(0))
+    failTransaction(run, task, reason);
   for (const open of run.open.endingWithRun) {
     run.open.close(open.call);
     run.mailbox.forgetCall(open.call);

@@ -590,5 +590,89 @@ export function runtimeCancellationSuite(backend: Backend): void {
         ]);
       }),
     );
+
+    test(
+      "[RT10] transactions that have not begun fail without being run, and alike when that is replayed",
+      onRuntime(backend, async ({ database, another }) => {
+        const meddling = new Meddling(database);
+        const holdfast = await another({}, meddling.database);
+        const ran = new Set<string>();
+        const seen: unknown[] = [];
+        const booking = workflow("booking", async (ctx) => {
+          const outcomes = await Promise.allSettled(
+            ["first", "second", "third"].map((name) =>
+              ctx.transaction(name, function* () {
+                yield* [];
+                ran.add(name);
+                return name;
+              }),
+            ),
+          );
+          const codes = outcomes.map((outcome) =>
+            outcome.status === "rejected"
+              ? (outcome.reason as HoldfastError).code
+              : outcome.value,
+          );
+          seen.push(codes);
+          await ctx.transaction("undo", function* () {
+            yield* [];
+            ran.add("undo");
+          });
+          await ctx.receive(approval);
+          return codes;
+        });
+        await holdfast.work([booking], { hotRunsMax: 0 });
+        const held = meddling.holdNext("transaction first", "call");
+        const run = await holdfast.start(booking);
+        await held.reached;
+        await run.cancel();
+        held.release();
+        await until(async () =>
+          (await kindsOf(holdfast, run.id)).includes("unlocked"),
+        );
+        await run.signal(approval);
+        const codes = ["first", "RUN_CANCELLED", "RUN_CANCELLED"];
+        expect(await run.result()).toEqual(codes);
+        expect(seen).toEqual([codes, codes]);
+        expect([...ran]).toEqual(["first", "undo"]);
+      }),
+    );
+
+    test(
+      "[RT10] transactions that had not begun when the run was cut off behind its cancellation are not run",
+      onRuntime(backend, async ({ holdfast }) => {
+        const tally = new Tally();
+        const booking = workflow("booking", async (ctx) => {
+          try {
+            await ctx.step("charge", () => tally.count("charge"));
+            await ctx.transaction("book", function* () {
+              yield* [];
+              tally.count("book");
+            });
+          } finally {
+            await ctx.step("refund", () => tally.count("refund"));
+          }
+        });
+        const { executions } = holdfast;
+        await executions.createLocked(
+          { id: "r", function: "booking" },
+          { ...byAnn, lease: "1 hour" },
+        );
+        const { holder: fence } = byAnn;
+        const before = [stepDone(1, "charge", 1)];
+        await executions.append("r", 2, before, { fence });
+        await executions.cancel("r", { reason: "too late" });
+        const delivered: GivenEvent = {
+          kind: "cancellationDelivered",
+          call: 2,
+        };
+        await executions.append("r", 4, [delivered], { fence });
+        await executions.unlock("r", 5, { holder: fence, reason: "it died" });
+        await holdfast.work([booking]);
+        const run = holdfast.get(booking, "r");
+        expect((await rejection(run.result())).message).toContain("too late");
+        expect(tally.all).toEqual({ refund: 1 });
+      }),
+    );
   });
 }

@@ -1,6 +1,7 @@
 import { HoldfastError } from "../../../model/errors.ts";
 import type { NewExecution } from "../../../stores/execution/log/create.ts";
-import { runCancelled } from "../../failures.ts";
+import { recorded as recordedError, runCancelled } from "../../failures.ts";
+import { broke } from "../broken.ts";
 import { spokenShape, type CallShape } from "../replay/call-shape.ts";
 import type { CallSite } from "./call-site.ts";
 import type { Entry } from "../journal.ts";
@@ -69,11 +70,7 @@ export function request(
  * have its outcome. What may tell somebody the token of an external begins
  * once that is recorded, or the answer could come before there is a question.
  */
-export function begin(
-  run: RunState,
-  { number }: Call,
-  start: () => void,
-): void {
+function begin(run: RunState, { number }: Call, start: () => void): void {
   // Somebody else has the run by now; this code is the ghost of it.
   if (run.isOver) return;
   const isLive = run.replay.isOver && run.host.onlyReplays === undefined;
@@ -92,15 +89,60 @@ export function beginUnstarted(run: RunState): void {
 /** Begins a step, with the attempts that have failed before. */
 export function beginStep(run: RunState, call: Call, step: Step): void {
   begin(run, call, () => {
-    const { cancelledAt, cancellation } = run;
-    if (cancelledAt !== undefined && step.call <= cancelledAt)
-      return run.steps.fail(
-        step,
-        runCancelled(run.id, cancellation?.reason ?? null),
-      );
+    const tooLate = cancelledBefore(run, call);
+    if (tooLate !== undefined) return run.steps.fail(step, tooLate);
     const failed = run.replay.failedAttempts(step.call);
     run.steps.start(step, failed?.count, failed?.retryAt);
   });
+}
+
+/** Lets a transaction be run when those before it have been. */
+export function beginTransaction(
+  run: RunState,
+  call: Call,
+  task: RunState["transactions"][number],
+): void {
+  begin(run, call, () => {
+    const tooLate = cancelledBefore(run, call);
+    if (tooLate !== undefined) return failTransaction(run, task, tooLate);
+    run.transactions.push(task);
+    run.again();
+  });
+}
+
+/** Records a transaction as failed that has not been run. */
+export function failTransaction(
+  run: RunState,
+  { name, call }: RunState["transactions"][number],
+  reason: Error,
+): void {
+  const { journal, host } = run;
+  try {
+    const value = recordedError(reason, { step: name, attempt: 1 }, (stored) =>
+      host.values.value(stored),
+    );
+    journal.record({
+      kind: "transactionFinished",
+      name,
+      inputHash: null,
+      outcome: "failed",
+      value,
+      call,
+    });
+    run.again();
+  } catch (error) {
+    broke(run, error);
+  }
+}
+
+/** Why a call is not begun any more: the run was cancelled behind it. */
+function cancelledBefore(
+  { id, cancelledAt, cancellation }: RunState,
+  { number }: Call,
+): HoldfastError | undefined {
+  return cancelledAt !== undefined && number <= cancelledAt
+    ? runCancelled(id, cancellation?.reason ?? null)
+    : undefined;
 }
 
 /**

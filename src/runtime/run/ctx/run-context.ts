@@ -38,8 +38,8 @@ import {
 import {
   answeringId,
   assertOutsideStep,
-  begin,
   beginStep,
+  beginTransaction,
   isPatched,
   promiseOf,
   request,
@@ -198,10 +198,7 @@ export class RunContext implements WorkflowContext {
     );
     const call = takeCall(run, asked);
     const promise = promiseOf(run, call, asked, false);
-    begin(run, call, () => {
-      run.transactions.push({ call: call.number, name, body });
-      run.again();
-    });
+    beginTransaction(run, call, { call: call.number, name, body });
     return promise as Promise<T>;
   }
 
