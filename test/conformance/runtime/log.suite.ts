@@ -2,16 +2,22 @@ import { describe, expect, test } from "vitest";
 import { holdfastOn } from "../../../src/open/open-holdfast.ts";
 import {
   activity,
+  signal,
   workflow,
 } from "../../../src/runtime/definition/definitions.ts";
 import type { RuntimeEvent } from "../../../src/runtime/runtime-event.ts";
 import type { Backend } from "../backend.ts";
 import { onRuntime } from "./fixture.ts";
-import { until } from "./waiting.ts";
+import { Meddling } from "./meddling.ts";
+import { recordedRun, stepDone } from "./recorded-run.ts";
+import { kindsOf, until } from "./waiting.ts";
 
 const twice = { retry: { maxRetries: 1, backoff: 1 } };
 
 export function runtimeLogSuite(backend: Backend): void {
+  describe("the progress of a run", () => {
+    progressTests(backend);
+  });
   describe("lines of the log", () => {
     for (const hotRunsMax of [1_000, 0])
       test(
@@ -120,4 +126,50 @@ export function runtimeLogSuite(backend: Backend): void {
       }),
     );
   });
+}
+
+function progressTests(backend: Backend): void {
+  const go = signal("go");
+  const telling = workflow("telling", async (ctx) => {
+    ctx.setProgress("begun");
+    const sent = ctx.receive(go);
+    await ctx.step("a", () => 1);
+    ctx.setProgress("a is done");
+    await sent;
+  });
+
+  test(
+    "is kept though its worker died when it had recorded the outcome before",
+    onRuntime(backend, async ({ holdfast }) => {
+      await recordedRun(holdfast, "r", "telling", [
+        { kind: "receiveRequested", signal: "go", expiresAt: null, call: 1 },
+        stepDone(2, "a", 1),
+      ]);
+      await holdfast.work([telling]);
+      const run = holdfast.get(telling, "r");
+      await until(async () => (await run.progress()) !== undefined);
+      expect(await run.progress()).toBe("a is done");
+    }),
+  );
+
+  test(
+    "is not written again when a run that waited is replayed",
+    onRuntime(backend, async ({ database, another }) => {
+      const meddling = new Meddling(database);
+      const holdfast = await another({}, meddling.database);
+      await holdfast.work([telling], { hotRunsMax: 0 });
+      let written = 0;
+      meddling.on("setProgress", () => {
+        written += 1;
+        return undefined;
+      });
+      const run = await holdfast.start(telling);
+      await until(async () =>
+        (await kindsOf(holdfast, run.id)).includes("unlocked"),
+      );
+      await run.signal(go);
+      await run.result();
+      expect(written).toBe(2);
+    }),
+  );
 }

@@ -302,7 +302,9 @@ export class RunContext implements WorkflowContext {
 
   setProgress(value: unknown): void {
     assertOutsideStep();
-    if (this.#run.replay.isOver) this.#run.host.setProgress(this.#run, value);
+    const run = this.#run;
+    // Written again it is the same; what a crash kept from being written would be missed.
+    if (run.replay.mayBeNew(run.calls)) run.host.setProgress(run, value);
   }
 
   patched(id: string): boolean {

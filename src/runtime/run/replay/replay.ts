@@ -128,6 +128,12 @@ export class Replay {
     return patches.has(id) || this.#isOver || calls >= lastCall;
   }
 
+  /** Whether code behind so many calls may not have run before: it was to run behind the last outcomes that were recorded. */
+  mayBeNew(calls: number): boolean {
+    const { lastCall, endsAtRest } = this.#script;
+    return this.#isOver || (calls >= lastCall && !endsAtRest);
+  }
+
   hasPatch(id: string): boolean {
     return this.#script.patches.has(id);
   }

@@ -38,6 +38,8 @@ export interface Script {
   /** Every request of a call up to this one was appended: it stands in front of a wait that counts calls. */
   readonly requestedUpTo: number;
   readonly patches: ReadonlySet<string>;
+  /** The code has run behind all of it, and rested. */
+  readonly endsAtRest: boolean;
 }
 
 /** Kinds that settle a call, and are delivered when they come up. All others are requests: matched, never delivered. */
@@ -71,6 +73,7 @@ export function scriptOf(
   let lastCall = 0;
   let requestedUpTo = 0;
   let next = 0;
+  let endsAtRest = false;
   for (const logged of history) {
     if (!isHistoryEvent<unknown>(logged.event)) continue;
     const item = logged as LoggedHistory;
@@ -83,6 +86,7 @@ export function scriptOf(
       deliveries.push({ kind: "response", logged: response });
       next += 1;
     }
+    endsAtRest = event.kind === "waiting";
     lastCall = Math.max(lastCall, event.call);
     if (counting.has(event.kind))
       requestedUpTo = Math.max(requestedUpTo, event.call);
@@ -102,5 +106,6 @@ export function scriptOf(
     lastCall,
     requestedUpTo,
     patches,
+    endsAtRest,
   };
 }
