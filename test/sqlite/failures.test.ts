@@ -30,29 +30,28 @@ describe("when SQLite ends the transaction by itself", () => {
       });
 
   test(
-    "the whole batch is rejected as retryable and nothing of it stays",
+    "the call whose doing it is fails, and the others are stored",
     withRollbackTrigger(async (database) => {
+      const { reruns, rollbacks } = database.stats();
       const settled = await Promise.allSettled(
         ["a", "bomb", "b"].map((id) => database.write(addNote, { id })),
       );
-      const outcomes = settled.map((result) =>
-        result.status === "rejected"
-          ? (result.reason as { code: string; retryable: boolean })
-          : undefined,
-      );
-      expect(outcomes[0]).toMatchObject({
-        code: "BATCH_ROLLED_BACK",
-        retryable: true,
-      });
-      expect(outcomes[1]).toMatchObject({
-        code: "BATCH_ROLLED_BACK",
-        retryable: true,
-      });
-      // The third was not taken by the batch that ended; it is written by the next one.
-      expect(outcomes[2]).toBeUndefined();
-      expect(await noteHalves(database)).toBe("b1 b2");
-      await database.write(addNote, { id: "a" });
+      expect(settled).toMatchObject([
+        { status: "fulfilled" },
+        {
+          reason: {
+            code: "CONSTRAINT_VIOLATED",
+            retryable: false,
+            details: { constraint: "boom", operation: "addNote" },
+          },
+        },
+        { status: "fulfilled" },
+      ]);
       expect(await noteHalves(database)).toBe("a1 a2 b1 b2");
+      expect(database.stats()).toMatchObject({
+        reruns: reruns + 1,
+        rollbacks: rollbacks + 1,
+      });
     }),
   );
 
@@ -78,7 +77,7 @@ describe("when SQLite ends the transaction by itself", () => {
           return "done";
         }),
       );
-      expect(error).toMatchObject({ code: "BATCH_ROLLED_BACK" });
+      expect(error).toMatchObject({ code: "CONSTRAINT_VIOLATED" });
       expect(resumed).toBe(false);
       expect(await noteCount(database)).toBe(0);
     }),

@@ -1,9 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { integer, strict } from "../../../src/sql/dialect.ts";
 import {
   operation,
   rollbackWith,
   row,
+  rows,
   run,
 } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
@@ -253,6 +255,78 @@ export function writeSuite(backend: Backend): void {
           Array.from({ length: 1_000 }, (_, index) => index),
         );
         expect(database.stats().commits - before).toBeLessThan(200);
+      }),
+    );
+  });
+
+  describe("a constraint that is looked at when the transaction commits", () => {
+    const onFamilies = (body: (database: Database) => Promise<void>) =>
+      onNotes(async (database) => {
+        await database.write("families", function* () {
+          yield* run(
+            sql`CREATE TABLE app_parent (id ${integer} PRIMARY KEY) ${strict}`,
+          );
+          yield* run(
+            sql`CREATE TABLE app_child (parent ${integer} REFERENCES app_parent (id) DEFERRABLE INITIALLY DEFERRED) ${strict}`,
+          );
+        });
+        await body(database);
+      });
+    /** Its parents are there, once it ends, or are not. */
+    const addChild = (
+      database: Database,
+      parent: number,
+      count: () => void = () => undefined,
+    ) =>
+      database.write("child", function* () {
+        count();
+        yield* run(sql`INSERT INTO app_child (parent) VALUES (${parent})`);
+        if (parent < 100)
+          yield* run(sql`INSERT INTO app_parent (id) VALUES (${parent})`);
+        return parent;
+      });
+
+    test(
+      "fails the one call that violates it, which is not to be tried again",
+      onFamilies(async (database) => {
+        let bodies = 0;
+        const error = await rejection(
+          addChild(database, 100, () => (bodies += 1)),
+        );
+        expect(error).toMatchObject({
+          code: "CONSTRAINT_VIOLATED",
+          retryable: false,
+        });
+        expect(bodies).toBe(1);
+      }),
+    );
+
+    test(
+      "disturbs no neighbour: each is run a few times at most, and stored once",
+      onFamilies(async (database) => {
+        const parents = [1, 100, 2, 3, 101, 4];
+        const bodies = new Map<number, number>();
+        const settled = await Promise.allSettled(
+          parents.map((parent) =>
+            addChild(database, parent, () =>
+              bodies.set(parent, (bodies.get(parent) ?? 0) + 1),
+            ),
+          ),
+        );
+        expect(
+          settled.map((result) =>
+            result.status === "fulfilled"
+              ? result.value
+              : (result.reason as { code: string }).code,
+          ),
+        ).toEqual([1, "CONSTRAINT_VIOLATED", 2, 3, "CONSTRAINT_VIOLATED", 4]);
+        expect(Math.max(...bodies.values())).toBeLessThanOrEqual(2);
+        const stored = await database.read("children", () =>
+          rows<{ parent: number }>(
+            sql`SELECT parent FROM app_child ORDER BY parent`,
+          ),
+        );
+        expect(stored.map(({ parent }) => parent)).toEqual([1, 2, 3, 4]);
       }),
     );
   });

@@ -9,6 +9,9 @@ import {
   workflow,
 } from "../../../src/runtime/definition/definitions.ts";
 import { NonRetryableError } from "../../../src/runtime/failures.ts";
+import { integer, strict } from "../../../src/sql/dialect.ts";
+import { run as runStatement } from "../../../src/sql/operation.ts";
+import { sql } from "../../../src/sql/statement.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { onRuntime } from "./fixture.ts";
@@ -77,6 +80,36 @@ export function runtimeErrorsSuite(backend: Backend): void {
           data: { card: "visa", tries: [1, 2] },
         });
         expect((cause as Error).cause).not.toHaveProperty("socket");
+      }),
+    );
+
+    test(
+      "of a constraint that is looked at when a transaction commits reach its code after one run",
+      onRuntime(backend, async ({ holdfast, database }) => {
+        await database.write("tables", function* () {
+          yield* runStatement(
+            sql`CREATE TABLE app_parent (id ${integer} PRIMARY KEY) ${strict}`,
+          );
+          yield* runStatement(
+            sql`CREATE TABLE app_child (parent ${integer} REFERENCES app_parent (id) DEFERRABLE INITIALLY DEFERRED) ${strict}`,
+          );
+        });
+        let bodies = 0;
+        const orphan = workflow("orphan", (ctx) =>
+          ctx.transaction("insert", function* () {
+            bodies += 1;
+            yield* runStatement(
+              sql`INSERT INTO app_child (parent) VALUES (${7})`,
+            );
+          }),
+        );
+        await holdfast.work([orphan]);
+        const error = await rejection(
+          (await holdfast.start(orphan)).result({ timeout: "20s" }),
+        );
+        expect(isRunFailedError(error)).toBe(true);
+        expect(error.cause).toMatchObject({ code: "CONSTRAINT_VIOLATED" });
+        expect(bodies).toBeLessThanOrEqual(2);
       }),
     );
 

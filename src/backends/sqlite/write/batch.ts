@@ -6,7 +6,7 @@ import type { Afterwards, Change } from "../../../sql/operation.ts";
 import type { Call } from "./call.ts";
 import type { Connection } from "./connection.ts";
 import { Busy, TransactionEnded, drive } from "./drive.ts";
-import { isBusy } from "./failures.ts";
+import { isBusy, sqliteCode } from "./failures.ts";
 
 /** How one call ended inside its transaction; told to the caller after the flush. */
 type Outcome = Decided & {
@@ -30,16 +30,20 @@ export interface BatchLimits {
   readonly batchMs: number;
 }
 
+/** Calls and how each of them ended. */
+export interface Ran {
+  readonly calls: readonly Call[];
+  readonly outcomes: readonly Outcome[];
+}
+
 export type BatchResult =
-  | {
+  | (Ran & {
       readonly kind: "committed";
-      readonly calls: readonly Call[];
-      readonly outcomes: readonly Outcome[];
       /** True when a limit ended it, and not the end of the queue. */
       readonly isFull: boolean;
       /** False when the database is as it was before. */
       readonly hasChanged: boolean;
-    }
+    })
   /** A lock is held elsewhere: nothing happened, the calls go back. */
   | { readonly kind: "busy"; readonly calls: readonly Call[] }
   /** The whole transaction is gone; all its calls are told the same. */
@@ -49,7 +53,14 @@ export type BatchResult =
       readonly error: HoldfastError;
     }
   /** A call failed after it wrote, and only a savepoint could have undone it alone. */
-  | { readonly kind: "spoiled"; readonly calls: readonly Call[] };
+  | { readonly kind: "spoiled"; readonly calls: readonly Call[] }
+  /** What a call did let no transaction with it commit; the others are to be run again without it. */
+  | {
+      readonly kind: "refused";
+      readonly calls: readonly Call[];
+      /** Undefined when only running each call alone can tell whose doing it was. */
+      readonly guilty: Ran | undefined;
+    };
 
 /**
  * Runs one transaction of calls taken from `next`, up to the limits.
@@ -83,14 +94,16 @@ export function runBatch(
         connection.control("ROLLBACK");
         return { kind: "spoiled", calls };
       }
+      if (outcome.kind === "failed" && !connection.inTransaction)
+        return refused(calls.slice(0, -1), call, outcome);
       outcomes.push(outcome);
       isFull =
         calls.length >= limits.batchCalls ||
         connection.boundBytes >= limits.batchBytes ||
         monotonicMs() - startedMs >= limits.batchMs;
     }
-    assertInTransaction(connection);
-    connection.control("COMMIT");
+    const refusal = commit(connection);
+    if (refusal !== undefined) return uncommitted(calls, outcomes, refusal);
   } catch (error) {
     rollBackQuietly(connection);
     if (error instanceof Busy || isBusy(error)) return { kind: "busy", calls };
@@ -100,13 +113,51 @@ export function runBatch(
   return { kind: "committed", calls, outcomes, isFull, hasChanged };
 }
 
+/** @returns the constraint that was violated, when SQLite looks at it only here: a deferred foreign key. */
+function commit(connection: Connection): HoldfastError | undefined {
+  assertInTransaction(connection);
+  try {
+    connection.control("COMMIT");
+    return undefined;
+  } catch (error) {
+    if (sqliteCode(error) !== "CONSTRAINT") throw error;
+    rollBackQuietly(connection);
+    return connection.failure(error);
+  }
+}
+
+/** SQLite does not say who violated a constraint that it looks at in the end; of a single call it is known. */
+function uncommitted(
+  calls: readonly Call[],
+  outcomes: readonly Outcome[],
+  error: HoldfastError,
+): BatchResult {
+  const [call, ...others] = calls;
+  if (call === undefined || others.length > 0)
+    return { kind: "refused", calls, guilty: undefined };
+  const afterwards = outcomes[0]?.afterwards;
+  return refused([], call, { kind: "failed", error, afterwards });
+}
+
+function refused(
+  calls: readonly Call[],
+  call: Call,
+  outcome: Outcome,
+): BatchResult {
+  const guilty = { calls: [call], outcomes: [outcome] };
+  return { kind: "refused", calls, guilty };
+}
+
 /** Undefined when the call left a trace that must be undone. */
 function runOptimistically(
   connection: Connection,
   call: Call,
 ): Outcome | undefined {
   const outcome = runCall(connection, call);
-  const traceless = outcome.kind === "committed" || connection.traces === 0;
+  const traceless =
+    outcome.kind === "committed" ||
+    connection.traces === 0 ||
+    !connection.inTransaction;
   return traceless ? outcome : undefined;
 }
 
@@ -114,8 +165,10 @@ function runInSavepoint(connection: Connection, call: Call): Outcome {
   assertInTransaction(connection);
   connection.control("SAVEPOINT holdfast_call");
   const outcome = runCall(connection, call);
-  if (outcome.kind !== "committed")
+  if (outcome.kind !== "committed") {
+    if (!connection.inTransaction) return outcome;
     connection.control("ROLLBACK TO holdfast_call");
+  }
   connection.control("RELEASE holdfast_call");
   return outcome;
 }
@@ -134,10 +187,18 @@ function runCall(connection: Connection, call: Call): Outcome {
     const changes = changesOf(connection, fate);
     return { kind: "committed", value, changes, afterwards };
   } catch (error) {
+    const { afterwards } = fate;
+    if (error instanceof TransactionEnded && isOfTheCall(error.cause))
+      return { kind: "failed", error: error.cause, afterwards };
     // These two are about the transaction, not about the call.
     if (error instanceof Busy || error instanceof TransactionEnded) throw error;
-    return { kind: "failed", error, afterwards: fate.afterwards };
+    return { kind: "failed", error, afterwards };
   }
+}
+
+/** A trigger's RAISE(ROLLBACK) ends the transaction as a full disk does, but each time that the call is run. */
+function isOfTheCall(cause: unknown): boolean {
+  return isHoldfastError(cause) && cause.code === "CONSTRAINT_VIOLATED";
 }
 
 /** A call that wrote nothing tells nobody, or a subscriber who claims at every hint would wake itself for ever. */

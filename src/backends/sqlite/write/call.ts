@@ -21,6 +21,12 @@ export class Call {
   reject(error: unknown): void {
     this.resolve(tracedFailure(error));
   }
+
+  /** Rejects a call that may still be waited for. */
+  fail(error: unknown): void {
+    this.stopWaiting?.();
+    this.reject(error);
+  }
 }
 
 /** First in, first out, with removal of those who gave up. */

@@ -33,14 +33,13 @@ export function drive<T>(body: Tx<T>, connection: Connection, fate: Fate): T {
       answer = execute(connection, request.want, statement);
     } catch (error) {
       if (isBusy(error)) throw new Busy("busy", { cause: error });
-      const failure = connection.failure(error);
-      if (!connection.inTransaction)
-        throw new TransactionEnded("ended", { cause: failure });
       const located = inStatement(
-        failure,
+        connection.failure(error),
         fate.name,
         statement.template.sqlite,
       );
+      if (!connection.inTransaction)
+        throw new TransactionEnded("ended", { cause: located });
       fate.failed(located);
       step = body.throw(located);
       continue;

@@ -128,6 +128,25 @@ export function diskFailed(error: unknown, path?: string): HoldfastError {
   );
 }
 
+export function outcomeUnknown(cause: unknown): HoldfastError {
+  return new HoldfastError(
+    "OUTCOME_UNKNOWN",
+    "The write was committed but the disk did not confirm the flush, so it may or may not survive a crash. " +
+      "Reopen the database, then repeat the call with the same id or key.",
+    {},
+    { cause },
+  );
+}
+
+export function writesStopped(cause: unknown): HoldfastError {
+  return new HoldfastError(
+    "WRITES_STOPPED",
+    "An earlier flush failed, so this database takes no more writes. Check the disk, then close and reopen the database.",
+    {},
+    { cause },
+  );
+}
+
 /**
  * SQLite names CHECK constraints, and for UNIQUE ones only table and columns:
  * the index that covers them has the name that Postgres would report.
@@ -137,9 +156,8 @@ function constraintFailure(
   indexName: IndexName,
   because: { readonly cause: unknown },
 ): HoldfastError {
-  const subject = message
-    .slice(message.indexOf("failed") + "failed".length)
-    .replace(/^:\s*/, "");
+  // What a trigger raises has words of its own.
+  const subject = message.replace(/^[A-Z ]+ constraint failed(:\s*)?/, "");
   const columns = [...subject.matchAll(/([^\s,.]+)\.([^\s,.]+)/g)];
   const table = columns[0]?.[1];
   const index = /index '([^']+)'/.exec(subject)?.[1];

@@ -1,16 +1,17 @@
 import { after, monotonicMs, realSoon } from "../../../host/timers.ts";
-import { HoldfastError } from "../../../model/errors.ts";
+import type { HoldfastError } from "../../../model/errors.ts";
 import { afterDurable, afterRefusal } from "../../../sql/fate.ts";
 import type { Change } from "../../../sql/operation.ts";
 import type { Meters } from "../../meters.ts";
 import { queueFull } from "../../refusals.ts";
 import { isLasting, runBatch } from "./batch.ts";
-import type { BatchLimits, BatchResult } from "./batch.ts";
+import type { BatchLimits, BatchResult, Ran } from "./batch.ts";
 import { nextRetryMs } from "./busy.ts";
 import { CallQueue } from "./call.ts";
 import type { Call } from "./call.ts";
 import type { Connection } from "./connection.ts";
 import { databaseBusy } from "./database-busy.ts";
+import { outcomeUnknown, writesStopped } from "./failures.ts";
 import type { Flusher } from "./flusher.ts";
 
 type Committed = Extract<BatchResult, { kind: "committed" }>;
@@ -60,6 +61,8 @@ export class GroupCommit {
   #unflushed = 0;
   #holds = 0;
   #careful = 0;
+  /** Calls at the head of the queue that get a transaction each, since one of them may let none commit. */
+  #alone = 0;
   /** How many calls fill a batch: as many as filled the last one that a limit ended. */
   #fullCalls: number;
   /** Another process waited for our last commit. */
@@ -144,8 +147,7 @@ export class GroupCommit {
 
   #failQueued(error: HoldfastError): void {
     if (isLasting(error)) this.#refusal ??= error;
-    for (const call of this.#queue.takeWhere(() => true))
-      settleFailed(call, error);
+    for (const call of this.#queue.takeWhere(() => true)) call.fail(error);
     this.#noticeIdle();
   }
 
@@ -189,11 +191,7 @@ export class GroupCommit {
   #schedule(): void {
     if (this.#scheduled || this.#holds > 0 || this.#busySinceMs !== undefined)
       return;
-    if (this.#queue.length < (this.#unflushed === 0 ? 1 : this.#fullCalls))
-      return;
-    // One commit may wait for its flush while another is being flushed, not more.
-    // When another process waits it gets the time of a flush to take its turn.
-    if (this.#unflushed > (this.#othersWait ? 0 : 1)) return;
+    if (this.#queue.length === 0 || !this.#mayRun()) return;
     this.#scheduled = true;
     realSoon(() => {
       this.#scheduled = false;
@@ -201,16 +199,29 @@ export class GroupCommit {
     });
   }
 
+  /** One commit may wait for its flush while another is being flushed, not more. */
+  #mayRun(): boolean {
+    if (this.#unflushed === 0) return true;
+    // When another process waits it gets the time of a flush to take its turn.
+    if (this.#othersWait) return false;
+    // Those that run alone share a flush, as they would have shared a commit.
+    if (this.#alone > 0) return true;
+    return this.#unflushed === 1 && this.#queue.length >= this.#fullCalls;
+  }
+
   #runNext(): void {
     const startedMs = monotonicMs();
-    const result = this.#run(() => this.#queue.shift(), this.#careful > 0);
+    const isAlone = this.#alone > 0;
+    const result = this.#run(isAlone);
     if (result.kind !== "busy") this.#notBusy();
+    if (result.kind !== "busy" && isAlone) this.#alone -= 1;
     switch (result.kind) {
       case "committed":
         if (this.#careful > 0) this.#careful -= 1;
-        this.#fullCalls = result.isFull
-          ? result.calls.length
-          : this.#options.limits.batchCalls;
+        if (!isAlone)
+          this.#fullCalls = result.isFull
+            ? result.calls.length
+            : this.#options.limits.batchCalls;
         if (result.hasChanged) this.#options.onChanged();
         this.#measured(result, startedMs);
         this.#othersWait = this.#options.afterCommit(
@@ -226,14 +237,25 @@ export class GroupCommit {
       case "lost":
         this.#lost(result);
         break;
+      case "refused":
+        this.#alone += result.calls.length;
+        this.#runAgain(result.calls);
+        // It may have met what is not durable yet.
+        if (result.guilty !== undefined) this.#makeDurable(result.guilty);
+        break;
       default:
-        // Spoiled: run again with savepoints, in order, on the next turn.
-        this.#meters.reruns += 1;
+        // Spoiled: with savepoints this time.
         this.#careful = carefulBatches;
-        this.#queue.unshift(result.calls);
+        this.#runAgain(result.calls);
     }
     this.#schedule();
     this.#noticeIdle();
+  }
+
+  /** In order, on the next turn. */
+  #runAgain(calls: readonly Call[]): void {
+    if (calls.length > 0) this.#meters.reruns += 1;
+    this.#queue.unshift(calls);
   }
 
   #measured({ calls }: Committed, startedMs: number): void {
@@ -252,25 +274,26 @@ export class GroupCommit {
       told.push(call);
     }
     this.#meters.rollbacks += told.length;
-    for (const call of told) settleFailed(call, error);
+    for (const call of told) call.fail(error);
     if (isLasting(error)) this.refuse(error);
   }
 
-  #run(next: () => Call | undefined, savepoints: boolean): BatchResult {
+  #run(isAlone: boolean): BatchResult {
+    const { limits, beforeBatch } = this.#options;
     let first = true;
     return runBatch(
       this.#connection,
       () => {
-        if (first) this.#options.beforeBatch();
+        if (first) beforeBatch();
         first = false;
-        return next();
+        return this.#queue.shift();
       },
-      this.#options.limits,
-      savepoints,
+      isAlone ? { ...limits, batchCalls: 1 } : limits,
+      isAlone || this.#careful > 0,
     );
   }
 
-  #makeDurable(batch: Committed): void {
+  #makeDurable(batch: Ran): void {
     if (
       this.#unflushed === 0 &&
       this.#queue.length + batch.calls.length <= this.#flusher.inlineCallsMax
@@ -297,7 +320,7 @@ export class GroupCommit {
     );
   }
 
-  #settle(batch: Committed): void {
+  #settle(batch: Ran): void {
     const changes: Change[] = [];
     let hasUnnamed = false;
     const { calls, outcomes } = batch;
@@ -328,23 +351,10 @@ export class GroupCommit {
   }
 
   /** The commit happened and may or may not survive; nobody is told of it. */
-  #flushFailed(batch: Committed, cause: unknown): void {
-    const error = new HoldfastError(
-      "OUTCOME_UNKNOWN",
-      "The write was committed but the disk did not confirm the flush, so it may or may not survive a crash. " +
-        "Reopen the database, then repeat the call with the same id or key.",
-      {},
-      { cause },
-    );
-    for (const call of batch.calls) settleFailed(call, error);
-    this.refuse(
-      new HoldfastError(
-        "WRITES_STOPPED",
-        "An earlier flush failed, so this database takes no more writes. Check the disk, then close and reopen the database.",
-        {},
-        { cause },
-      ),
-    );
+  #flushFailed(batch: Ran, cause: unknown): void {
+    const error = outcomeUnknown(cause);
+    for (const call of batch.calls) call.fail(error);
+    this.refuse(writesStopped(cause));
   }
 
   #retryLater(): void {
@@ -357,7 +367,7 @@ export class GroupCommit {
       (call) => nowMs - Math.max(call.sinceMs, busySinceMs) >= busyBudgetMs,
     );
     for (const call of outOfPatience)
-      settleFailed(call, databaseBusy(busyBudgetMs, path));
+      call.fail(databaseBusy(busyBudgetMs, path));
     const willBeTold = this.#options.onBusy();
     this.#retryMs = nextRetryMs(this.#retryMs, willBeTold);
     const retry = (): void => {
@@ -387,9 +397,4 @@ export class GroupCommit {
     if (this.#queue.length > 0 || this.#unflushed > 0) return;
     for (const resolve of this.#onIdle.splice(0)) resolve();
   }
-}
-
-function settleFailed(call: Call, error: HoldfastError): void {
-  call.stopWaiting?.();
-  call.reject(error);
 }
