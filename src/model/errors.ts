@@ -44,6 +44,7 @@ const errors = {
   CONSTRAINT_VIOLATED: "failed",
   NUMBER_OUT_OF_RANGE: "failed",
   STATEMENT_FAILED: "failed",
+  STATEMENT_INTERRUPTED: "passing",
   WRITE_IN_READ: "failed",
   READ_ONLY: "failed",
   READ_TOO_LONG: "failed",

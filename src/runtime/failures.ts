@@ -34,6 +34,16 @@ export function isNonRetryable(thrown: unknown): boolean {
   );
 }
 
+/**
+ * Whether repeating the same call may succeed. A server that takes no writes
+ * takes them again after a failover, or when its disk has room.
+ */
+export function isPassing(error: unknown): boolean {
+  return (
+    isHoldfastError(error) && (error.retryable || error.code === "READ_ONLY")
+  );
+}
+
 /** True when a payload codec is out of order: that says nothing about the value. */
 export function isOfTheCodec(thrown: unknown): boolean {
   return isHoldfastError(thrown) && thrown.code === "PAYLOAD_CODEC_FAILED";

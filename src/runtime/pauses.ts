@@ -1,6 +1,6 @@
 import { setMaxListeners } from "node:events";
-import { isHoldfastError } from "../model/errors.ts";
 import type { Clock } from "../model/time/clock.ts";
+import { isPassing } from "./failures.ts";
 
 const firstMs = 10;
 const longestMs = 1_000;
@@ -44,8 +44,7 @@ export async function repeated<T>(
     try {
       return await act();
     } catch (error) {
-      if (!isHoldfastError(error) || !error.retryable || signal.aborted)
-        throw error;
+      if (!isPassing(error) || signal.aborted) throw error;
       await pauseBefore(clock, failures, signal);
     }
 }

@@ -6,6 +6,7 @@ const aboutStatement: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "CONSTRAINT_VIOLATED",
   "NUMBER_OUT_OF_RANGE",
   "STATEMENT_FAILED",
+  "STATEMENT_INTERRUPTED",
   "PARAMETER_INVALID",
   "CORRUPT_ROW",
   "WRITE_IN_READ",

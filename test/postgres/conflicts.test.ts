@@ -256,6 +256,21 @@ describe("statements the server refuses", () => {
       { code: "DISK_FULL", retryable: true },
     ],
     ["a failing disk", () => raise("58030"), { code: "DISK_FAILED" }],
+    [
+      "a cancelled statement",
+      () => raise("57014"),
+      {
+        code: "STATEMENT_INTERRUPTED",
+        retryable: true,
+        details: { sqlstate: "57014" },
+      },
+    ],
+    [
+      "a server without memory",
+      () => raise("53200"),
+      { code: "STATEMENT_INTERRUPTED", retryable: true },
+    ],
+    ["a failing system", () => raise("58000"), { code: "DISK_FAILED" }],
     ["damaged data", () => raise("XX001"), { code: "DATABASE_DAMAGED" }],
   ];
 

@@ -53,6 +53,7 @@ export function statementFailure(
         "The server's disk is full; nothing of this call was stored. Free some space and try again.",
         { sqlstate },
       );
+    case "58000":
     case "58030":
       return new HoldfastError(
         "DISK_FAILED",
@@ -72,9 +73,14 @@ export function statementFailure(
         { sqlstate },
       );
     default:
-      return statementFailed(error);
+      return interruptedCodes.test(sqlstate)
+        ? statementInterrupted(sqlstate)
+        : statementFailed(error);
   }
 }
+
+/** Cancelled, by somebody or by statement_timeout; no memory, or another resource, left. */
+const interruptedCodes = /^(57014|53)/;
 
 /** The same for an error met while connecting and setting up the session. */
 export function connectFailure(error: unknown): HoldfastError {
@@ -116,6 +122,19 @@ function transactionConflict(sqlstate: string): HoldfastError {
   return new HoldfastError(
     "TRANSACTION_CONFLICT",
     "Other transactions kept getting in the way of this one; nothing of it was stored. Try again.",
+    { sqlstate },
+  );
+}
+
+function statementInterrupted(sqlstate: string): HoldfastError {
+  const why =
+    sqlstate === "57014"
+      ? "Postgres cancelled a statement, since somebody asked for it or it took longer than statement_timeout"
+      : "Postgres had no memory or another resource left for a statement";
+  return new HoldfastError(
+    "STATEMENT_INTERRUPTED",
+    `${why} (SQLSTATE ${sqlstate}); nothing of this call was stored. ` +
+      "Try again. If it recurs, look for long locks in pg_stat_activity, and at the limits of the role and the server.",
     { sqlstate },
   );
 }

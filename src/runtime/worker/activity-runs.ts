@@ -14,6 +14,7 @@ import {
   isNonRetryable,
   isOfTheCodec,
   recorded,
+  isPassing,
 } from "../failures.ts";
 import {
   attemptTimedOut,
@@ -270,7 +271,7 @@ export class ActivityRuns {
           continue;
         }
         if (isLosing(error)) return;
-        if (!error.retryable || signal.aborted) throw error;
+        if (!isPassing(error) || signal.aborted) throw error;
         await pauseBefore(clock, failures, signal);
       }
   }

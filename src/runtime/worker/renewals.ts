@@ -1,4 +1,4 @@
-import { isHoldfastError } from "../../model/errors.ts";
+import { isPassing } from "../failures.ts";
 import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import type { WorkerParts } from "./worker-parts.ts";
 import { pause, repeated } from "../pauses.ts";
@@ -39,7 +39,7 @@ export async function renewLocks(
         if (gone.has(lock.id)) lock.lost();
         else lock.renewed(leaseUntil);
     } catch (error) {
-      if (isHoldfastError(error) && error.retryable) continue;
+      if (isPassing(error)) continue;
       tell({
         level: "error",
         message: `The locks of ${some.length} runs could not be renewed: ${(error as Error).message}`,

@@ -1,4 +1,4 @@
-import { isHoldfastError } from "../../model/errors.ts";
+import { isPassing } from "../failures.ts";
 import {
   removeFinished,
   type RetentionPolicy,
@@ -97,7 +97,7 @@ async function sweepOne(
       });
   } catch (error) {
     swept.clear();
-    if (signal.aborted || (isHoldfastError(error) && error.retryable)) return;
+    if (signal.aborted || isPassing(error)) return;
     tell({
       level: "warn",
       message: `Old runs of ${policy.function} could not be removed: ${(error as Error).message}`,

@@ -4,6 +4,7 @@ import {
   type HoldfastError,
 } from "../../model/errors.ts";
 import type { OwnerId } from "../../model/ids/prefixed-id.ts";
+import { isPassing } from "../failures.ts";
 import { pauseBefore } from "../pauses.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 
@@ -67,7 +68,7 @@ async function releaseDead(
       await executions.releaseDead(owner);
       return;
     } catch (error) {
-      if (!isHoldfastError(error) || !error.retryable) {
+      if (!isPassing(error)) {
         if (!signal.aborted)
           tell({
             level: "warn",

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { HoldfastError, type ErrorCode } from "../../../src/model/errors.ts";
 import {
   activity,
   signal,
@@ -114,6 +115,42 @@ export function runtimeUnknownOutcomesSuite(backend: Backend): void {
       }),
     );
   });
+
+  describe("an append that the server does not take for a while", () => {
+    for (const code of ["READ_ONLY", "STATEMENT_INTERRUPTED"] as const)
+      test(
+        `is repeated, and no step is done again: ${code}`,
+        onRuntime(backend, async ({ database, another, said }) => {
+          const meddling = new Meddling(database);
+          const holdfast = await another({}, meddling.database);
+          const tally = new Tally();
+          const child = activity("child", async () => tally.count("child"));
+          const pay = workflow("pay", async (ctx) => {
+            await ctx.step("pay", () => tally.count("pay"));
+            await ctx.transaction("book", function* () {
+              return tally.count("book");
+            });
+            return ctx.call(child);
+          });
+          await holdfast.work([pay, child]);
+          meddling.on("appendEvents", refusingEverySecond(code));
+          meddling.on("transaction book", refusingEverySecond(code));
+          expect(await (await holdfast.start(pay)).result()).toBe(1);
+          expect(tally.all).toEqual({ pay: 1, book: 1, child: 1 });
+          expect(said.filter(({ level }) => level === "error")).toEqual([]);
+        }),
+      );
+  });
+}
+
+/** Each call is refused once and then done, by turns. */
+function refusingEverySecond(code: ErrorCode) {
+  let isRefused = false;
+  return async (go: () => Promise<unknown>): Promise<unknown> => {
+    isRefused = !isRefused;
+    if (!isRefused) return go();
+    throw new HoldfastError(code, "Not now.");
+  };
 }
 
 /** Each call is lost once and then answered, by turns. */

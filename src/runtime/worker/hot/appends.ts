@@ -16,7 +16,7 @@ import type { RunState } from "../../run/run-state.ts";
 import type { RuntimeContext } from "../../runtime-context.ts";
 import { pauseBefore } from "../../pauses.ts";
 import { insideStep, where } from "../../run/step-context.ts";
-import { isLosing, isOfTheCodec, recorded } from "../../failures.ts";
+import { isLosing, isOfTheCodec, isPassing, recorded } from "../../failures.ts";
 import { eventsOnlyOf } from "./history.ts";
 
 /** What becomes of a run whose append was refused. */
@@ -248,7 +248,7 @@ export class Appends {
       );
     if (error.code === "EXECUTION_PAUSED")
       return { kind: "leave", reason: error };
-    if (!error.retryable) return { kind: "park", reason: error };
+    if (!isPassing(error)) return { kind: "park", reason: error };
     if (this.#signal.aborted) return { kind: "drop", reason: error };
     return { kind: "again", version };
   }
@@ -280,9 +280,7 @@ export class Appends {
       run.host.interrupted(run);
       return { kind: "again", version: last.version + 1 };
     } catch (error) {
-      return isHoldfastError(error) && error.retryable
-        ? { kind: "again", version }
-        : undefined;
+      return isPassing(error) ? { kind: "again", version } : undefined;
     }
   }
 }
@@ -291,6 +289,7 @@ export class Appends {
 const ofTheDatabase: ReadonlySet<string> = new Set([
   "QUEUE_FULL",
   "DATABASE_BUSY",
+  "READ_ONLY",
   "DISK_FULL",
   "DISK_FAILED",
   "BATCH_ROLLED_BACK",
@@ -309,8 +308,9 @@ function isOfTheDatabase(error: unknown): boolean {
 /** True for what says something about the run's log or the database; all else the user's body brought about. */
 function isOfTheLog(error: unknown): boolean {
   if (!isHoldfastError(error)) return false;
-  const { code, retryable } = error;
-  return retryable || code === "VERSION_CONFLICT" || isLosing(error);
+  return (
+    isPassing(error) || error.code === "VERSION_CONFLICT" || isLosing(error)
+  );
 }
 
 /** It has been asked to end, and its code has not heard of it. */

@@ -1,5 +1,5 @@
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
-import { isHoldfastError } from "../../../model/errors.ts";
+import { isPassing } from "../../failures.ts";
 import { retryPolicyFor } from "../../../model/time/retry-policy.ts";
 import { newExecution } from "../../../stores/execution/log/create.ts";
 import type { Appends } from "./appends.ts";
@@ -120,7 +120,7 @@ async function untilDone(
       await act();
       return;
     } catch (error) {
-      if (!isHoldfastError(error) || !error.retryable) return;
+      if (!isPassing(error)) return;
       await pauseBefore(clock, failures, signal);
     }
 }
