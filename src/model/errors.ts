@@ -1,3 +1,5 @@
+import { safely } from "./safely.ts";
+
 /**
  * Every failure a caller can meet has a code. Codes are public API: they are
  * appended, never reused, and each has a heading in docs/errors.md (tidy
@@ -272,7 +274,16 @@ export class HoldfastError extends Error {
 
 /** Recognises our errors across realms and copies of the package. */
 export function isHoldfastError(value: unknown): value is HoldfastError {
-  return typeof value === "object" && value !== null && brand in value;
+  if (typeof value !== "object" || value === null) return false;
+  return safely(() => {
+    // Read as well, so that who asks can read them.
+    const { code, retryable } = value as Partial<HoldfastError>;
+    return (
+      brand in value &&
+      typeof code === "string" &&
+      typeof retryable === "boolean"
+    );
+  }, false);
 }
 
 export function originOf(code: ErrorCode): ErrorKind["origin"] | undefined {

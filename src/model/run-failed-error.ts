@@ -1,3 +1,4 @@
+import { safely } from "./safely.ts";
 import { thrownAt, type ThrownAt } from "./values/thrown-at.ts";
 
 const runFailed = Symbol.for("holdfast.runFailed");
@@ -54,7 +55,11 @@ export class RunFailedError extends Error {
 
 /** Recognises it across realms and copies of the package. */
 export function isRunFailedError(value: unknown): value is RunFailedError {
-  return typeof value === "object" && value !== null && runFailed in value;
+  if (typeof value !== "object" || value === null) return false;
+  return safely(() => {
+    const { kind, message } = value as Partial<RunFailedError>;
+    return runFailed in value && kind !== undefined && message !== undefined;
+  }, false);
 }
 
 /** What is recorded of it, so that it can be made again. */

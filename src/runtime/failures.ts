@@ -1,6 +1,7 @@
 import { HoldfastError, isHoldfastError } from "../model/errors.ts";
 import type { ExecutionResult } from "../model/execution/result.ts";
 import { isRunFailedError, RunFailedError } from "../model/run-failed-error.ts";
+import { safely } from "../model/safely.ts";
 import { restoredFailure } from "../model/values/restored-error.ts";
 import {
   isError,
@@ -29,9 +30,8 @@ export class NonRetryableError extends Error {
 /** True for what a retry would not change. */
 export function isNonRetryable(thrown: unknown): boolean {
   if (typeof thrown !== "object" || thrown === null) return false;
-  return (
-    nonRetryable in thrown || (isHoldfastError(thrown) && !thrown.retryable)
-  );
+  if (isHoldfastError(thrown)) return !thrown.retryable;
+  return safely(() => nonRetryable in thrown, false);
 }
 
 /**

@@ -1,8 +1,10 @@
+import { safely } from "../safely.ts";
+
 /** What a value is, for messages that must not repeat it. */
 export function spokenKind(value: unknown): string {
   if (value === null) return "null";
   if (value === undefined) return "nothing";
-  if (Array.isArray(value)) return "a list";
+  if (isList(value)) return "a list";
   switch (typeof value) {
     case "string":
       return "a text";
@@ -21,5 +23,9 @@ export function spokenKind(value: unknown): string {
 export function isRecord(
   value: unknown,
 ): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return typeof value === "object" && value !== null && !isList(value);
+}
+
+function isList(value: unknown): boolean {
+  return safely(() => Array.isArray(value), false);
 }

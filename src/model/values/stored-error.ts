@@ -1,5 +1,6 @@
 import { isHoldfastError } from "../errors.ts";
 import { failedRunOf, type FailedRun } from "../run-failed-error.ts";
+import { safely } from "../safely.ts";
 import { jsonCopy } from "./json-copy.ts";
 import { isThrownAt, thrownAt, type ThrownAt } from "./thrown-at.ts";
 
@@ -56,6 +57,12 @@ export function storedError(
   }
 }
 
+/** What was thrown, in one line. Never throws. */
+export function spokenError(thrown: unknown): string {
+  const { name, message } = storedError(thrown, { stack: false });
+  return isError(thrown) ? `${name}: ${message}` : message;
+}
+
 /** A stored error as it would be without stacks. */
 export function withoutStacks(stored: StoredError): StoredError {
   const { stack: _, cause, errors, ...rest } = stored;
@@ -68,9 +75,11 @@ export function withoutStacks(stored: StoredError): StoredError {
 
 /** True for errors of any realm, DOMException included. */
 export function isError(value: unknown): value is Error {
-  return (
-    value instanceof Error ||
-    Object.prototype.toString.call(value) === "[object Error]"
+  return safely(
+    () =>
+      value instanceof Error ||
+      Object.prototype.toString.call(value) === "[object Error]",
+    false,
   );
 }
 

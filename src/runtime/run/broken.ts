@@ -1,4 +1,5 @@
 import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
+import { spokenError } from "../../model/values/stored-error.ts";
 import type { RunState } from "./run-state.ts";
 
 /**
@@ -20,7 +21,7 @@ export function cannotBeRecorded(
 ): HoldfastError {
   return new HoldfastError(
     "EVENTS_INVALID",
-    `Run ${id} came to something that cannot be recorded: ${String(cause)}. It is parked.`,
+    `Run ${id} came to something that cannot be recorded: ${spokenError(cause)}. It is parked.`,
     { id },
     { cause },
   );

@@ -45,7 +45,7 @@ describe("a rejection that nobody awaits", () => {
     where.run({ id: "b" }, () => reject(proxy));
     expect(told.map(({ message }) => message)).toEqual([
       'In run a, step "s" a promise was rejected that nobody awaits: Error: of the app',
-      "In run b a promise was rejected that nobody awaits: something that has no text",
+      "In run b a promise was rejected that nobody awaits: The thrown value cannot be read.",
     ]);
   });
 

@@ -1,4 +1,5 @@
 import { soon } from "../../host/timers.ts";
+import { spokenError } from "../../model/values/stored-error.ts";
 import { where } from "../run/step-context.ts";
 import type { Notice } from "../runtime-event.ts";
 
@@ -40,7 +41,7 @@ function onRejection(reason: unknown): void {
   for (const tell of tellers)
     tell({
       level: "warn",
-      message: `In run ${id}${place} a promise was rejected that nobody awaits: ${spoken(reason)}`,
+      message: `In run ${id}${place} a promise was rejected that nobody awaits: ${spokenError(reason)}`,
       details: { id, ...(step !== undefined && { step }) },
     });
 }
@@ -58,7 +59,10 @@ function leaveToNode(reason: unknown): void {
       return;
     case "warn-with-error-codes":
       process.exitCode = 1;
-      process.emitWarning(spoken(reason), "UnhandledPromiseRejectionWarning");
+      process.emitWarning(
+        spokenError(reason),
+        "UnhandledPromiseRejectionWarning",
+      );
       return;
     default:
       throw reason;
@@ -70,14 +74,4 @@ function rejectionMode(): string | undefined {
   const given = `${process.env["NODE_OPTIONS"] ?? ""} ${process.execArgv.join(" ")}`;
   const said = given.matchAll(/--unhandled[-_]rejections[= ](\S+)/g);
   return [...said].at(-1)?.[1];
-}
-
-function spoken(reason: unknown): string {
-  try {
-    return reason instanceof Error
-      ? `${reason.name}: ${reason.message}`
-      : String(reason);
-  } catch {
-    return "something that has no text";
-  }
 }

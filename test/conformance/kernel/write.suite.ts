@@ -13,6 +13,7 @@ import type { Database } from "../../../src/sql/database.ts";
 import { isDeep, seed } from "../../depth.ts";
 import { rejection, withDatabase } from "../backend.ts";
 import type { Backend } from "../backend.ts";
+import { hostileThrows } from "../hostile-throws.ts";
 import {
   addNote,
   addNoteAndThrow,
@@ -328,6 +329,47 @@ export function writeSuite(backend: Backend): void {
         );
         expect(stored.map(({ parent }) => parent)).toEqual([1, 2, 3, 4]);
       }),
+    );
+  });
+
+  describe("a body that throws", () => {
+    test.each(hostileThrows)(
+      "%s fails alone, with what it threw, and disturbs no neighbour",
+      (_, made) =>
+        onNotes(async (database) => {
+          const thrown = made();
+          const caught = (
+            call: Promise<unknown>,
+          ): Promise<readonly unknown[]> =>
+            call.then(
+              () => [],
+              (error: unknown) => [error],
+            );
+          const hostile = (id: string) =>
+            caught(
+              database.write("hostile", function* () {
+                yield* addNote({ id });
+                throw thrown;
+              }),
+            );
+          const settled = await Promise.all([
+            caught(database.write(addNote, { id: "a" })),
+            hostile("b"),
+            caught(database.write(addNote, { id: "c" })),
+            hostile("d"),
+            caught(
+              database.read("hostile", function* () {
+                throw thrown;
+              }),
+            ),
+          ]);
+          expect(settled.map((errors) => errors.length)).toEqual([
+            0, 1, 0, 1, 1,
+          ]);
+          for (const index of [1, 3, 4])
+            expect(Object.is(settled[index]?.[0], thrown)).toBe(true);
+          expect(await noteHalves(database)).toBe("a1 a2 c1 c2");
+        })(),
     );
   });
 

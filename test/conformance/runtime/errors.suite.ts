@@ -14,6 +14,7 @@ import { run as runStatement } from "../../../src/sql/operation.ts";
 import { sql } from "../../../src/sql/statement.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
+import { hostileThrows } from "../hostile-throws.ts";
 import { onRuntime } from "./fixture.ts";
 
 class CardDeclined extends Error {
@@ -111,6 +112,52 @@ export function runtimeErrorsSuite(backend: Backend): void {
         expect(error.cause).toMatchObject({ code: "CONSTRAINT_VIOLATED" });
         expect(bodies).toBeLessThanOrEqual(2);
       }),
+    );
+
+    test.each(hostileThrows)(
+      "fail the run that throws %s, wherever it does, and disturb no other",
+      (_, made) =>
+        onRuntime(backend, async ({ holdfast, said }) => {
+          const thrown = made();
+          const raise = (): never => {
+            throw thrown;
+          };
+          const body = workflow("body", async () => raise());
+          const functions = [
+            body,
+            workflow("child", (ctx) => ctx.call(body)),
+            workflow("step", (ctx) => ctx.step("s", once, raise)),
+            workflow("later", (ctx) =>
+              ctx.step("s", once, async () => raise()),
+            ),
+            workflow("transaction", (ctx) =>
+              ctx.transaction("t", function* () {
+                raise();
+              }),
+            ),
+            activity("activity", once, async () => raise()),
+          ];
+          const good = workflow("good", async (ctx) => {
+            await ctx.step("s", () => 1);
+            return ctx.transaction("t", function* () {
+              return "good";
+            });
+          });
+          await holdfast.work([...functions, good]);
+          const failing = await Promise.all(
+            functions.map((each) => holdfast.start(each)),
+          );
+          const goods = await holdfast.startMany(good, [{}, {}, {}]);
+          for (const run of failing) {
+            const error = await rejection(run.result());
+            expect(error).toMatchObject({
+              name: "RunFailedError",
+              kind: "failed",
+            });
+          }
+          for (const run of goods) expect(await run.result()).toBe("good");
+          expect(said.filter(({ level }) => level === "error")).toEqual([]);
+        })(),
     );
 
     for (const hotRunsMax of [1_000, 0])

@@ -5,7 +5,7 @@ import { unansweredCalls } from "../../../sql/operation.ts";
 import type { Afterwards, Change } from "../../../sql/operation.ts";
 import type { Call } from "./call.ts";
 import type { Connection } from "./connection.ts";
-import { Busy, TransactionEnded, drive } from "./drive.ts";
+import { Busy, TransactionEnded, drive, isOfTransaction } from "./drive.ts";
 import { isBusy, sqliteCode } from "./failures.ts";
 
 /** How one call ended inside its transaction; told to the caller after the flush. */
@@ -188,11 +188,9 @@ function runCall(connection: Connection, call: Call): Outcome {
     return { kind: "committed", value, changes, afterwards };
   } catch (error) {
     const { afterwards } = fate;
-    if (error instanceof TransactionEnded && isOfTheCall(error.cause))
-      return { kind: "failed", error: error.cause, afterwards };
-    // These two are about the transaction, not about the call.
-    if (error instanceof Busy || error instanceof TransactionEnded) throw error;
-    return { kind: "failed", error, afterwards };
+    if (!isOfTransaction(error)) return { kind: "failed", error, afterwards };
+    if (!isOfTheCall(error.cause)) throw error;
+    return { kind: "failed", error: error.cause, afterwards };
   }
 }
 

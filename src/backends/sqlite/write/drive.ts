@@ -1,3 +1,4 @@
+import { safely } from "../../../model/safely.ts";
 import type { Fate } from "../../../sql/fate.ts";
 import type { Request, Tx } from "../../../sql/operation.ts";
 import { inStatement } from "../../../sql/statement-errors.ts";
@@ -10,6 +11,16 @@ export class TransactionEnded extends Error {}
 
 /** A lock is held elsewhere: the whole transaction is to be tried again. */
 export class Busy extends Error {}
+
+/** True for what is about the transaction, and not about the call; a body may throw anything. */
+export function isOfTransaction(
+  thrown: unknown,
+): thrown is Busy | TransactionEnded {
+  return safely(
+    () => thrown instanceof Busy || thrown instanceof TransactionEnded,
+    false,
+  );
+}
 
 /**
  * Runs a body to its end, synchronously. A statement's error enters the body

@@ -1,4 +1,5 @@
 import { HoldfastError, isHoldfastError } from "../../../model/errors.ts";
+import { safely } from "../../../model/safely.ts";
 
 /** The primary result codes of SQLite that we tell apart. */
 const primaryNames: Readonly<Record<number, string>> = {
@@ -20,6 +21,10 @@ const primaryNames: Readonly<Record<number, string>> = {
  * the number.
  */
 export function sqliteCode(error: unknown): string | undefined {
+  return safely(() => codeOf(error), undefined);
+}
+
+function codeOf(error: unknown): string | undefined {
   if (typeof error !== "object" || error === null) return undefined;
   const { code, errcode } = error as {
     readonly code?: unknown;

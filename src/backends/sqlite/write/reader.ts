@@ -7,7 +7,7 @@ import type { SqlValue } from "../../../sql/statement.ts";
 import { retryWhileBusy } from "./busy.ts";
 import type { Connection } from "./connection.ts";
 import { databaseBusy } from "./database-busy.ts";
-import { Busy, TransactionEnded, drive } from "./drive.ts";
+import { drive, isOfTransaction } from "./drive.ts";
 import { sqliteCode } from "./failures.ts";
 import type { Flusher } from "./flusher.ts";
 
@@ -131,8 +131,7 @@ function readOnce<T>(
     fate.verdict(value);
     return { value, version: connection.dataVersion() };
   } catch (error) {
-    if (error instanceof Busy || error instanceof TransactionEnded)
-      throw error.cause;
+    if (isOfTransaction(error)) throw error.cause;
     if (!connection.inTransaction) throw error;
     return { error, version: connection.dataVersion() };
   } finally {
