@@ -6,7 +6,8 @@ import {
   workflow,
   type Holdfast,
 } from "../../src/index.ts";
-import { holdfastCli, type HostOptions, type Ran } from "./host.ts";
+import { runCli } from "../../src/cli/program.ts";
+import { holdfastCli, hostOf, type HostOptions, type Ran } from "./host.ts";
 import { timeoutMs } from "../depth.ts";
 
 /** A database of an app: how the app opens it, and how the command names it. */
@@ -193,6 +194,37 @@ export function describeRuns(
           details: { id: expect.stringMatching(/^E_/), isTaken: false },
         },
       });
+    });
+
+    test("start of an activity as a workflow says why it is parked, and the kind is not guessed from such a mistake", async () => {
+      const start = ["start", "billing/charge", "--input", "5"];
+      const { host, said, stop } = hostOf();
+      const wrong = [...start, "--workflow", "--id", "charge-1", "--wait"];
+      const waiting = runCli([...wrong, ...place.args], host);
+      await vi.waitFor(
+        () =>
+          expect(said.stderr).toContain(
+            "charge-1 is parked, and ends only when it is unparked: Run charge-1 was started as a workflow, but billing/charge is an activity",
+          ),
+        { timeout: timeoutMs, interval: 10 },
+      );
+      stop("SIGINT");
+      expect(await waiting).toBe(130);
+      expect(await run(start)).toMatchObject({
+        code: 2,
+        stdout: "",
+        stderr: expect.stringMatching(
+          /^OPTION_INVALID: .*Say --workflow or --activity, or name the module/,
+        ) as string,
+      });
+      expect(await run([...start, "--workflow", "--activity"])).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining("not both") as string,
+      });
+      const ran = await run([...start, "--activity", "--wait"]);
+      expect(ran).toMatchObject({ code: 0 });
+      expect(ran.json()).toEqual({ receipt: 5 });
+      await holdfast.executions.cancel("charge-1", { force: true });
     });
 
     test("start that is stopped says which run goes on", async () => {

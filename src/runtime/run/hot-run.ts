@@ -11,6 +11,7 @@ import type { Holders } from "../loop-watch.ts";
 import { Journal } from "./journal.ts";
 import { Mailbox } from "./mailbox.ts";
 import { nondeterminism } from "./replay/nondeterminism.ts";
+import { otherKind } from "./other-kind.ts";
 import { OpenCalls } from "./ctx/open-calls.ts";
 import { pump } from "./pump.ts";
 import { Replay, type Difference } from "./replay/replay.ts";
@@ -48,6 +49,10 @@ export class HotRun implements Drained {
   start(): void {
     const { state } = this;
     const { definition, locked } = state;
+    if (definition.kind !== "workflow") {
+      state.poison = otherKind(locked, definition);
+      return state.again();
+    }
     const ctx = new RunContext(state);
     const settle = (settled: Settled): void => {
       if (isContinuationLost(state, settled))

@@ -29,6 +29,7 @@ import type { WorkerParts } from "./worker-parts.ts";
 import { behindInterruptions, cancellationOf } from "./hot/history.ts";
 import { pauseBefore, repeated } from "../pauses.ts";
 import { renewedLock, type HeldLock } from "./renewals.ts";
+import { otherKind } from "../run/other-kind.ts";
 import { outside, where } from "../run/step-context.ts";
 import { runLog, writeLine } from "./run-log.ts";
 import { UnnamedChanges } from "./hot/unnamed-changes.ts";
@@ -113,6 +114,14 @@ export class ActivityRuns {
     });
   }
 
+  #tellParked(
+    id: ExecutionId,
+    { code, reason }: Extract<GivenEvent, { readonly kind: "parked" }>,
+  ): void {
+    const { tell } = this.#parts.context;
+    tell({ level: "error", message: reason, details: { id, code } });
+  }
+
   /** Whether an attempt of a run is made here. */
   holds(id: ExecutionId): boolean {
     return this.#attempts.has(id);
@@ -162,8 +171,10 @@ export class ActivityRuns {
   }
 
   async #call(definition: Definition, attempt: Attempt): Promise<void> {
-    const ctx = await this.#context(attempt);
     const { locked, end } = attempt;
+    if (definition.kind !== "activity")
+      return end({ kind: "refused", why: otherKind(locked, definition) });
+    const ctx = await this.#context(attempt);
     await this.#keepLock(attempt);
     // It was lost, cancelled or timed out before it could begin.
     if (ctx.abortSignal.aborted) return end({ kind: "released" });
@@ -253,6 +264,7 @@ export class ActivityRuns {
     for (let failures = 0; this.#isCurrent(attempt); failures += 1)
       try {
         await executions.append(id, version, [event], { fence: holder, key });
+        if (event.kind === "parked") this.#tellParked(id, event);
         return;
       } catch (error) {
         if (!isHoldfastError(error)) throw error;
@@ -302,6 +314,11 @@ export class ActivityRuns {
       }
     }
     if (cancellation !== null) return finished(cancelledBy(cancellation));
+    if (ended.kind === "refused") {
+      const { code, message: reason } = ended.why;
+      const codeVersion = this.#parts.settings.codeVersion ?? null;
+      return { kind: "parked", code, reason, codeVersion };
+    }
     if (ended.kind === "released")
       return {
         kind: "unlocked",

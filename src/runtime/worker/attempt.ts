@@ -7,6 +7,8 @@ import type { LockedExecution } from "../../stores/execution/lock/locked.ts";
 export type Ended =
   | { readonly kind: "returned"; readonly value: unknown }
   | { readonly kind: "threw"; readonly error: unknown }
+  /** It cannot be run as it is, and none of its code was: it is parked. */
+  | { readonly kind: "refused"; readonly why: HoldfastError }
   /** The worker closes: it is given back and counts for nothing. */
   | { readonly kind: "released" }
   /** Somebody else has it: nothing is written. */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import {
+  activity,
   signal,
   workflow,
 } from "../../../src/runtime/definition/definitions.ts";
@@ -56,6 +57,129 @@ export function runtimeVersionsSuite(backend: Backend): void {
         await Promise.allSettled(waits);
         expect(told()).toHaveLength(1);
       }),
+    );
+
+    test.each(["workflow", "activity"] as const)(
+      "[RT17] a %s whose name is that of another kind of function is parked before any code of it runs, and goes on with code of its kind",
+      (role) =>
+        onRuntime(backend, async ({ holdfast, another, said }) => {
+          const tally = new Tally();
+          const body = async (): Promise<string> => {
+            tally.count("ran");
+            return "done";
+          };
+          const asWorkflow = workflow("charge", body);
+          const asActivity = activity("charge", body);
+          const [right, wrong] =
+            role === "workflow"
+              ? [asWorkflow, asActivity]
+              : [asActivity, asWorkflow];
+          const kind = role === "workflow" ? "an activity" : "a workflow";
+          await holdfast.work([wrong]);
+          // By its name, by its code, and where it would begin at once.
+          await holdfast.executions.create({
+            id: "r",
+            function: "charge",
+            role,
+          });
+          await holdfast.start(right, undefined, { id: "s" });
+          for (const id of ["r", "s"]) {
+            const run = holdfast.get(right, id);
+            await until(async () => (await run.status()) === "parked");
+            const { interruption } = await holdfast.executions.get(id);
+            expect(interruption).toMatchObject({
+              code: "FUNCTION_MISMATCH",
+              reason: expect.stringContaining(`is ${kind}`),
+            });
+            expect(await kindsOf(holdfast, id)).toEqual([
+              "created",
+              "locked",
+              "parked",
+            ]);
+          }
+          expect(tally.of("ran")).toBe(0);
+          expect(said).toContainEqual(
+            expect.objectContaining({
+              level: "error",
+              details: { id: "r", code: "FUNCTION_MISMATCH" },
+            }),
+          );
+          await holdfast.close({ timeout: "1s" });
+          const mended = await another();
+          await mended.work([right]);
+          const run = mended.get(right, "r");
+          await run.unpark();
+          expect(await run.result()).toBe("done");
+          expect(tally.of("ran")).toBe(1);
+        })(),
+    );
+
+    test.each(["workflow", "activity"] as const)(
+      "[RT17] a %s whose name is that of another kind of function is left to a code version that has its kind",
+      (role) =>
+        onRuntime(backend, async ({ holdfast, another }) => {
+          const asWorkflow = workflow("charge", async () => "workflow");
+          const asActivity = activity("charge", async () => "activity");
+          const [right, wrong] =
+            role === "workflow"
+              ? [asWorkflow, asActivity]
+              : [asActivity, asWorkflow];
+          await holdfast.work([wrong], { codeVersion: "wrong" });
+          const run = await holdfast.start(right, undefined, { id: "r" });
+          await until(async () => (await run.status()) === "parked");
+          const other = await another();
+          await other.work([right], { codeVersion: "right" });
+          expect(await run.result()).toBe(role);
+        })(),
+    );
+
+    test.each(["workflow", "activity"] as const)(
+      "[RT17] a %s whose name is that of another kind of function ends when it is cancelled, and so do its children",
+      (role) =>
+        onRuntime(backend, async ({ holdfast, another }) => {
+          const go = signal<boolean>("go");
+          const waiting = workflow("waiting", async (ctx) => {
+            await ctx.receive(go);
+          });
+          const asWorkflow = workflow("charge", async (ctx) => {
+            await ctx.call(waiting);
+          });
+          const tally = new Tally();
+          const asActivity = activity("charge", async () => {
+            tally.count("ran");
+          });
+          const wrong =
+            role === "workflow"
+              ? asActivity
+              : workflow("charge", async () => {
+                  tally.count("ran");
+                });
+          if (role === "workflow") {
+            await holdfast.work([asWorkflow, waiting], { hotRunsMax: 0 });
+            await holdfast.start(asWorkflow, undefined, { id: "r" });
+            await until(async () => {
+              const { status } = await holdfast.executions.get("r");
+              return status === "blocked";
+            });
+          } else
+            await holdfast.start(asActivity, undefined, {
+              id: "r",
+              startAt: { in: "1h" },
+            });
+          await holdfast.close({ timeout: "1s" });
+          const other = await another();
+          await other.executions.cancel("r", { reason: "not wanted" });
+          await other.work([wrong, waiting]);
+          expect(await other.executions.waitForResult("r")).toEqual({
+            kind: "cancelled",
+            reason: "not wanted",
+          });
+          const { items } = await other.executions.list({ parent: "r" });
+          expect(items.map(({ status }) => status)).toEqual(
+            role === "workflow" ? ["cancelled"] : [],
+          );
+          expect(tally.of("ran")).toBe(0);
+        })(),
     );
 
     test(

@@ -32,3 +32,32 @@ export function isTakenSoon(
     else look();
   });
 }
+
+/** Tells once why a run is parked, as soon as it is; returns the way to stop. */
+export function untilParked(
+  { database, executions }: Pick<Holdfast, "database" | "executions">,
+  id: string,
+  tell: (reason: string) => void,
+): () => void {
+  const look = (): void =>
+    void executions.get(id).then(
+      ({ interruption }) => {
+        if (interruption?.kind !== "parked" || isOver) return;
+        stop();
+        tell(interruption.reason);
+      },
+      // Who waits for its result is told what is wrong.
+      () => undefined,
+    );
+  let isOver = false;
+  const unsubscribe = database.subscribe((hint) => {
+    if (hint.kind === "unknown" || (hint.kind === "change" && hint.key === id))
+      look();
+  });
+  const stop = (): void => {
+    isOver = true;
+    unsubscribe();
+  };
+  look();
+  return stop;
+}

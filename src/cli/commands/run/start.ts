@@ -20,7 +20,7 @@ import {
 } from "../../run-before.ts";
 import { givenJson, jsonText } from "../../text/json.ts";
 import { harmless } from "../../text/style.ts";
-import { isTakenSoon, patienceMs } from "./served.ts";
+import { isTakenSoon, patienceMs, untilParked } from "./served.ts";
 
 interface StartCommandOptions {
   readonly input?: string;
@@ -28,6 +28,7 @@ interface StartCommandOptions {
   readonly tag?: readonly string[];
   readonly key?: string;
   readonly activity?: true;
+  readonly workflow?: true;
   readonly wait?: true;
   readonly timeout?: number;
 }
@@ -42,6 +43,9 @@ interface StartedRun {
   readonly name: string;
   readonly before: RunBefore;
 }
+
+/** How many of the newest runs of a function are asked of which kind it is. */
+const rolesMax = 100;
 
 /** `holdfast start`: begins a run. */
 export function addStart(program: Command, cli: Cli): void {
@@ -59,7 +63,11 @@ export function addStart(program: Command, cli: Cli): void {
     .option("--id <id>", "its id: started twice under it, it is one run")
     .option("--tag <tag...>", "what it can be found by")
     .option("--key <key>", "its concurrency key")
-    .option("--activity", "the name is that of an activity, not of a workflow")
+    .option(
+      "--activity",
+      "the name is that of an activity; by default it is what its earlier runs were, else a workflow",
+    )
+    .option("--workflow", "the name is that of a workflow")
     .option("--wait", "wait for its end, and print what it returned")
     .option("--timeout <time>", "how long to wait at most", durationOption)
     .action(
@@ -75,6 +83,12 @@ export function addStart(program: Command, cli: Cli): void {
               "OPTION_INVALID",
               "--timeout is only for --wait.",
               { option: "timeout" },
+            );
+          if (options.activity === true && options.workflow === true)
+            throw new HoldfastError(
+              "OPTION_INVALID",
+              "A function is either a workflow or an activity: give --workflow or --activity, not both.",
+              { option: "activity" },
             );
           const input = await inputOf(context, options.input);
           const startable = await startableOf(context, first, second);
@@ -140,7 +154,7 @@ async function started(
   holdfast: Holdfast,
   { code, name }: Startable,
   input: unknown,
-  { id, tag, key, activity }: StartCommandOptions,
+  { id, tag, key, activity, workflow }: StartCommandOptions,
 ): Promise<string> {
   const options: StartOptions = {
     ...(id !== undefined && { id }),
@@ -150,18 +164,29 @@ async function started(
   if (code !== undefined)
     return (await holdfast.start(code, input, options)).id;
   const { executions } = holdfast;
-  const role = activity === true ? "activity" : await knownRole(holdfast, name);
+  const said = activity === true ? "activity" : workflow && "workflow";
+  const role = said ?? (await knownRole(holdfast, name));
   return (await executions.create({ ...options, function: name, role, input }))
     .id;
 }
 
-/** What earlier runs of it were, else a workflow. */
+/**
+ * What earlier runs of it were, else a workflow. Where they were both, one of
+ * the two was a mistake, and to guess would repeat it.
+ * @throws HoldfastError `OPTION_INVALID`
+ */
 async function knownRole(
   { executions }: Holdfast,
   name: string,
 ): Promise<ExecutionRole> {
-  const { items } = await executions.list({ function: name, limit: 1 });
-  return items[0]?.role ?? "workflow";
+  const { items } = await executions.list({ function: name, limit: rolesMax });
+  const [role = "workflow", ...others] = new Set(items.map((run) => run.role));
+  if (others.length === 0) return role;
+  throw new HoldfastError(
+    "OPTION_INVALID",
+    `Runs of "${name}" were started both as a workflow and as an activity. Say --workflow or --activity, or name the module: ${ownCommand()} start <file> ${name}.`,
+    { option: "activity" },
+  );
 }
 
 async function follow(
@@ -191,6 +216,11 @@ async function follow(
       context.printJson({ ...document, ...beforeFields(run.before), isTaken });
     return exitCodes.ok;
   }
+  const unwatch = untilParked(holdfast, id, (reason) =>
+    context.note(
+      harmless(`${id} is parked, and ends only when it is unparked: ${reason}`),
+    ),
+  );
   const result = await holdfast.executions
     .waitForResult(id, {
       signal: context.stop,
@@ -198,7 +228,8 @@ async function follow(
     })
     .catch(async (error: unknown) => {
       throw stillOpen(context, run, error, await taken);
-    });
+    })
+    .finally(unwatch);
   if (result.kind === "completed") {
     const { value } = result;
     context.answer({ ...document, value }, () =>

@@ -1,0 +1,23 @@
+import { HoldfastError } from "../../model/errors.ts";
+import type { LoadedExecution } from "../../stores/execution/lock/locked.ts";
+import type { Definition } from "../definition/definitions.ts";
+
+const spoken = { workflow: "a workflow", activity: "an activity" } as const;
+
+/**
+ * Why a run is parked whose function is of another kind here: the two are
+ * given different things and are retried differently, so neither can be run
+ * as the other.
+ */
+export function otherKind(
+  { id, role }: Pick<LoadedExecution, "id" | "role">,
+  { name, kind }: Definition,
+): HoldfastError {
+  const started = role === "activity" ? "activity" : "workflow";
+  return new HoldfastError(
+    "FUNCTION_MISMATCH",
+    `Run ${id} was started as ${spoken[started]}, but ${name} is ${spoken[kind]} in the code of this worker. Nothing of it was run. ` +
+      `If it was started wrongly, cancel it and start it as ${spoken[kind]}; if the code is the wrong one, unpark it once workers have ${name} as ${spoken[started]}.`,
+    { id, function: name, role: started, kind },
+  );
+}
