@@ -66,6 +66,8 @@ describe("the database of a command", () => {
       "(mysql:…)",
     ],
     ["it is not there", ["--db", "no/such.db"], 3, "DATABASE_NOT_FOUND: "],
+    ["its name ends with white space", ["--db", "x.db\n"], 2, "white space"],
+    ["it begins with white space", ["--db", " x.db"], 2, "white space"],
     ["it is a folder", ["--db", "."], 2, "DATABASE_PATH_INVALID: "],
     ["it is no database", ["--db", "text.db"], 5, "NOT_A_DATABASE: "],
     [

@@ -4,8 +4,10 @@ import {
   copyFileSync,
   existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   statSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from "node:fs";
@@ -111,6 +113,46 @@ describe("opening a file", () => {
       });
     },
   );
+
+  test.each([
+    ["white space at its end", "app.db\n", "white space"],
+    ["white space at its beginning", " app.db", "white space"],
+    ["nothing but white space", " ", "white space"],
+    ["a lone surrogate", "app\ud800.db", "lone surrogate"],
+    ["U+0000", "app\0.db", "U+0000"],
+    ["300,000 characters", "a/".repeat(150_000), "characters, more than"],
+  ])("refuses a path with %s, and leaves no trace", (_, name, said) =>
+    withFolder(async (folder) => {
+      const isLeading = name.trimStart() !== name && name !== " ";
+      const path = isLeading ? ` ${folder.file()}` : folder.file(name);
+      const error = await rejection(openSqlite(path));
+      expect(error).toMatchObject({ code: "DATABASE_PATH_INVALID" });
+      expect(error.message).toContain(said);
+      const told = JSON.stringify([error.message, error.details]);
+      expect(told.length).toBeLessThan(1_000);
+      expect(readdirSync(folder.path)).toEqual([]);
+    }),
+  );
+
+  test("refuses a link to a file whose name ends with white space", () =>
+    withFolder(async (folder) => {
+      writeFileSync(folder.file("app.db "), "");
+      symlinkSync(folder.file("app.db "), folder.file());
+      const error = await rejection(folder.open());
+      expect(error).toMatchObject({ code: "DATABASE_PATH_INVALID" });
+      expect(readdirSync(folder.path).toSorted()).toEqual([
+        "app.db",
+        "app.db ",
+      ]);
+    }));
+
+  test("does not show the password of a URL with white space before it", async () => {
+    const error = await rejection(openSqlite(" postgres://ada:secret@db/app"));
+    expect(error).toMatchObject({ code: "DATABASE_PATH_INVALID" });
+    expect(JSON.stringify([error.message, error.details])).not.toContain(
+      "secret",
+    );
+  });
 
   test("refuses what is not a database, and leaves it as it was", () =>
     withFolder(async (folder) => {

@@ -72,23 +72,7 @@ export async function prepareFile(
     readonly probe?: FileSystemProbe;
   },
 ): Promise<string> {
-  const scheme =
-    typeof path === "string"
-      ? /^([a-z][a-z0-9+.-]+):/i.exec(path)?.[1]
-      : undefined;
-  // A URL may hold a password, so it is not shown.
-  if (scheme !== undefined)
-    throw new HoldfastError(
-      "DATABASE_PATH_INVALID",
-      `Expected a path such as "./app.db" or ":memory:", got a URL (${scheme}:…). Postgres is opened by a URL that begins with postgres://, with openHoldfast or with openPostgres from "holdfast/postgres".`,
-      { scheme },
-    );
-  if (typeof path !== "string" || path === "" || path.includes("\0"))
-    throw new HoldfastError(
-      "DATABASE_PATH_INVALID",
-      `Expected a path such as "./app.db" or ":memory:", got ${typeof path === "string" ? excerpt(path) : typeof path}.`,
-      { path },
-    );
+  checkPath(path);
   const absolute = resolve(path);
   if (options.mustExist !== true) refuseLogAlone(absolute, path);
   if (!existsSync(absolute)) {
@@ -96,6 +80,7 @@ export async function prepareFile(
     await createFile(absolute, path);
   }
   const real = realpathSync(absolute);
+  if (real !== path) checkPath(real);
   if (!statSync(real).isFile())
     throw new HoldfastError(
       "DATABASE_PATH_INVALID",
@@ -104,6 +89,54 @@ export async function prepareFile(
     );
   judgeFileSystem(real, options);
   return real;
+}
+
+/** No system takes longer ones. */
+const pathCharactersMax = 4_096;
+
+/**
+ * Refuses what a driver would open under another name than it was given: one
+ * of them trims it, and text that is no Unicode becomes other text.
+ *
+ * @throws HoldfastError `DATABASE_PATH_INVALID`
+ */
+function checkPath(path: string): void {
+  const invalid = (
+    got: string,
+    details: Readonly<Record<string, unknown>>,
+    remedy = "",
+  ): HoldfastError =>
+    new HoldfastError(
+      "DATABASE_PATH_INVALID",
+      `Expected a path such as "./app.db" or ":memory:", got ${got}.${remedy}`,
+      details,
+    );
+  if (typeof path !== "string") throw invalid(typeof path, { path });
+  const scheme = /^\s*([a-z][a-z0-9+.-]+):/i.exec(path)?.[1];
+  // A URL may hold a password, so it is not shown.
+  if (scheme !== undefined)
+    throw invalid(
+      `a URL (${scheme}:…)`,
+      { scheme },
+      ' Postgres is opened by a URL that begins with postgres://, with openHoldfast or with openPostgres from "holdfast/postgres".',
+    );
+  const shown = excerpt(path);
+  if (path === "") throw invalid(shown, { path });
+  const flaw = flawOf(path);
+  if (flaw === undefined) return;
+  throw invalid(
+    `${shown}, which ${flaw}`,
+    { path: shown },
+    " Give it without that; nothing was made.",
+  );
+}
+
+function flawOf(path: string): string | undefined {
+  if (path.length > pathCharactersMax)
+    return `has ${path.length} characters, more than a path may have`;
+  if (path.trim() !== path) return "begins or ends with white space";
+  if (path.includes("\0")) return "has U+0000 in it";
+  return path.isWellFormed() ? undefined : "has a lone surrogate in it";
 }
 
 /**

@@ -2,10 +2,7 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import { HoldfastError } from "../../model/errors.ts";
 import { isRecord } from "../../model/values/spoken-kind.ts";
-import {
-  isPostgresUrl,
-  type HoldfastOptions,
-} from "../../open/open-holdfast.ts";
+import type { HoldfastOptions } from "../../open/open-holdfast.ts";
 import { loadModule } from "../modules/load-module.ts";
 
 /** What a project says about itself, in `holdfast.config.ts` or by another ending. */
@@ -53,13 +50,15 @@ export async function loadConfig(
     throw invalid(file, "options are those of openHoldfast");
   return {
     file: absolute,
-    db:
-      db === undefined || isPostgresUrl(db)
-        ? db
-        : path.resolve(path.dirname(absolute), db),
+    db: db === undefined ? db : pathOf(db, path.dirname(absolute)),
     functions,
     options: options ?? {},
   };
+}
+
+/** What is no path, such as a URL, or white space before one, is left to the database to take or to refuse. */
+export function pathOf(db: string, folder: string): string {
+  return /^([a-z][a-z0-9+.-]+:|\s)/i.test(db) ? db : path.resolve(folder, db);
 }
 
 function invalid(file: string, why: string): HoldfastError {

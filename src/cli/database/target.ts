@@ -5,7 +5,7 @@ import {
   isPostgresUrl,
   type HoldfastOptions,
 } from "../../open/open-holdfast.ts";
-import { findConfig, loadConfig, type CliConfig } from "./config.ts";
+import { findConfig, loadConfig, pathOf, type CliConfig } from "./config.ts";
 import type { CliHost } from "../host.ts";
 
 /** The options that every command has. */
@@ -68,11 +68,6 @@ export async function targetOf(
         ? options
         : { ...options, postgres: { ...options.postgres, schema } },
   };
-}
-
-/** What is no path, such as a URL of something else, is left to the database to refuse. */
-export function pathOf(db: string, cwd: string): string {
-  return /^[a-z][a-z0-9+.-]+:/i.test(db) ? db : path.resolve(cwd, db);
 }
 
 /** The config file that is named, or the nearest one. */

@@ -11,11 +11,8 @@ import {
 import type { Warning } from "../../../sql/database.ts";
 import type { Cli } from "../../cli.ts";
 import type { CliContext } from "../../context.ts";
-import {
-  pathOf,
-  shownTarget,
-  type GlobalOptions,
-} from "../../database/target.ts";
+import { pathOf } from "../../database/config.ts";
+import { shownTarget, type GlobalOptions } from "../../database/target.ts";
 import { harmless } from "../../text/style.ts";
 
 interface MigrateOptions {
