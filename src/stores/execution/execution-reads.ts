@@ -88,10 +88,9 @@ export interface ExecutionReads {
   /** The newest event. @throws HoldfastError `EXECUTION_NOT_FOUND`, `CORRUPT_ROW` */
   readonly lastEvent: OfOne<LoggedEvent<unknown>>;
   /**
-   * Events by version, with the hash of their backtrace when asked for; of an
-   * unknown execution there are none. To follow a log, ask again from the
-   * version after the last one known.
-   * @throws HoldfastError `OPTION_INVALID`, `CURSOR_INVALID`
+   * Events by version, with the hash of their backtrace when asked for. To
+   * follow a log, ask again from the version after the last one known.
+   * @throws HoldfastError `EXECUTION_NOT_FOUND`, `OPTION_INVALID`, `CURSOR_INVALID`
    * @example
    * const { items, next } = await log.events("order-42", { kinds: ["stepFinished"] });
    */
@@ -100,8 +99,8 @@ export interface ExecutionReads {
     Page<LoggedEvent<unknown> & { readonly backtrace?: string }>
   >;
   /**
-   * Responses by number; of an unknown execution there are none.
-   * @throws HoldfastError `OPTION_INVALID`, `CURSOR_INVALID`
+   * Responses by number.
+   * @throws HoldfastError `EXECUTION_NOT_FOUND`, `OPTION_INVALID`, `CURSOR_INVALID`
    * @example
    * const newest = await log.responses("order-42", { backward: true, limit: 10 });
    */
@@ -154,9 +153,9 @@ export interface ExecutionReads {
     void
   >;
   /**
-   * Lines in the order of writing; of an unknown execution there are none. To
-   * follow them, ask again from the key after the last one known.
-   * @throws HoldfastError `OPTION_INVALID`, `CURSOR_INVALID`
+   * Lines in the order of writing. To follow them, ask again from the key after
+   * the last one known.
+   * @throws HoldfastError `EXECUTION_NOT_FOUND`, `OPTION_INVALID`, `CURSOR_INVALID`
    */
   readonly logs: Method<[id: string, options?: ListLogsOptions], Page<LogLine>>;
   /**

@@ -135,7 +135,7 @@ export function* lockedParent(
 export function* lockedKey(id: ExecutionId): Tx<number> {
   const found = yield* row<{ readonly key: number }>(sql`
     SELECT key FROM holdfast_execution WHERE id = ${id} AND ${isPresent(id)} ${lockRow}`);
-  if (found === undefined) throw executionNotFound(id);
+  if (found === undefined) throw yield* absence(id);
   return found.key;
 }
 

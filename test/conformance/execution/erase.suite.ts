@@ -61,7 +61,17 @@ export function executionEraseSuite(backend: Backend): void {
           () => store.cancel("ada"),
         ])
           expect(await refusal(fixture, call)).toBe("EXECUTION_NOT_FOUND");
-        for (const call of [store.get, store.result, store.cancel])
+        for (const call of [
+          store.get,
+          store.result,
+          store.cancel,
+          store.events,
+          store.responses,
+          store.logs,
+          store.tree,
+          (id: string) => store.log(id, [{ level: "info", message: "late" }]),
+          (id: string) => store.backtrace(id, "last"),
+        ])
           expect(await rejection(call("ada"))).toMatchObject({
             message: expect.stringContaining("Run ada was erased at"),
             details: { id: "ada", missing: "execution", erasedAt: T0 + 5 },

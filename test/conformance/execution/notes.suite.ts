@@ -116,7 +116,11 @@ export function executionNotesSuite(backend: Backend): void {
         expect(messages(second)).toEqual(["4"]);
         expect(second.next).toBeUndefined();
         expect(messages(await logs("a.n:x_1", options))).toEqual(["1", "4"]);
-        expect(await logs("nobody", options)).toEqual({
+        for (const includeDerived of [true, false])
+          expect(
+            await rejection(logs("nobody", { includeDerived })),
+          ).toMatchObject({ code: "EXECUTION_NOT_FOUND" });
+        expect(await logs("a/1", { from: 1_000_000 })).toEqual({
           items: [],
           damaged: [],
           next: undefined,

@@ -294,12 +294,10 @@ export function executionReadsSuite(backend: Backend): void {
     );
 
     test(
-      "an unknown execution has no events, and limits are checked",
+      "those of an unknown execution are refused, and limits are checked",
       onDatabase(async (database) => {
-        expect(await list(database, { limit: 1 })).toEqual({
-          items: [],
-          damaged: [],
-          next: undefined,
+        expect(await rejection(list(database, { limit: 1 }))).toMatchObject({
+          code: "EXECUTION_NOT_FOUND",
         });
         for (const limit of [0, 1_001, 1.5, Number.NaN])
           expect(await rejection(list(database, { limit }))).toMatchObject({

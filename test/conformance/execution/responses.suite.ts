@@ -54,10 +54,12 @@ export function executionResponsesSuite(backend: Backend): void {
     });
 
   describe("listing responses", () => {
-    test("[E86] there are none for a new and for an unknown execution", () =>
+    test("[E86] there are none for a new execution, and an unknown one is refused", () =>
       withDatabase(backend, async (database) => {
         const none = { items: [], damaged: [], next: undefined };
-        expect(await list(database)).toEqual(none);
+        expect(await rejection(list(database))).toMatchObject({
+          code: "EXECUTION_NOT_FOUND",
+        });
         await create(database, "order-1");
         expect(await list(database)).toEqual(none);
         expect(await list(database, { backward: true })).toEqual(none);

@@ -49,6 +49,8 @@ export function runtimeHandlesSuite(backend: Backend): void {
         const nobody = holdfast.get(slow, "nobody");
         for (const ask of [
           () => nobody.progress(),
+          () => nobody.events(),
+          () => nobody.history(),
           () => nobody.pause(),
           () => nobody.resume(),
           () => nobody.unpark(),

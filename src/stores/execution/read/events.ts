@@ -32,7 +32,7 @@ import {
   type EventRow,
   type SizedEventRow,
 } from "../event-row.ts";
-import { findStanding } from "../state-row.ts";
+import { standing } from "../state-row.ts";
 import { scanRowsMax } from "./list-path.ts";
 import { numberedSlice, rangeFrom, startPast } from "./numbered.ts";
 
@@ -70,9 +70,9 @@ interface SizedRow extends SizedEventRow {
 
 /**
  * The events of an execution by version; with `kinds` a page looks at 2,000
- * versions and no more. Of an unknown execution there are none.
+ * versions and no more.
  *
- * @throws HoldfastError `OPTION_INVALID`, `CURSOR_INVALID`
+ * @throws HoldfastError `EXECUTION_NOT_FOUND`, `OPTION_INVALID`, `CURSOR_INVALID`
  */
 export const eventList: List<
   ExecutionContext,
@@ -118,8 +118,7 @@ function* eventSlice(
   { id, from, newestFirst, kinds, backtraces }: EventFilter,
   { after, limit }: SliceBounds,
 ): Tx<Slice<ListedRow>> {
-  const found = yield* findStanding(id);
-  if (found === undefined) return { rows: [], next: undefined };
+  const found = yield* standing(id);
   const versions = { first: 0, last: found.version };
   const isUp = !newestFirst;
   const asked = after ? numberAt(after, 0) + (isUp ? 1 : -1) : from;

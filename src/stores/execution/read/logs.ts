@@ -40,7 +40,7 @@ import {
 } from "../../list.ts";
 import { onlyWait, type Call } from "../../method.ts";
 import type { ExecutionContext } from "../context.ts";
-import { findStanding, lockedKey } from "../state-row.ts";
+import { lockedKey, standing } from "../state-row.ts";
 import { assertFits } from "../checks.ts";
 import { scanRowsMax } from "./list-path.ts";
 import { idsBelow } from "./tree.ts";
@@ -211,7 +211,7 @@ interface LogRow extends Omit<LogLine, "data"> {
   readonly payload: Encoded | null;
 }
 
-/** Log lines in the order of writing. Of an unknown execution there are none. @throws HoldfastError `OPTION_INVALID`, `CURSOR_INVALID` */
+/** Log lines in the order of writing. @throws HoldfastError `EXECUTION_NOT_FOUND`, `OPTION_INVALID`, `CURSOR_INVALID` */
 export const logList: List<
   ExecutionContext,
   [id: string, options?: ListLogsOptions],
@@ -231,8 +231,7 @@ export const logList: List<
     };
   },
   *slice(_, filter: LogFilter, bounds) {
-    const execution = yield* findStanding(filter.id);
-    if (execution === undefined) return { rows: [], next: undefined };
+    const execution = yield* standing(filter.id);
     return filter.includeDerived
       ? yield* linesOfTree(filter, bounds)
       : yield* linesOfOne(execution.key, filter, bounds);

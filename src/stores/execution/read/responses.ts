@@ -30,7 +30,7 @@ import {
   type ResponseRow,
   type SizedResponseRow,
 } from "../event-row.ts";
-import { findStanding } from "../state-row.ts";
+import { standing } from "../state-row.ts";
 import { scanRowsMax } from "./list-path.ts";
 import { numberedSlice, rangeFrom, startPast } from "./numbered.ts";
 
@@ -57,10 +57,9 @@ const table = "holdfast_execution_response";
 
 /**
  * Responses in the order of their numbers, whichever way the pages go; with
- * `joinSet` a page looks at 2,000 of them and no more. Of an unknown execution
- * there are none.
+ * `joinSet` a page looks at 2,000 of them and no more.
  *
- * @throws HoldfastError `OPTION_INVALID`, `CURSOR_INVALID`
+ * @throws HoldfastError `EXECUTION_NOT_FOUND`, `OPTION_INVALID`, `CURSOR_INVALID`
  */
 export const responseList: List<
   ExecutionContext,
@@ -106,8 +105,7 @@ function* responseSlice(
   { id, from, backward, joinSet, unread }: ResponseFilter,
   { after, limit }: SliceBounds,
 ): Tx<Slice<ResponseRow>> {
-  const found = yield* findStanding(id);
-  if (found === undefined) return { rows: [], next: undefined };
+  const found = yield* standing(id);
   const numbers = { first: 1, last: found.responses };
   const isUp = !backward;
   const asked = after ? numberAt(after, 0) + (isUp ? 1 : -1) : from;

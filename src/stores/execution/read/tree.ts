@@ -1,4 +1,3 @@
-import { executionNotFound } from "../../../model/execution/errors.ts";
 import {
   parseExecutionId,
   type ExecutionId,
@@ -16,7 +15,7 @@ import {
   type SliceBounds,
 } from "../../list.ts";
 import type { ExecutionContext } from "../context.ts";
-import { isPresent } from "../state-row.ts";
+import { absence, isPresent } from "../state-row.ts";
 import {
   summaryColumns,
   summaryOf,
@@ -75,7 +74,7 @@ function* treeSlice(
 function* rootOf(id: ExecutionId): Tx<SummaryRow> {
   const [root] = yield* rows<SummaryRow>(sql`
     SELECT ${summaryColumns} FROM holdfast_execution WHERE id = ${id} AND ${isPresent(id)}`);
-  if (root === undefined) throw executionNotFound(id);
+  if (root === undefined) throw yield* absence(id);
   return root;
 }
 
