@@ -1,6 +1,7 @@
 import type { Clock } from "../model/time/clock.ts";
 import { HoldfastError } from "../model/errors.ts";
 import { excerpt } from "../model/values/excerpt.ts";
+import { isRecord } from "../model/values/spoken-kind.ts";
 import { isIsolation } from "../sql/isolation.ts";
 import type { Isolation } from "../sql/isolation.ts";
 import type { WaitOptions, Warning, WriteOptions } from "../sql/database.ts";
@@ -11,7 +12,7 @@ export function refuseUnknown(
   known: readonly string[],
   prefix = "",
 ): void {
-  if (typeof given !== "object" || given === null)
+  if (!isRecord(given))
     throw new HoldfastError(
       "OPTION_INVALID",
       `Expected an object with options (${known.join(", ")}), got ${shown(given)}.`,
@@ -129,6 +130,7 @@ export function optionInvalid(
 function shown(found: unknown): string {
   if (typeof found === "string") return excerpt(found);
   if (typeof found === "function") return "a function";
+  if (Array.isArray(found)) return "a list";
   if (typeof found !== "object" || found === null) return String(found);
   const name: unknown = found.constructor?.name;
   return typeof name === "string" && name !== "" && name !== "Object"

@@ -3,7 +3,12 @@ import type { PostgresOptions } from "../backends/postgres/options.ts";
 import { openSqlite } from "../backends/sqlite/open.ts";
 import type { SqliteOptions } from "../backends/sqlite/options.ts";
 import type { Clock } from "../model/time/clock.ts";
-import { givenInvalid, optionsOf } from "../model/shape.ts";
+import {
+  givenFunction,
+  givenInvalid,
+  givenObject,
+  optionsOf,
+} from "../model/shape.ts";
 import type { Database } from "../sql/database.ts";
 import { Drain } from "../runtime/drain.ts";
 import { externalTokens } from "../runtime/client/external-tokens.ts";
@@ -15,7 +20,7 @@ import type { Notice, RuntimeEvent } from "../runtime/runtime-event.ts";
 import { ParkedWaits } from "../runtime/client/parked-waits.ts";
 import { UnservedFunctions } from "../runtime/client/unserved.ts";
 import { storePages } from "../runtime/client/store-pages.ts";
-import type { StoreOptions } from "../stores/context.ts";
+import { checkStoreOptions, type StoreOptions } from "../stores/context.ts";
 import { executionContext } from "../stores/execution/context.ts";
 
 export interface HoldfastOptions {
@@ -56,7 +61,13 @@ export async function openHoldfast(
   options?: HoldfastOptions,
 ): Promise<Holdfast> {
   const given = optionsOf<HoldfastOptions>(options, optionNames);
-  const { sqlite, postgres, onEvent } = given;
+  const { sqlite = {}, postgres = {}, onEvent } = given;
+  // Before anything is made, also of what is of no use here: it would go unnoticed until it is.
+  givenObject("sqlite", sqlite);
+  givenObject("postgres", postgres);
+  givenFunction("onEvent", onEvent);
+  const stores = storeOptionsOf(given);
+  checkStoreOptions(stores);
   if (typeof pathOrUrl !== "string")
     throw givenInvalid(
       "the database",
@@ -67,7 +78,7 @@ export async function openHoldfast(
     ? await openPostgres(pathOrUrl, postgres)
     : await openSqlite(pathOrUrl, sqlite);
   try {
-    return await holdfastOn(database, storeOptionsOf(given), onEvent);
+    return await holdfastOn(database, stores, onEvent);
   } catch (error) {
     await database.close();
     throw error;

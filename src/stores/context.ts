@@ -64,7 +64,7 @@ export function storeContext<O extends StoreOptions>(
     ...storeOptionNames,
     ...(others as readonly (keyof StoreOptions)[]),
   ]);
-  checkOptions(given);
+  checkStoreOptions(given);
   const { clock = database.clock, entropy = database.entropy } = given;
   const codec = storeCodec(database, given);
   return {
@@ -78,8 +78,8 @@ export function storeContext<O extends StoreOptions>(
   };
 }
 
-/** A codec that is none must not go unnoticed: values would be stored in plain text. */
-function checkOptions(given: StoreOptions): void {
+/** A codec that is none must not go unnoticed: values would be stored in plain text. @throws HoldfastError `OPTION_INVALID` */
+export function checkStoreOptions(given: StoreOptions): void {
   const { clock, entropy, payload, valueLimits } = given;
   if (
     clock !== undefined &&

@@ -125,17 +125,20 @@ export async function testHoldfast(
   functions: Given,
   options?: TestOptions,
 ): Promise<TestHoldfast> {
-  const { autoSkip, now, seed, work, onEvent } = optionsOf<TestOptions>(
-    options,
-    optionNames,
-  );
+  const {
+    autoSkip = true,
+    now,
+    seed = 1,
+    work,
+    onEvent,
+  } = optionsOf<TestOptions>(options, optionNames);
   givenFlag("autoSkip", autoSkip);
   givenFunction("onEvent", onEvent);
   const served = withoutFaked(givenList("functions", functions));
   definitionsOf(served, isScheduled);
   const startInstant =
     now === undefined ? machineTime() : instantOf("now", now);
-  const entropy = seededEntropy(seed ?? 1);
+  const entropy = seededEntropy(seed);
   const clock = new TestClock(startInstant);
   const traffic = new Traffic();
   const time = clock.timers("process");
@@ -151,7 +154,7 @@ export async function testHoldfast(
     machine,
     traffic,
     idSource({ clock: time, entropy }),
-    autoSkip ?? true,
+    autoSkip,
   );
   try {
     return await opened.open(served, work);

@@ -14,6 +14,7 @@ import { runtimeLifeSuite } from "./runtime/life.suite.ts";
 import { runtimeLogSuite } from "./runtime/log.suite.ts";
 import { runtimeLocksSuite } from "./runtime/locks.suite.ts";
 import { runtimeManySuite } from "./runtime/many.suite.ts";
+import { runtimeOptionsSuite } from "./runtime/options.suite.ts";
 import { runtimeOwnLocksSuite } from "./runtime/own-locks.suite.ts";
 import { runtimePassesSuite } from "./runtime/passes.suite.ts";
 import { runtimePlacesSuite } from "./runtime/places.suite.ts";
@@ -44,6 +45,7 @@ export function runtimeConformance(each: Backend): void {
     runtimeForgottenSuite(backend);
     runtimeClosingSuite(backend);
     runtimeValuesSuite(backend);
+    runtimeOptionsSuite(backend);
     runtimeErrorsSuite(backend);
     runtimeHandlesSuite(backend);
     runtimeBulkSuite(backend);

@@ -97,6 +97,15 @@ describe("hostile values", () => {
     expect(strange).toEqual([]);
   });
 
+  test.each(["autoSkip", "now", "seed", "work", "onEvent"])(
+    "are not taken for an option that was left out: %s",
+    async (option) => {
+      const given = { [option]: null };
+      const accepted = testHoldfast([nap], given).then((kit) => kit.close());
+      await expect(accepted).rejects.toMatchObject({ code: "OPTION_INVALID" });
+    },
+  );
+
   test("are refused by every method, and change nothing", async () => {
     const kit = await open([nap, work]);
     const before = kit.now();

@@ -55,27 +55,30 @@ export interface Settings {
 
 export function settingsOf(options: PostgresOptions): Settings {
   refuseUnknown(options, known);
-  const { clock, onWarning } = options;
+  const {
+    schema = "holdfast",
+    poolSize = 10,
+    queueCallsMax = 100_000,
+    pollInterval = "1s",
+    setFormLanes = 3,
+    clock,
+    onWarning,
+  } = options;
   return {
-    schema: schemaName(options.schema ?? "holdfast"),
-    poolSize: wholeNumber("poolSize", options.poolSize ?? 10, 1, 1_000),
+    schema: schemaName(schema),
+    poolSize: wholeNumber("poolSize", poolSize, 1, 1_000),
     durability: oneOf("durability", options.durability, ["full", "normal"]),
     clock: clock === undefined ? undefined : checkedClock(clock),
-    queueCallsMax: wholeNumber(
-      "queueCallsMax",
-      options.queueCallsMax ?? 100_000,
-      1,
-      Number.MAX_SAFE_INTEGER,
-    ),
+    queueCallsMax: wholeNumber("queueCallsMax", queueCallsMax),
     pollMs: wholeNumber(
       "pollInterval",
-      durationMs(options.pollInterval ?? "1s", "pollInterval"),
+      durationMs(pollInterval, "pollInterval"),
       10,
       2 ** 31 - 1,
     ),
     // Appends a second from 1,000 callers on two cores: 1 lane 47,000, 2 lanes
     // 56,000, 3 lanes 66,000, 4 lanes 68,000; below 256 callers no difference.
-    setFormLanes: wholeNumber("setFormLanes", options.setFormLanes ?? 3, 1, 64),
+    setFormLanes: wholeNumber("setFormLanes", setFormLanes, 1, 64),
     prepare: oneOf("prepare", options.prepare, [true, false]),
     notify: oneOf("notify", options.notify, ["batched", "transactional"]),
     warn: warner(onWarning),

@@ -2,10 +2,12 @@ import { systemClock } from "../../host/clock.ts";
 import type { Clock } from "../../model/time/clock.ts";
 import { durationMs } from "../../model/time/durations.ts";
 import type { Duration } from "../../model/time/durations.ts";
+import { isRecord } from "../../model/values/spoken-kind.ts";
 import type { Warning } from "../../sql/database.ts";
 import {
   checkedClock,
   oneOf,
+  optionInvalid,
   refuseUnknown,
   warner,
   wholeNumber,
@@ -91,8 +93,16 @@ const defaultLimits: SqliteLimits = {
 
 export function settingsOf(options: SqliteOptions): SqliteSettings {
   refuseUnknown(options, optionNames);
-  refuseUnknown(options.limits ?? {}, Object.keys(defaultLimits), "limits.");
-  const limits = { ...defaultLimits, ...options.limits };
+  const {
+    clock = systemClock,
+    busyTimeout = "15s",
+    queueCallsMax = 100_000,
+    limits: given = {},
+  } = options;
+  if (!isRecord(given))
+    throw optionInvalid("limits", given, "an object with limits");
+  refuseUnknown(given, Object.keys(defaultLimits), "limits.");
+  const limits = { ...defaultLimits, ...given };
   for (const [name, limit] of Object.entries(limits))
     wholeNumber(`limits.${name}`, limit);
   return {
@@ -103,12 +113,9 @@ export function settingsOf(options: SqliteOptions): SqliteSettings {
     ]),
     durability: oneOf("durability", options.durability, ["full", "normal"]),
     readOnly: oneOf("readOnly", options.readOnly, [false, true]),
-    clock: checkedClock(options.clock ?? systemClock),
-    busyBudgetMs: durationMs(options.busyTimeout ?? "15s", "busyTimeout"),
-    queueCallsMax: wholeNumber(
-      "queueCallsMax",
-      options.queueCallsMax ?? 100_000,
-    ),
+    clock: checkedClock(clock),
+    busyBudgetMs: durationMs(busyTimeout, "busyTimeout"),
+    queueCallsMax: wholeNumber("queueCallsMax", queueCallsMax),
     limits,
     warn: warner(options.onWarning),
   };

@@ -313,8 +313,10 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
   }
 
   close(options?: CloseOptions): Promise<void> {
-    const { timeout } = optionsOf<CloseOptions>(options, ["timeout"]);
-    const timeoutMs = durationMs(timeout ?? defaultClose, "timeout");
+    const { timeout = defaultClose } = optionsOf<CloseOptions>(options, [
+      "timeout",
+    ]);
+    const timeoutMs = durationMs(timeout, "timeout");
     this.#context.unserved.close();
     this.#context.parked.close();
     this.#closing ??= this.#close(timeoutMs);
@@ -344,29 +346,28 @@ function givenSignalName(given: NodeJS.Signals): NodeJS.Signals {
 }
 
 function settingsOf(given: WorkOptions | undefined): WorkerSettings {
-  const { concurrency, codeVersion, lease, hotRunsMax, hotBytesMax } =
-    optionsOf<WorkOptions>(given, [
-      "concurrency",
-      "codeVersion",
-      "lease",
-      "hotRunsMax",
-      "hotBytesMax",
-    ]);
+  const {
+    concurrency = defaultConcurrency,
+    codeVersion,
+    lease = defaultLease,
+    hotRunsMax = defaultHotRuns,
+    hotBytesMax = defaultHotBytes,
+  } = optionsOf<WorkOptions>(given, [
+    "concurrency",
+    "codeVersion",
+    "lease",
+    "hotRunsMax",
+    "hotBytesMax",
+  ]);
   return {
-    concurrency: checkedCount(
-      "concurrency",
-      concurrency ?? defaultConcurrency,
-      {
-        min: 1,
-      },
-    ),
+    concurrency: checkedCount("concurrency", concurrency, { min: 1 }),
     codeVersion:
       codeVersion === undefined
         ? undefined
         : checkedText("A code version", codeVersion),
-    leaseMs: leaseOf(lease ?? defaultLease),
-    hotRunsMax: checkedCount("hotRunsMax", hotRunsMax ?? defaultHotRuns),
-    hotBytesMax: checkedCount("hotBytesMax", hotBytesMax ?? defaultHotBytes),
+    leaseMs: leaseOf(lease),
+    hotRunsMax: checkedCount("hotRunsMax", hotRunsMax),
+    hotBytesMax: checkedCount("hotBytesMax", hotBytesMax),
   };
 }
 

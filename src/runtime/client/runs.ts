@@ -5,6 +5,7 @@ import {
   type ErrorCode,
 } from "../../model/errors.ts";
 import {
+  checkedText,
   givenFlag,
   givenFunction,
   givenSignal,
@@ -126,7 +127,9 @@ export function runsOf(context: RuntimeContext): Runs {
         "force",
       ]);
       const how = {
-        ...(reason !== undefined && { reason }),
+        ...(reason !== undefined && {
+          reason: checkedText("A reason", reason, 4_096),
+        }),
         ...(givenFlag("force", force) === true && { force: true }),
       };
       return applied(context, filter, rest, {
@@ -215,7 +218,10 @@ async function applied(
     (name): name is keyof RunFilter =>
       name !== "newerThan" && !refused.includes(name),
   );
-  const filter = { ...optionsOf<RunFilter>(given, names), ...fixed };
+  const asked = optionsOf<RunFilter>(given, names);
+  // What the command says in its place would hide a slip of the pen.
+  givenFlag("hideFinished", asked.hideFinished);
+  const filter = { ...asked, ...fixed };
   const checked = checkedOptions(options);
   if (!topFirst || filter.topLevelOnly === true || filter.parent !== undefined)
     return eachPage(context, filter, checked, command.act, nothingDone);

@@ -193,6 +193,7 @@ function defined(
     given as AllOptions | undefined,
     optionNames[kind],
   );
+  const { cleanupTimeout = defaultCleanup, keep, keepFailed = keep } = options;
   if (typeof body !== "function")
     throw givenInvalid(
       `${kind} ${name}`,
@@ -208,12 +209,9 @@ function defined(
     concurrencyPerKey: countOf("concurrencyPerKey", options.concurrencyPerKey),
     retry: retryPolicyOf(options.retry),
     timeoutMs: msOf("timeout", options.timeout),
-    cleanupMs: durationMs(
-      options.cleanupTimeout ?? defaultCleanup,
-      "cleanupTimeout",
-    ),
-    keepMs: msOf("keep", options.keep),
-    keepFailedMs: msOf("keepFailed", options.keepFailed ?? options.keep),
+    cleanupMs: durationMs(cleanupTimeout, "cleanupTimeout"),
+    keepMs: msOf("keep", keep),
+    keepFailedMs: msOf("keepFailed", keepFailed),
   };
   return Object.freeze({ kind, name: made.name, [definition]: made });
 }

@@ -1,6 +1,7 @@
 import { Cron } from "croner";
 import { HoldfastError } from "../../model/errors.ts";
 import { excerpt } from "../../model/values/excerpt.ts";
+import { spokenKind } from "../../model/values/spoken-kind.ts";
 import type {
   Cadence,
   Instants,
@@ -64,6 +65,9 @@ const read = new Map<string, Cron>();
 const readMax = 256;
 
 function known(expression: string, timeZone: string): Cron {
+  // What is no text may be nothing that a key can be made of.
+  if (typeof expression !== "string") throw cronNoText(expression);
+  if (typeof timeZone !== "string") throw timeZoneInvalid(timeZone);
   const key = JSON.stringify([expression, timeZone]);
   const found = read.get(key);
   if (found !== undefined) return found;
@@ -86,8 +90,6 @@ export function cronCadence(
 }
 
 function parsed(expression: string, timeZone: string): Cron {
-  if (typeof expression !== "string")
-    throw cronInvalid("", "type", "is no text");
   if (expression.length > expressionCharactersMax)
     throw cronInvalid(
       expression,
@@ -158,9 +160,20 @@ function cronOf(expression: string, timezone: string): Cron {
   });
 }
 
+const cronRemedy =
+  'Write minute, hour, day, month and weekday, such as "30 9 * * 1-5", with seconds before them if you need them.';
+
+function cronNoText(expression: unknown): HoldfastError {
+  return new HoldfastError(
+    "CRON_INVALID",
+    `The cron expression is ${spokenKind(expression)} instead of a text. ${cronRemedy}`,
+    { reason: "type" },
+  );
+}
+
 function cronInvalid(
   expression: string,
-  reason: "type" | "length" | "fields" | "syntax" | "never",
+  reason: "length" | "fields" | "syntax" | "never",
   why: string,
   {
     cause,
@@ -173,7 +186,7 @@ function cronInvalid(
 ): HoldfastError {
   return new HoldfastError(
     "CRON_INVALID",
-    `The cron expression ${excerpt(expression)} ${why}. Write minute, hour, day, month and weekday, such as "30 9 * * 1-5", with seconds before them if you need them.`,
+    `The cron expression ${excerpt(expression)} ${why}. ${cronRemedy}`,
     {
       reason,
       expression: expression.slice(0, expressionCharactersMax),
@@ -185,7 +198,7 @@ function cronInvalid(
 
 function checkedTimeZone(timeZone: string): string {
   try {
-    if (typeof timeZone === "string" && timeZone !== "") {
+    if (timeZone !== "") {
       // It throws for a name that this machine does not know.
       new Intl.DateTimeFormat("en", { timeZone }).resolvedOptions();
       return timeZone;
@@ -193,7 +206,11 @@ function checkedTimeZone(timeZone: string): string {
   } catch {
     // Told below, in one way for all.
   }
-  throw new HoldfastError(
+  throw timeZoneInvalid(timeZone);
+}
+
+function timeZoneInvalid(timeZone: unknown): HoldfastError {
+  return new HoldfastError(
     "TIME_ZONE_INVALID",
     `There is no time zone ${typeof timeZone === "string" ? excerpt(timeZone) : `of type ${typeof timeZone}`} on this machine. ` +
       'Use a name of the IANA list, such as "Europe/Berlin" or "UTC".',
