@@ -12,6 +12,7 @@ import {
   givenFlag,
   givenObject,
 } from "../../../model/shape.ts";
+import { instantOfDate } from "../../../model/time/instants.ts";
 import { spokenKind } from "../../../model/values/spoken-kind.ts";
 import { sql, type Statement } from "../../../sql/statement.ts";
 import type { PageOptions } from "../../list.ts";
@@ -24,10 +25,10 @@ export interface ListExecutionsOptions extends PageOptions {
   readonly topLevelOnly?: boolean;
   /** Only its own children, not theirs. */
   readonly parent?: string;
-  /** Included. */
-  readonly createdFrom?: number;
+  /** Included; a Date, or milliseconds since 1970. */
+  readonly createdFrom?: Date | number;
   /** Excluded. */
-  readonly createdTo?: number;
+  readonly createdTo?: Date | number;
   /**
    * Only what comes before this one in the list, such as the first item of a
    * page that was read a while ago. The pages then go from the nearest on
@@ -100,7 +101,9 @@ export function checkedFilter(given: ListExecutionsOptions): ExecutionFilter {
   };
   const instant = (name: "createdFrom" | "createdTo"): number | undefined => {
     const value = given[name];
-    return value === undefined ? undefined : checkedCount(name, value);
+    return value === undefined
+      ? undefined
+      : checkedCount(name, instantOfDate(name, value));
   };
   const flag = (name: "topLevelOnly" | "hideFinished"): true | undefined =>
     givenFlag(name, given[name]) === true ? true : undefined;
