@@ -134,12 +134,12 @@ export function executionExpirySuite(backend: Backend): void {
     );
 
     test(
-      "of a workflow that got no further is a failure with a pause, as often as it happens",
+      "of a workflow that got no further is a failure with a pause, which grows up to a bound",
       onExecutions(backend, async (fixture) => {
         const { store, clock } = fixture;
         await lockedChild(fixture, "workflow", null);
         const pauses: number[] = [];
-        for (let version = 3; version < 15; version += 2) {
+        for (let version = 3; version <= 9; version += 2) {
           clock.advance(1_000);
           await expire(fixture);
           const { pending } = await standing(fixture, id);
@@ -149,12 +149,12 @@ export function executionExpirySuite(backend: Backend): void {
           const retry = {
             maxRetries: null,
             backoffMs: 300,
-            backoffMaxMs: 4_000,
+            backoffMaxMs: 1_000,
           };
           await store.lock(id, version, { ...byAnn, retry });
         }
         // The first pause is by the terms of the first lock.
-        expect(pauses).toEqual([300, 600, 1_200, 2_400, 4_000, 4_000]);
+        expect(pauses).toEqual([300, 600, 1_000, 1_000]);
       }),
     );
 
