@@ -37,6 +37,7 @@ const driverSuites = [
   "test/sqlite/batches.test.ts",
   "test/sqlite/cut-files.test.ts",
   "test/sqlite/due-plans.test.ts",
+  "test/sqlite/ended-transactions.test.ts",
   "test/sqlite/execution-plans.test.ts",
   "test/sqlite/export-rows.test.ts",
   "test/sqlite/failures.test.ts",

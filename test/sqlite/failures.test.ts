@@ -3,7 +3,6 @@ import { describe, expect, test } from "vitest";
 import { row, run } from "../../src/sql/operation.ts";
 import type { Tx } from "../../src/sql/operation.ts";
 import { sql } from "../../src/sql/statement.ts";
-import type { Database } from "../../src/sql/database.ts";
 import { rejection } from "../conformance/backend.ts";
 import {
   addNote,
@@ -14,75 +13,6 @@ import {
 import { unhurried, withFolder } from "./place.ts";
 import type { Folder } from "./place.ts";
 import { schemaNumber } from "../fixtures/schema.ts";
-
-describe("when SQLite ends the transaction by itself", () => {
-  /** A trigger of the app's that does what a full disk may do. */
-  const withRollbackTrigger =
-    (body: (database: Database) => Promise<void>) => () =>
-      withFolder(async (folder) => {
-        const first = await folder.open();
-        await first.write("tables", createNoteTable);
-        await first.close();
-        folder.shell([
-          "CREATE TRIGGER app_note_bomb BEFORE INSERT ON app_note WHEN NEW.id = 'bomb' BEGIN SELECT RAISE(ROLLBACK, 'boom'); END",
-        ]);
-        await body(await folder.open({ limits: unhurried }));
-      });
-
-  test(
-    "the call whose doing it is fails, and the others are stored",
-    withRollbackTrigger(async (database) => {
-      const { reruns, rollbacks } = database.stats();
-      const settled = await Promise.allSettled(
-        ["a", "bomb", "b"].map((id) => database.write(addNote, { id })),
-      );
-      expect(settled).toMatchObject([
-        { status: "fulfilled" },
-        {
-          reason: {
-            code: "CONSTRAINT_VIOLATED",
-            retryable: false,
-            details: { constraint: "boom", operation: "addNote" },
-          },
-        },
-        { status: "fulfilled" },
-      ]);
-      expect(await noteHalves(database)).toBe("a1 a2 b1 b2");
-      expect(database.stats()).toMatchObject({
-        reruns: reruns + 1,
-        rollbacks: rollbacks + 1,
-      });
-    }),
-  );
-
-  test(
-    "an operation that catches the error is never resumed, so nothing commits by itself",
-    withRollbackTrigger(async (database) => {
-      let resumed = false;
-      const error = await rejection(
-        database.write("catches", function* (): Tx<string> {
-          yield* run(
-            sql`INSERT INTO app_note (id, half, body) VALUES ('first', 1, NULL)`,
-          );
-          try {
-            yield* run(
-              sql`INSERT INTO app_note (id, half, body) VALUES ('bomb', 1, NULL)`,
-            );
-          } catch {
-            resumed = true;
-          }
-          yield* run(
-            sql`INSERT INTO app_note (id, half, body) VALUES ('second', 1, NULL)`,
-          );
-          return "done";
-        }),
-      );
-      expect(error).toMatchObject({ code: "CONSTRAINT_VIOLATED" });
-      expect(resumed).toBe(false);
-      expect(await noteCount(database)).toBe(0);
-    }),
-  );
-});
 
 describe("a full disk", () => {
   const limit = { pragmas: ["max_page_count = 1000"] };

@@ -325,12 +325,14 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
 
   /** A database that has not answered a worker until the end is not waited for once more. */
   async #close(timeoutMs: number): Promise<void> {
+    const by = this.#context.clock.now() + timeoutMs;
     const [, ...answers] = await Promise.all([
       this.#scheduled.close(),
       ...this.#workers.map((worker) => worker.close(timeoutMs)),
     ]);
     const isAnswering = answers.every((isAnswered) => isAnswered);
-    await this.#closeDatabase(isAnswering ? Math.max(timeoutMs, lastMs) : 0);
+    const leftMs = by - this.#context.clock.now();
+    await this.#closeDatabase(isAnswering ? Math.max(leftMs, lastMs) : 0);
   }
 }
 

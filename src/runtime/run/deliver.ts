@@ -9,7 +9,6 @@ import { spokenShape } from "./replay/call-shape.ts";
 import { failTransaction, startConflict } from "./ctx/calls.ts";
 import type { OpenCall } from "./ctx/open-calls.ts";
 import type { RunState } from "./run-state.ts";
-import { where } from "./step-context.ts";
 import type { LoggedHistory } from "./replay/script.ts";
 
 /**
@@ -127,7 +126,7 @@ function isCancelled({ cancelledAt }: RunState, { call }: OpenCall): boolean {
  */
 function rejectBy(run: RunState, call: OpenCall, failure?: Error): void {
   if (failure !== undefined && !isCancelled(run, call))
-    return fail(run, call, failure);
+    return call.reject(failure);
   call.reject(
     runCancelled(run.id, run.cancellation?.reason ?? null, {
       call: spokenShape(call.shape),
@@ -135,13 +134,6 @@ function rejectBy(run: RunState, call: OpenCall, failure?: Error): void {
       cause: failure,
     }),
   );
-}
-
-/** A failure that nobody awaits is told of once, and not again whenever it is replayed. */
-function fail(run: RunState, call: OpenCall, failure: Error): void {
-  if (!run.replay.isOver) return call.reject(failure);
-  // Node tells of a rejection in the context of who rejects, or of who made the promise.
-  where.run({ id: run.id }, () => call.fail(failure));
 }
 
 /** From here on the code knows that it is being cancelled; what it still does is cleanup. */

@@ -292,6 +292,7 @@ function atTheStart(
     cleanupBy: undefined,
     childrenToCancel: [],
     childrenAsked: new Set(),
+    lateProgress: undefined,
     version: locked.nextVersion,
     heldBytes: loadedBytes(locked),
     leaseUntil: locked.leaseUntil ?? 0,

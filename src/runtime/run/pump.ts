@@ -18,7 +18,9 @@ export function pump(run: RunState): boolean {
   if (run.settled !== undefined) {
     if (!run.replay.isOver)
       run.arrived.unshift(...run.replay.endEarly(run.calls));
-    return run.poison === undefined ? closeAndEnd(run) : true;
+    if (run.poison !== undefined) return true;
+    writeLateProgress(run);
+    return closeAndEnd(run);
   }
   // What is not delivered is in the log, for whoever has it next.
   if (run.leaving !== undefined) return moveOn(run);
@@ -58,7 +60,15 @@ function reachFrontier(run: RunState): void {
   if (run.poison !== undefined) return;
   run.arrived.unshift(...run.replay.later);
   if (run.host.onlyReplays !== undefined) return;
+  writeLateProgress(run);
   beginUnstarted(run);
+}
+
+/** What the code said of its progress behind the last outcome: its worker may have died before that was written. */
+function writeLateProgress(run: RunState): void {
+  const late = run.lateProgress;
+  run.lateProgress = undefined;
+  if (late !== undefined) run.host.setProgress(run, late.value);
 }
 
 /** Nothing is there to be delivered: what has happened is recorded, or the run rests. */

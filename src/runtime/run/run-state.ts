@@ -96,6 +96,8 @@ export interface RunState {
   childrenToCancel: readonly ExecutionId[];
   /** Children that its code, or its cancellation, has asked to end and that have not. */
   readonly childrenAsked: Set<ExecutionId>;
+  /** What the code said of its progress while it was replayed, if nobody may have written that. */
+  lateProgress: { readonly value: unknown } | undefined;
   /** The code has ended, and what it left open is being ended. */
   isClosing: boolean;
   /** What was said, or done, once. */

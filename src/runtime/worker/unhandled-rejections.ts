@@ -1,4 +1,3 @@
-import { soon } from "../../host/timers.ts";
 import { spokenError } from "../../model/values/stored-error.ts";
 import { where } from "../run/step-context.ts";
 import type { Notice } from "../runtime-event.ts";
@@ -20,16 +19,11 @@ const listener = Object.assign(onRejection, { [isOfRun]: isInside });
 
 /** Returns the way to stop. */
 export function watchRejections(tell: (notice: Notice) => void): () => void {
-  // It may be there still, of a worker that has just ended.
-  process.off("unhandledRejection", listener);
-  process.on("unhandledRejection", listener);
+  if (tellers.size === 0) process.on("unhandledRejection", listener);
   tellers.add(tell);
   return () => {
     tellers.delete(tell);
-    // Not before Node has told of what was rejected until now.
-    soon(() => {
-      if (tellers.size === 0) process.off("unhandledRejection", listener);
-    });
+    if (tellers.size === 0) process.off("unhandledRejection", listener);
   };
 }
 
@@ -55,7 +49,8 @@ function leaveToNode(reason: unknown): void {
   if (isDecided || copies[0] !== listener) return;
   switch (rejectionMode()) {
     case "none":
-    case "warn": // Node has warned by itself.
+    case "warn": // Node has warned by itself,
+    case "strict": // or thrown it.
       return;
     case "warn-with-error-codes":
       process.exitCode = 1;

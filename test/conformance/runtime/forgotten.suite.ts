@@ -1,20 +1,15 @@
 import { describe, expect, test } from "vitest";
 import type { HoldfastError } from "../../../src/model/errors.ts";
 import {
-  activity,
   signal,
   workflow,
 } from "../../../src/runtime/definition/definitions.ts";
 import type { WorkflowContext } from "../../../src/runtime/definition/workflow-context.ts";
-import { rows } from "../../../src/sql/operation.ts";
-import { sql } from "../../../src/sql/statement.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { onRuntime } from "./fixture.ts";
 import { Meddling } from "./meddling.ts";
 import { gate, kindsOf, Tally, until } from "./waiting.ts";
-
-const news = signal<number>("news");
 
 export function runtimeForgottenSuite(backend: Backend): void {
   describe("what nobody awaits", () => {
@@ -45,46 +40,6 @@ export function runtimeForgottenSuite(backend: Backend): void {
         expect(
           said.filter(({ message }) => message.includes("nobody awaits")),
         ).not.toEqual([]);
-      }),
-    );
-
-    test(
-      "a step, a transaction and a call that fail are told of once, and not again on replay; the result of a spawned child is for its handle",
-      onRuntime(backend, async ({ holdfast, said }) => {
-        const fails = { retry: { maxRetries: 0 } };
-        const failing = activity("failing", fails, async () => {
-          throw new Error("of the call");
-        });
-        const forgetful = workflow("forgetful", async (ctx) => {
-          void ctx.step("bad", fails, () => {
-            throw new Error("of the step");
-          });
-          void ctx.transaction("worse", function* () {
-            yield* rows(sql`SELECT 1 AS one`);
-            throw new Error("of the transaction");
-          });
-          void ctx.call(failing);
-          const child = ctx.spawn(failing);
-          await ctx.receive(news);
-          await ctx.receive(news);
-          return child.result().catch(({ message }: Error) => message);
-        });
-        await holdfast.work([forgetful, failing], { hotRunsMax: 0 });
-        const run = await holdfast.start(forgetful, undefined, { id: "f" });
-        const told = (): readonly string[] =>
-          said
-            .map(({ message }) => message)
-            .filter((message) => message.includes("nobody awaits"));
-        await until(() => told().length === 3);
-        await run.signal(news, 1);
-        await run.signal(news, 2);
-        expect(await run.result()).toContain("of the call");
-        const sentence = "In run f a promise was rejected that nobody awaits";
-        expect(told().toSorted()).toEqual([
-          `${sentence}: Error: of the step`,
-          `${sentence}: Error: of the transaction`,
-          expect.stringMatching(/^In run f a promise .*Error: of the call/),
-        ]);
       }),
     );
 

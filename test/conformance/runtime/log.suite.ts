@@ -153,6 +153,37 @@ function progressTests(backend: Backend): void {
   );
 
   test(
+    "is written once for all that was said behind the last calls of the log",
+    onRuntime(backend, async ({ database, another }) => {
+      const counting = workflow("counting", async (ctx) => {
+        const steps = [1, 2, 3].map((n) => ctx.step(`s${n}`, () => n));
+        let done = 0;
+        for (const step of steps) {
+          await step;
+          ctx.setProgress((done += 1));
+        }
+        await ctx.receive(go);
+      });
+      const meddling = new Meddling(database);
+      const holdfast = await another({}, meddling.database);
+      await recordedRun(holdfast, "r", "counting", [
+        stepDone(1, "s1", 1),
+        stepDone(2, "s2", 2),
+      ]);
+      let written = 0;
+      meddling.on("setProgress", () => {
+        written += 1;
+        return undefined;
+      });
+      await holdfast.work([counting]);
+      const run = holdfast.get(counting, "r");
+      await until(async () => (await run.progress()) === 3);
+      // That of the second step, and that of the third.
+      expect(written).toBe(2);
+    }),
+  );
+
+  test(
     "is not written again when a run that waited is replayed",
     onRuntime(backend, async ({ database, another }) => {
       const meddling = new Meddling(database);

@@ -526,8 +526,9 @@ function closingTests(backend: Backend): void {
   test(
     "waits for the last calls as long as it was told, and for a moment at least",
     onRuntime(backend, async ({ another, closings }) => {
+      const clock = manualClock(T0);
       for (const timeout of ["3s", 0] as const) {
-        const holdfast = await another();
+        const holdfast = await another({ clock });
         await holdfast.work([workflow("idle", async () => 1)]);
         await holdfast.close({ timeout });
       }

@@ -54,11 +54,11 @@ export type BatchResult =
     }
   /** A call failed after it wrote, and only a savepoint could have undone it alone. */
   | { readonly kind: "spoiled"; readonly calls: readonly Call[] }
-  /** What a call did let no transaction with it commit; the others are to be run again without it. */
+  /** What a call did let no transaction with it commit: the calls are to be run alone, or it was alone. */
   | {
       readonly kind: "refused";
       readonly calls: readonly Call[];
-      /** Undefined when only running each call alone can tell whose doing it was. */
+      /** The one that was alone. */
       readonly guilty: Ran | undefined;
     };
 
@@ -94,16 +94,24 @@ export function runBatch(
         connection.control("ROLLBACK");
         return { kind: "spoiled", calls };
       }
-      if (outcome.kind === "failed" && !connection.inTransaction)
-        return refused(calls.slice(0, -1), call, outcome);
       outcomes.push(outcome);
+      if (outcome.kind !== "committed" && !connection.inTransaction)
+        return uncommitted(calls, outcomes);
       isFull =
         calls.length >= limits.batchCalls ||
         connection.boundBytes >= limits.batchBytes ||
         monotonicMs() - startedMs >= limits.batchMs;
     }
-    const refusal = commit(connection);
-    if (refusal !== undefined) return uncommitted(calls, outcomes, refusal);
+    const error = commit(connection);
+    if (error !== undefined)
+      return uncommitted(
+        calls,
+        outcomes.map(({ afterwards }) => ({
+          kind: "failed",
+          error,
+          afterwards,
+        })),
+      );
   } catch (error) {
     rollBackQuietly(connection);
     if (error instanceof Busy || isBusy(error)) return { kind: "busy", calls };
@@ -126,26 +134,19 @@ function commit(connection: Connection): HoldfastError | undefined {
   }
 }
 
-/** SQLite does not say who violated a constraint that it looks at in the end; of a single call it is known. */
+/**
+ * What a call did let its transaction not commit, or ended it. SQLite does not
+ * always say which call that was, and it may have been refused for what those
+ * before it did, which is undone by now: each is to be run alone, in order. Of
+ * a single one the outcome is known.
+ */
 function uncommitted(
   calls: readonly Call[],
   outcomes: readonly Outcome[],
-  error: HoldfastError,
 ): BatchResult {
-  const [call, ...others] = calls;
-  if (call === undefined || others.length > 0)
-    return { kind: "refused", calls, guilty: undefined };
-  const afterwards = outcomes[0]?.afterwards;
-  return refused([], call, { kind: "failed", error, afterwards });
-}
-
-function refused(
-  calls: readonly Call[],
-  call: Call,
-  outcome: Outcome,
-): BatchResult {
-  const guilty = { calls: [call], outcomes: [outcome] };
-  return { kind: "refused", calls, guilty };
+  return calls.length > 1
+    ? { kind: "refused", calls, guilty: undefined }
+    : { kind: "refused", calls: [], guilty: { calls, outcomes } };
 }
 
 /** Undefined when the call left a trace that must be undone. */

@@ -81,16 +81,6 @@ export function plainStartAt(startAt: StartAt): StartAt {
 }
 
 /** What `spawn` gives: the child may be asked to end while it has not. */
-/** Its result is asked for by the handle, or by nobody. */
-export function spawnedChild<T>(
-  run: RunState,
-  id: ExecutionId,
-  result: Promise<T>,
-): Child<T> {
-  void result.then(undefined, () => undefined);
-  return childHandle(run, id, () => result);
-}
-
 export function childHandle<T>(
   run: RunState,
   id: ExecutionId,

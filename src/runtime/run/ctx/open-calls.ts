@@ -11,10 +11,7 @@ export interface OpenCall {
   readonly promise: Promise<unknown>;
   readonly site: CallSite | undefined;
   resolve(value: unknown): void;
-  /** Nobody need await it. */
   reject(reason: unknown): void;
-  /** The same for a failure, which somebody should: if nobody does, the worker that watches says so. */
-  fail(failure: Error): void;
 }
 
 const ignored = (): void => undefined;
@@ -52,10 +49,6 @@ class Opened implements OpenCall {
     // A call that nobody awaits must not end the process.
     void this.promise.then(undefined, ignored);
     this.#reject(reason);
-  }
-
-  fail(failure: Error): void {
-    this.#reject(failure);
   }
 }
 

@@ -48,7 +48,6 @@ import {
 } from "./calls.ts";
 import {
   childHandle,
-  spawnedChild,
   inputFor,
   newExecutionFor,
   plainStartAt,
@@ -101,7 +100,7 @@ export class RunContext implements WorkflowContext {
   spawn(fn: unknown, input?: unknown, options?: CallOptions): Child<never> {
     const site = callSite(this, "spawn");
     const { id, promise } = this.#child(fn, input, options, { site });
-    return spawnedChild(this.#run, id, promise as Promise<never>);
+    return childHandle(this.#run, id, () => promise as Promise<never>);
   }
 
   start(
@@ -303,8 +302,9 @@ export class RunContext implements WorkflowContext {
   setProgress(value: unknown): void {
     assertOutsideStep();
     const run = this.#run;
-    // Written again it is the same; what a crash kept from being written would be missed.
-    if (run.replay.mayBeNew(run.calls)) run.host.setProgress(run, value);
+    if (run.replay.isOver) return run.host.setProgress(run, value);
+    // A crash may have kept it from being written; of all these only the last is.
+    run.lateProgress = run.replay.mayBeNew(run.calls) ? { value } : undefined;
   }
 
   patched(id: string): boolean {

@@ -131,7 +131,7 @@ export class Replay {
   /** Whether code behind so many calls may not have run before: it was to run behind the last outcomes that were recorded. */
   mayBeNew(calls: number): boolean {
     const { lastCall, endsAtRest } = this.#script;
-    return this.#isOver || (calls >= lastCall && !endsAtRest);
+    return calls >= lastCall && !endsAtRest;
   }
 
   hasPatch(id: string): boolean {
