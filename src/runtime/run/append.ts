@@ -28,7 +28,7 @@ function earlier(
   return a === undefined || (b !== undefined && b < a) ? b : a;
 }
 
-/** Appends what there is, and that the run waits if that is all it does. */
+/** Appends what there is, and that the run waits if that is all it does. Nothing is appended when it has just become busy: a pause before an attempt is short by now, and its timer comes. */
 export function append(run: RunState): boolean {
   const { host, journal } = run;
   const batch = journal.take(run.seen);
@@ -45,6 +45,7 @@ export function append(run: RunState): boolean {
   const draft = waits
     ? { ...batch, events: [...events, waiting(run, hotUntil)] }
     : batch;
+  if (draft.events.length === 0) return false;
   run.isAppending = true;
   run.isGoingToRest = waits;
   void host.append(run, draft).then((done) => {

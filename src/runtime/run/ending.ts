@@ -24,6 +24,8 @@ export function closeAndEnd(run: RunState): boolean {
     warnOfForgotten(run);
     run.steps.drop(() => runCancelled(run.id, null));
     run.transactions.length = 0;
+    // Its code may have ended before the frontier: then steps of it never begin.
+    run.unstarted.clear();
     run.childrenToCancel = [...run.children.keys()].toReversed();
     // What its code no longer waits for is left to the next pass.
     run.mailbox.dropReceivers();

@@ -77,6 +77,37 @@ export function runtimeClosingSuite(backend: Backend): void {
     );
 
     test(
+      "holds none either when it has left a step between two attempts, and is replayed",
+      onRuntime(backend, async ({ another }) => {
+        const clock = manualClock(T0);
+        const holdfast = await another({ clock });
+        const leaving = workflow("leaving", async (ctx) => {
+          ctx.spawn(child, true);
+          ctx.spawn(child, false);
+          void ctx.step("left", { retry: { backoff: "1 day" } }, () => {
+            throw new Error("not today");
+          });
+          await ctx.receive(stop);
+          return "ended";
+        });
+        await holdfast.work([leaving, child, quick], {
+          concurrency: 1,
+          hotRunsMax: 0,
+        });
+        const run = await holdfast.start(leaving, undefined, { id: "p" });
+        await childrenWait(holdfast, "p", 2);
+        await run.signal(stop, "now");
+        await until(async () => {
+          const { items } = await holdfast.executions.tree("p");
+          return items.some(({ status }) => status === "cancelled");
+        });
+        expect(await (await holdfast.start(quick)).result()).toBe("quick");
+        await until(async () => (await run.status()) === "blocked");
+        expect((await kindsOf(holdfast, "p")).at(-1)).toBe("unlocked");
+      }),
+    );
+
+    test(
       "[RT10] ends them by force when the time of its cleanup is over",
       onRuntime(backend, async ({ another }) => {
         const clock = manualClock(T0);

@@ -18,7 +18,7 @@ import { createNoteTable } from "../notes.ts";
 import type { Backend } from "../backend.ts";
 import { T0 } from "../execution/fixture.ts";
 import { onRuntime } from "./fixture.ts";
-import { answerLost, appends, Meddling } from "./meddling.ts";
+import { answerLost, appends, Meddling, type Held } from "./meddling.ts";
 import { gate, kindsOf, Tally, until } from "./waiting.ts";
 
 const leaseMs = 3_000;
@@ -57,6 +57,21 @@ async function doneBy(
     clock.advance(100);
     return (await other.executions.get(id)).status === "completed";
   });
+}
+
+/** Holds back the answer to the next lock that found something. */
+function holdNextLocked(meddling: Meddling): Held {
+  const reached = gate();
+  const released = gate();
+  meddling.on("lockPending", async (lock) => {
+    const answer = (await lock()) as { readonly locked: readonly unknown[] };
+    if (answer.locked.length > 0) {
+      reached.open();
+      await released.opened;
+    }
+    return answer;
+  });
+  return { reached: reached.opened, release: () => released.open() };
 }
 
 /** A few turns of the event loop: whatever was to happen by itself has begun. */
@@ -450,6 +465,39 @@ function betweenTests(backend: Backend): void {
           "transactionFinished",
         ]);
       })(),
+  );
+
+  test(
+    "[RT5] a run that was locked again before it was known to be given back hears of what came in between",
+    onRuntime(backend, async ({ holdfast, database, another }) => {
+      const meddling = new Meddling(database);
+      const late = await another({}, meddling.database);
+      const stop = signal<string>("stop");
+      const isOver = gate();
+      const racing = workflow("racing", async (ctx) => {
+        await ctx.receive(go);
+        const long = ctx.step("long", () => isOver.opened.then(() => "ended"));
+        return Promise.race([long, ctx.receive(stop)]);
+      });
+      await late.work([racing], { hotRunsMax: 0 });
+      const handle = holdfast.get(racing, "r");
+      const givenBack = meddling.holdNext(
+        "appendEvents",
+        "answer",
+        appends("unlocked"),
+      );
+      await late.start(racing, undefined, { id: "r" });
+      await givenBack.reached;
+      const locked = holdNextLocked(meddling);
+      await handle.signal(go, true);
+      await locked.reached;
+      await handle.signal(stop, "stopped");
+      await settled();
+      locked.release();
+      expect(await handle.result()).toBe("stopped");
+      givenBack.release();
+      isOver.open();
+    }),
   );
 
   test(

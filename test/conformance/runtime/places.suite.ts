@@ -171,6 +171,41 @@ function placeTests(backend: Backend): void {
       ]);
     }),
   );
+
+  test(
+    "a run that was locked again keeps its own when it becomes known late that it had begun to wait",
+    onRuntime(backend, async ({ holdfast: client, database, another }) => {
+      const meddling = new Meddling(database);
+      const holdfast = await another({}, meddling.database);
+      const crowd = new Crowd();
+      const limited = workflow("limited", { concurrency: 5 }, async (ctx) => {
+        await ctx.receive(go);
+        await ctx.step("busy", crowd.body);
+      });
+      const busy = activity("busy", crowd.body);
+      await holdfast.work([limited, busy], { concurrency: 2 });
+      const waiting = meddling.holdNext(
+        "appendEvents",
+        "answer",
+        appends("waiting"),
+      );
+      const read = meddling.holdNext("listResponses", "answer");
+      const run = await holdfast.start(limited);
+      await waiting.reached;
+      await run.signal(go, "now");
+      await until(() => crowd.most === 1);
+      waiting.release();
+      await rounds(client, run.id);
+      const others = [await client.start(busy), await client.start(busy)];
+      await until(() => crowd.most >= 2);
+      await rounds(client, run.id);
+      expect(crowd.most).toBe(2);
+      read.release();
+      crowd.leave();
+      for (const other of others) await other.result();
+      await run.result();
+    }),
+  );
 }
 
 function timerTests(backend: Backend): void {

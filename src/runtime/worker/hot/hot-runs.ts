@@ -1,5 +1,4 @@
 import type { HoldfastError } from "../../../model/errors.ts";
-import type { LoggedResponse } from "../../../model/execution/event.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
 import type {
   LoadedExecution,
@@ -20,13 +19,13 @@ import {
   isLong,
   loadedWhole,
   nextPass,
-  responsesAfter,
   tellFault,
 } from "./history.ts";
 import { interruptionOf } from "./interruption.ts";
 import { releaseLeft } from "../held-locks.ts";
 import { repeated } from "../../pauses.ts";
 import { Places } from "./places.ts";
+import { Responses } from "./responses.ts";
 import { Loading, type Load } from "./loading.ts";
 import { lockOf, renewedLock, type HeldLock } from "../renewals.ts";
 import { HotRun } from "../../run/hot-run.ts";
@@ -47,11 +46,9 @@ export class HotRuns {
   /** Those that rest in the order in which they began to. */
   readonly #runs = new Map<ExecutionId, HotRun>();
   readonly #places: Places;
-  readonly #fetching = new Set<RunState>();
   /** Those of which is being read what somebody has done to them. */
   readonly #looking = new WeakMap<HotRun, Promise<void>>();
-  /** Those that are given what was read as soon as they have a place. */
-  readonly #arriving = new Set<HotRun>();
+  readonly #responses: Responses;
   readonly #resting = new Resting();
   readonly #loading = new Loading();
   readonly #host: RunHost;
@@ -66,6 +63,10 @@ export class HotRuns {
       parts,
       (run) => this.#runs.get(run.state.id) === run,
     );
+    this.#responses = new Responses(parts, this.#places, {
+      current: (id) => this.#runs.get(id),
+      looked: (run) => this.#looking.get(run),
+    });
     this.#unnamed = new UnnamedChanges(
       parts,
       () => Array.from(this.#runs.values(), ({ state }) => state.locked),
@@ -78,7 +79,7 @@ export class HotRuns {
       hotUntil: (run) => this.#places.hotUntil(run, this.#isClosing),
       rests: (run) => this.#rests(run),
       wakes: (run) => this.#wakes(run),
-      fetch: (run) => void this.#fetch(run.id),
+      fetch: (run) => void this.#responses.fetch(run.id),
       interrupted: (run) => void this.#interrupted(run.id),
       ended: (run, isContinued) =>
         isContinued
@@ -103,7 +104,7 @@ export class HotRuns {
         }
         const id = hint.key as ExecutionId;
         void (hint.operation === newResponse
-          ? this.#fetch(id)
+          ? this.#responses.fetch(id)
           : this.#interrupted(id));
       },
       [{ operation: newResponse }, { operation: runInterrupted }],
@@ -113,7 +114,7 @@ export class HotRuns {
   /** One of its runs may have changed. */
   #stands({ id, responses, lifecycle, state }: ExecutionStanding): void {
     const known = this.#runs.get(id)?.state.known ?? responses;
-    if (responses > known) void this.#fetch(id);
+    if (responses > known) void this.#responses.fetch(id);
     if (lifecycle !== "active" || state === "finished")
       void this.#interrupted(id);
   }
@@ -133,7 +134,7 @@ export class HotRuns {
       warm.state.cancellation ??= locked.cancellation;
       warm.arrive(locked.responses);
       warm.state.again();
-      if (locked.hasMoreResponses) void this.#fetch(id);
+      if (locked.hasMoreResponses) void this.#responses.fetch(id);
       this.#lookAgain(id);
       return;
     }
@@ -146,7 +147,7 @@ export class HotRuns {
   #lookAgain(id: ExecutionId): void {
     const { interruptions, responses } = this.#parts.early;
     if (interruptions.has(id)) void this.#interrupted(id);
-    if (responses.has(id)) void this.#fetch(id);
+    if (responses.has(id)) void this.#responses.fetch(id);
   }
 
   async #begin(definition: Definition, locked: LoadedExecution): Promise<void> {
@@ -239,10 +240,12 @@ export class HotRuns {
     this.#unsubscribe();
   }
 
-  #rests({ id }: RunState): void {
-    this.#places.give(id);
+  #rests(state: RunState): void {
+    const { id } = state;
     const run = this.#runs.get(id);
-    if (run === undefined) return;
+    // It was locked again before this was known: the place is that one's.
+    if (run?.state !== state) return;
+    this.#places.give(id);
     this.#runs.delete(id);
     this.#runs.set(id, run);
     if (this.#isClosing) return run.leave("the worker closes");
@@ -259,53 +262,6 @@ export class HotRuns {
       // Something else let it go on meanwhile, and it rests again.
       else if (run.isAtRest) this.#places.give(id);
     });
-  }
-
-  /** Reads responses that a run does not know, one reading at a time. */
-  async #fetch(id: ExecutionId): Promise<void> {
-    const { context, early, signal } = this.#parts;
-    const run = this.#runs.get(id);
-    // If it is being locked just now, the lock may have been before the response.
-    if (run === undefined || !this.#places.isOurs(run)) early.responses.add(id);
-    if (run === undefined) return;
-    const { state } = run;
-    state.told.add("response");
-    if (this.#fetching.has(state) || this.#isArriving(run)) return;
-    this.#fetching.add(state);
-    try {
-      while (state.told.delete("response") && !state.isOver) {
-        const found = await repeated(context.clock, signal, () =>
-          responsesAfter(context, id, state.known),
-        );
-        // Those of a run that is being ended by force are none of its code's.
-        await this.#looking.get(run);
-        if (found.length > 0 && !state.isOver) this.#arrive(run, found);
-        if (this.#isArriving(run)) return;
-      }
-    } catch (error) {
-      if (signal.aborted) return;
-      tellFault(context, id, "could not read its responses", error);
-    } finally {
-      this.#fetching.delete(state);
-    }
-  }
-
-  /** Meanwhile no more is read: each response would bring those before it along. */
-  #isArriving(run: HotRun): boolean {
-    return this.#arriving.has(run) && !this.#places.has(run.state.id);
-  }
-
-  #arrive(run: HotRun, found: readonly LoggedResponse<unknown>[]): void {
-    const { id, told } = run.state;
-    this.#arriving.add(run);
-    const arrived = (): void => {
-      this.#arriving.delete(run);
-      run.arrive(found);
-      // It knew them all: it rests on, and needs no place.
-      if (run.isAtRest) this.#places.give(id);
-      if (told.has("response")) void this.#fetch(id);
-    };
-    this.#places.goOn(run, arrived, () => this.#arriving.delete(run));
   }
 
   /** A run was paused, cancelled, ended or parked by somebody. */

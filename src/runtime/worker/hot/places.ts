@@ -46,11 +46,12 @@ export class Places {
     return isLimited || isClosing ? now : now + settings.leaseMs;
   }
 
-  /** False past its lease: then it is due in the log, and is locked by whoever comes first. */
+  /** False past its lease, and while it is being given back: then it is due in the log, and is locked by whoever comes first. */
   isOurs(run: HotRun): boolean {
-    const { isOver, leaseUntil } = run.state;
+    const { isOver, leaving, leaseUntil } = run.state;
     const { clock } = this.#parts.context;
-    return this.#isCurrent(run) && !isOver && leaseUntil > clock.now();
+    const isKept = !isOver && leaving === undefined;
+    return isKept && this.#isCurrent(run) && leaseUntil > clock.now();
   }
 
   /**
