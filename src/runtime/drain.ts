@@ -37,7 +37,7 @@ export type AfterMicrotasks = (go: () => void) => void;
 const afterMicrotasks: AfterMicrotasks = (go) => microtask(() => nextTick(go));
 
 /** Ticks in a row starve timers and sockets, so after this time they give way. */
-const stretchMs = 4;
+const stretchMs = 3;
 
 /** One for all runs of a process: what is at rest is moved on together, so that their appends share a transaction. */
 export class Drain {

@@ -6,7 +6,7 @@ import type { Drained } from "../drain.ts";
 import { nextWakeAt } from "./append.ts";
 import { broke } from "./broken.ts";
 import { LateAbort } from "./late-abort.ts";
-import { loadedBytes, roughBytes } from "./held-bytes.ts";
+import { roughBytes } from "./held-bytes.ts";
 import type { Holders } from "../loop-watch.ts";
 import { Journal } from "./journal.ts";
 import { Mailbox } from "./mailbox.ts";
@@ -294,7 +294,7 @@ function atTheStart(
     childrenAsked: new Set(),
     lateProgress: undefined,
     version: locked.nextVersion,
-    heldBytes: loadedBytes(locked),
+    heldBytes: 0,
     leaseUntil: locked.leaseUntil ?? 0,
   };
 }

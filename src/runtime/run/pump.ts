@@ -3,6 +3,7 @@ import { beginUnstarted } from "./ctx/calls.ts";
 import { deliverOutcome, deliverResponse } from "./deliver.ts";
 import { closeAndEnd, endAbandoned, leave, park } from "./ending.ts";
 import { isStale, renewFirst } from "./lease.ts";
+import { isResponse } from "./replay/script.ts";
 import type { RunState } from "./run-state.ts";
 
 /**
@@ -49,8 +50,8 @@ function beginLate(run: RunState): void {
 function replayOn(run: RunState): boolean {
   const delivery = run.replay.nextDelivery();
   if (delivery === undefined) reachFrontier(run);
-  else if (delivery.kind === "outcome") deliverOutcome(run, delivery.logged);
-  else deliverResponse(run, delivery.logged);
+  else if (isResponse(delivery)) deliverResponse(run, delivery);
+  else deliverOutcome(run, delivery);
   return true;
 }
 
@@ -104,6 +105,8 @@ function recordCancellation(run: RunState): void {
 }
 
 function cancelChildren(run: RunState): void {
+  // Asked at each rest, and nearly always there are none.
+  if (run.childrenToCancel.length === 0) return;
   const left = run.childrenToCancel.filter((child) => run.children.has(child));
   run.childrenToCancel = [];
   if (left.length === 0) return;

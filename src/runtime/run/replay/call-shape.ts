@@ -16,10 +16,32 @@ export interface CallShape {
   readonly inputHash: string | null;
 }
 
+/** Events that a call makes, and that it is compared with when the code is run again. */
+type CallEvent = Extract<
+  HistoryEvent<unknown>,
+  { readonly kind: keyof typeof madeByCalls }
+>;
+
+const madeByCalls = {
+  stepFinished: true,
+  stepAttemptFailed: true,
+  transactionFinished: true,
+  childRequested: true,
+  scheduled: true,
+  delayRequested: true,
+  receiveRequested: true,
+  receiveTimedOut: true,
+};
+
+export function isMadeByCall(event: HistoryEvent<unknown>): event is CallEvent {
+  return Object.hasOwn(madeByCalls, event.kind);
+}
+
 /** What an event of the log was recorded for; undefined for those that no call makes. */
 export function recordedShape(
   event: HistoryEvent<unknown>,
 ): CallShape | undefined {
+  if (!isMadeByCall(event)) return undefined;
   switch (event.kind) {
     case "stepFinished":
     case "stepAttemptFailed":
@@ -46,7 +68,7 @@ export function recordedShape(
     case "receiveTimedOut":
       return shape("receive", event.signal);
     default:
-      return undefined;
+      return unreachable(event);
   }
 }
 

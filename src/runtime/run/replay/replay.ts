@@ -6,11 +6,12 @@ import {
   spokenShape,
   type CallShape,
 } from "./call-shape.ts";
-import type {
-  Delivery,
-  FailedAttempts,
-  LoggedHistory,
-  Script,
+import {
+  isResponse,
+  type Delivery,
+  type FailedAttempts,
+  type LoggedHistory,
+  type Script,
 } from "./script.ts";
 
 /** What the log says, and what the code did instead. */
@@ -59,10 +60,7 @@ export class Replay {
   /** All responses that were there when it was loaded. */
   get responses(): readonly LoggedResponse<unknown>[] {
     const { deliveries, later } = this.#script;
-    const delivered = deliveries.flatMap((each) =>
-      each.kind === "response" ? each.logged : [],
-    );
-    return [...delivered, ...later];
+    return [...deliveries.filter(isResponse), ...later];
   }
 
   /** What comes next; undefined at the end of the log. */
@@ -175,10 +173,9 @@ export class Replay {
       delivery !== undefined;
       delivery = this.nextDelivery()
     ) {
-      const { kind, logged } = delivery;
-      if (kind === "response") responses.push(logged);
-      else if (isOfCall(logged) && logged.event.call > calls) {
-        this.missed(logged);
+      if (isResponse(delivery)) responses.push(delivery);
+      else if (isOfCall(delivery) && delivery.event.call > calls) {
+        this.missed(delivery);
         return responses;
       }
     }

@@ -6,7 +6,7 @@ import {
   isHistoryEvent,
   type HistoryEvent,
 } from "../../../model/execution/history-event.ts";
-import { recordedShape } from "./call-shape.ts";
+import { isMadeByCall } from "./call-shape.ts";
 
 export interface LoggedHistory {
   readonly version: number;
@@ -15,9 +15,13 @@ export interface LoggedHistory {
 }
 
 /** Something that was delivered to the code: an outcome it recorded itself, or a response from elsewhere. */
-export type Delivery =
-  | { readonly kind: "outcome"; readonly logged: LoggedHistory }
-  | { readonly kind: "response"; readonly logged: LoggedResponse<unknown> };
+export type Delivery = LoggedHistory | LoggedResponse<unknown>;
+
+export function isResponse(
+  delivery: Delivery,
+): delivery is LoggedResponse<unknown> {
+  return "response" in delivery;
+}
 
 /** Attempts of a step that failed, and when the next may begin. */
 export interface FailedAttempts {
@@ -83,7 +87,7 @@ export function scriptOf(
       response !== undefined && response.seq <= event.seen;
       response = responses[next]
     ) {
-      deliveries.push({ kind: "response", logged: response });
+      deliveries.push(response);
       next += 1;
     }
     endsAtRest = event.kind === "waiting";
@@ -93,9 +97,8 @@ export function scriptOf(
     if (event.kind === "patched") patches.add(event.patch);
     if (event.kind === "stepAttemptFailed")
       failed.set(event.call, { count: event.attempt, retryAt: event.retryAt });
-    if (outcomes.has(event.kind))
-      deliveries.push({ kind: "outcome", logged: item });
-    if (recordedShape(event) !== undefined && !recorded.has(event.call))
+    if (outcomes.has(event.kind)) deliveries.push(item);
+    if (isMadeByCall(event) && !recorded.has(event.call))
       recorded.set(event.call, item);
   }
   return {

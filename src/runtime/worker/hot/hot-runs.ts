@@ -28,6 +28,7 @@ import { Places } from "./places.ts";
 import { Responses } from "./responses.ts";
 import { Loading, type Load } from "./loading.ts";
 import { lockOf, renewedLock, type HeldLock } from "../renewals.ts";
+import { loadedBytes } from "../../run/held-bytes.ts";
 import { HotRun } from "../../run/hot-run.ts";
 import type { RunHost } from "../../run/run-host.ts";
 import type { RunState } from "../../run/run-state.ts";
@@ -173,9 +174,11 @@ export class HotRuns {
     const whole = await repeated(context.clock, signal, () =>
       loadedWhole(context, locked),
     );
-    const run = new HotRun(this.#host, definition, whole);
-    // Others have their turn before it is replayed.
+    // Others have their turn between the pages, what is made of them, and the replay.
     if (isLong(whole)) await givingWay();
+    const run = new HotRun(this.#host, definition, whole);
+    if (isLong(whole)) await givingWay();
+    run.state.heldBytes += loadedBytes(whole);
     while (load.leaseUntil <= context.clock.now()) {
       const until = await renewedLock(this.#parts, load);
       if (until === undefined) return this.#notLoaded(id);
