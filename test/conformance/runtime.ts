@@ -4,6 +4,7 @@ import { runtimeAnswersSuite } from "./runtime/answers.suite.ts";
 import { runtimeBulkSuite } from "./runtime/bulk.suite.ts";
 import { runtimeCancellationSuite } from "./runtime/cancellation.suite.ts";
 import { runtimeClosingSuite } from "./runtime/closing.suite.ts";
+import { runtimeCrossingSuite } from "./runtime/crossing.suite.ts";
 import { runtimeErrorsSuite } from "./runtime/errors.suite.ts";
 import { runtimeExpirySuite } from "./runtime/expiry.suite.ts";
 import { runtimeFaultsSuite } from "./runtime/faults.suite.ts";
@@ -39,6 +40,7 @@ export function runtimeConformance(each: Backend): void {
     runtimeLocksSuite(backend);
     runtimeOwnLocksSuite(backend);
     runtimeLateAnswersSuite(backend);
+    runtimeCrossingSuite(backend);
     runtimeExpirySuite(backend);
     runtimeUnknownOutcomesSuite(backend);
     runtimeCancellationSuite(backend);

@@ -1,3 +1,4 @@
+import type { HoldfastError } from "../../model/errors.ts";
 import { append, transact } from "./append.ts";
 import { beginUnstarted } from "./ctx/calls.ts";
 import { deliverOutcome, deliverResponse } from "./deliver.ts";
@@ -15,7 +16,7 @@ export function pump(run: RunState): boolean {
   run.isAwake = false;
   if (run.isOver || run.isAppending) return false;
   if (isStale(run)) return renewFirst(run);
-  if (run.poison !== undefined) return park(run, run.poison);
+  if (run.poison !== undefined) return setAside(run, run.poison);
   if (run.settled !== undefined) {
     if (!run.replay.isOver)
       run.arrived.unshift(...run.replay.endEarly(run.calls));
@@ -38,6 +39,14 @@ export function pump(run: RunState): boolean {
     return true;
   }
   return moveOn(run);
+}
+
+/** It cannot go on as it is. One that is given back is parked by who has it next: while it is paused nobody can. */
+function setAside(run: RunState, why: HoldfastError): boolean {
+  const { leaving, cancellation } = run;
+  return leaving === undefined || cancellation !== null
+    ? park(run, why)
+    : leave(run, leaving);
 }
 
 /** What an append has let begin, when its answer came after the lease had ended. */

@@ -4,6 +4,7 @@ import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import type { ExecutionResult } from "../../model/execution/result.ts";
 import { jittered, retryPauseMs } from "../../model/time/retry-policy.ts";
 import type { CancellationView } from "../../stores/execution/control/cancelling.ts";
+import type { HeldExecution } from "../../stores/execution/lock/held.ts";
 import type { LockedExecution } from "../../stores/execution/lock/locked.ts";
 import type { GivenEvent } from "../../model/execution/given-event.ts";
 import { runInterrupted } from "../../stores/execution/topics.ts";
@@ -19,6 +20,7 @@ import {
 import {
   attemptTimedOut,
   cancelledWhile,
+  isUnder,
   lose,
   newAttempt,
   workerClosed,
@@ -122,9 +124,9 @@ export class ActivityRuns {
     tell({ level: "error", message: reason, details: { id, code } });
   }
 
-  /** Whether an attempt of a run is made here. */
-  holds(id: ExecutionId): boolean {
-    return this.#attempts.has(id);
+  /** Whether an attempt of a run is made here under a lock. */
+  holds(held: HeldExecution): boolean {
+    return isUnder(this.#attempts.get(held.id), held);
   }
 
   /** The functions of those that hold a place. */

@@ -1,6 +1,7 @@
 import { HoldfastError } from "../../model/errors.ts";
 import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import type { CancellationView } from "../../stores/execution/control/cancelling.ts";
+import type { HeldExecution } from "../../stores/execution/lock/held.ts";
 import type { LockedExecution } from "../../stores/execution/lock/locked.ts";
 
 /** How an attempt ended. */
@@ -42,6 +43,14 @@ export function newAttempt(locked: LockedExecution): Attempt {
     cancelGrace: () => undefined,
     cancellation: null,
   };
+}
+
+/** Whether an attempt is made under a lock; one whose end is not known here yet was made under an older one. */
+export function isUnder(
+  attempt: Attempt | undefined,
+  { lockVersion }: HeldExecution,
+): boolean {
+  return (attempt?.locked.nextVersion ?? 0) > (lockVersion ?? 0);
 }
 
 /** Somebody else has it: what this attempt still does counts for nothing. */

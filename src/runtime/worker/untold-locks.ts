@@ -1,5 +1,5 @@
 import { isHoldfastError } from "../../model/errors.ts";
-import type { ExecutionId } from "../../model/ids/execution-id.ts";
+import type { HeldExecution } from "../../stores/execution/lock/held.ts";
 import { releaseHeld } from "./held-locks.ts";
 import type { WorkerParts } from "./worker-parts.ts";
 
@@ -12,7 +12,7 @@ import type { WorkerParts } from "./worker-parts.ts";
 export class UntoldLocks {
   readonly #parts: WorkerParts;
   /** Whether this worker runs it. */
-  readonly #isHeld: (id: ExecutionId) => boolean;
+  readonly #isHeld: (held: HeldExecution) => boolean;
   /** Calls that lock: what they have locked is not here before they are answered. */
   readonly #calls: () => readonly Promise<unknown>[];
   /** Resolves when nothing is being looked for. */
@@ -21,7 +21,7 @@ export class UntoldLocks {
 
   constructor(
     parts: WorkerParts,
-    isHeld: (id: ExecutionId) => boolean,
+    isHeld: (held: HeldExecution) => boolean,
     calls: () => readonly Promise<unknown>[],
   ) {
     this.#parts = parts;
@@ -48,7 +48,7 @@ export class UntoldLocks {
     await releaseHeld(
       this.#parts,
       "the answer to its lock was lost",
-      ({ id, state }) => state === "locked" && !this.#isHeld(id),
+      (held) => held.state === "locked" && !this.#isHeld(held),
     );
   }
 }

@@ -89,8 +89,8 @@ export class Worker {
     this.#runs = new HotRuns(this.#parts);
     this.#activities = new ActivityRuns(this.#parts);
     this.#untold = new UntoldLocks(
-      { ...this.#parts, signal: this.#stopLocking.signal },
-      (id) => this.#runs.holds(id) || this.#activities.holds(id),
+      this.#parts,
+      (held) => this.#runs.holds(held) || this.#activities.holds(held),
       () => [this.#round, ...this.#starting],
     );
     this.#served = [...functions.values()].map(servedFunction);
@@ -153,7 +153,8 @@ export class Worker {
         draft,
         this.#terms(definition),
       );
-      if (created.locked === undefined) this.#slots.give();
+      // One that was there before goes on where it is, here too: it was started twice. If the answer to its lock was lost, that is given back.
+      if (created.existed || created.locked === undefined) this.#slots.give();
       else this.#adopt(created.locked);
       return created.id;
     } catch (error) {

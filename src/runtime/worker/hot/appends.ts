@@ -224,8 +224,8 @@ export class Appends {
     if (kind === "leave") {
       run.leaving ??= "paused";
       run.again();
-    } else if (kind === "park" && run.poison === undefined) {
-      run.poison = reason;
+    } else if (kind === "park" && canBeSetAside(run, reason)) {
+      run.poison ??= reason;
       run.again();
     } else run.host.lost(run, reason);
     return undefined;
@@ -248,6 +248,9 @@ export class Appends {
       );
     if (error.code === "EXECUTION_PAUSED")
       return { kind: "leave", reason: error };
+    // Its lock ended with its wait, which was answered late: who locks it next tells its code.
+    if (error.code === "EXECUTION_CANCELLING" && goesOn(run))
+      return { kind: "drop", reason: error };
     if (!isPassing(error)) return { kind: "park", reason: error };
     if (this.#signal.aborted) return { kind: "drop", reason: error };
     return { kind: "again", version };
@@ -311,6 +314,20 @@ function isOfTheLog(error: unknown): boolean {
   return (
     isPassing(error) || error.code === "VERSION_CONFLICT" || isLosing(error)
   );
+}
+
+/** Neither has its code ended, nor has anything gone wrong with it. */
+function goesOn({ settled, poison }: RunState): boolean {
+  return settled === undefined && poison === undefined;
+}
+
+/** One that could not be parked, since it was cancelled just then, ends cancelled instead; that is tried once. */
+function canBeSetAside(
+  { poison, told }: RunState,
+  { code }: HoldfastError,
+): boolean {
+  if (poison === undefined) return true;
+  return code === "EXECUTION_CANCELLING" && !told.has("unended");
 }
 
 /** It has been asked to end, and its code has not heard of it. */

@@ -4,6 +4,7 @@ import type {
   LoadedExecution,
   LockedExecution,
 } from "../../../stores/execution/lock/locked.ts";
+import type { HeldExecution } from "../../../stores/execution/lock/held.ts";
 import type { ExecutionStanding } from "../../../stores/execution/read/standings.ts";
 import {
   newResponse,
@@ -215,11 +216,12 @@ export class HotRuns {
     return held;
   }
 
-  /** Whether a run is here that goes on, or is about to. */
-  holds(id: ExecutionId): boolean {
+  /** Whether a run is here that goes on under a lock, or is about to. One that has not heard that it was given back has an older one. */
+  holds({ id, lockVersion }: HeldExecution): boolean {
+    if (this.#loading.has(id)) return true;
     const state = this.#runs.get(id)?.state;
-    const goesOn = state !== undefined && !state.isOver && !state.isWaiting;
-    return goesOn || this.#loading.has(id);
+    if (state === undefined || state.isOver || state.isWaiting) return false;
+    return state.version > (lockVersion ?? 0);
   }
 
   /** The functions of those that hold a place. */
@@ -317,11 +319,17 @@ export class HotRuns {
         return await this.#begin(state.definition, { ...next, leaseUntil });
       // It was paused, or its worker closes, since it ended its last pass.
       state.version = next.nextVersion;
-      await this.#host.release(state, state.leaving);
+      await this.#releaseBetween(state, state.leaving);
     } catch (error) {
       const { message } = error as Error;
-      await this.#host.release(state, `it could not be read: ${message}`);
+      await this.#releaseBetween(state, `it could not be read: ${message}`);
     }
+  }
+
+  /** Between two passes the lock is held though the last is over: giving it back is repeated behind what others write meanwhile. */
+  #releaseBetween(state: RunState, reason: string): Promise<void> {
+    state.isOver = false;
+    return this.#host.release(state, reason);
   }
 
   /** Its lease is over: nothing of it is begun before it is known to be this worker's. */

@@ -17,6 +17,8 @@ export interface HeldExecution {
   readonly version: number;
   /** Anything but `locked` waits, and is kept for its holder until its lease ends. */
   readonly state: string;
+  /** Of the event that locked it, while it is locked. */
+  readonly lockVersion: number | null;
 }
 
 interface Held {
@@ -34,7 +36,7 @@ export const readHeld: StoreOperation<
   key: ({ holder }: Held) => holder.executor,
   *one(_: ExecutionContext, { owner, holder }) {
     return yield* rows<HeldExecution>(sql`
-      SELECT id, key, version, state FROM holdfast_execution
+      SELECT id, key, version, state, lock_version AS "lockVersion" FROM holdfast_execution
       WHERE owner = ${owner} AND lease_until IS NOT NULL
         AND executor = ${holder.executor} AND run = ${holder.run}`);
   },

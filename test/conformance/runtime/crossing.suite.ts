@@ -1,0 +1,321 @@
+import { describe, expect, test } from "vitest";
+import { rejection } from "../backend.ts";
+import type { Backend } from "../backend.ts";
+import {
+  activity,
+  signal,
+  workflow,
+} from "../../../src/runtime/definition/definitions.ts";
+import type { StoreOptions } from "../../../src/stores/context.ts";
+import { onRuntime } from "./fixture.ts";
+import { answerLost, appends, Meddling } from "./meddling.ts";
+import { gate, kindsOf, Tally, until } from "./waiting.ts";
+
+const go = signal("go");
+/** So long that a run which is only found when its lease ends is not found within the time of a test. */
+const forLong = { lease: "1 hour" } as const;
+
+/** A few turns of the event loop: whatever was to happen by itself has begun. */
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 50; turn += 1)
+    await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Two things that happen to one run at once: none of them is lost, and nothing is done twice. */
+export function runtimeCrossingSuite(backend: Backend): void {
+  describe("a run that is started again under its id", () => {
+    startedAgainTests(backend);
+  });
+  describe("a run that cannot go on", () => {
+    unableTests(backend);
+  });
+  describe("a lock that nobody was told of", () => {
+    untoldTests(backend);
+  });
+}
+
+function startedAgainTests(backend: Backend): void {
+  test(
+    "goes on where it is: no step and no activity is begun a second time, in the process that runs it",
+    onRuntime(backend, async ({ holdfast }) => {
+      const tally = new Tally();
+      const isOver = gate();
+      const body = async (name: string): Promise<string> => {
+        tally.count(name);
+        await isOver.opened;
+        return name;
+      };
+      const flow = workflow("flow", (ctx) =>
+        ctx.step("long", ({ abortSignal }) => {
+          abortSignal.addEventListener("abort", () => tally.count("aborted"));
+          return body("step");
+        }),
+      );
+      const task = activity("task", () => body("activity"));
+      await holdfast.work([flow, task], forLong);
+      for (let time = 0; time < 3; time += 1) {
+        await holdfast.start(flow, undefined, { id: "flow" });
+        await holdfast.start(task, undefined, { id: "task" });
+        await holdfast.startMany(flow, [{ id: "flow" }, { id: "flow" }]);
+        await until(() => tally.of("step") > 0 && tally.of("activity") > 0);
+      }
+      isOver.open();
+      expect(await holdfast.get(flow, "flow").result()).toBe("step");
+      expect(await holdfast.get(task, "task").result()).toBe("activity");
+      expect(tally.all).toEqual({ activity: 1, step: 1 });
+    }),
+  );
+
+  test(
+    "loses nothing of what was on its way to its log just then",
+    onRuntime(backend, async ({ database, another }) => {
+      const meddling = new Meddling(database);
+      const holdfast = await another({}, meddling.database);
+      const tally = new Tally();
+      const flow = workflow("flow", async (ctx) => {
+        await ctx.step("first", () => tally.count("first"));
+        await ctx.sleep(1);
+        return ctx.step("last", () => tally.count("last"));
+      });
+      await holdfast.work([flow], forLong);
+      const waits = meddling.holdNext(
+        "appendEvents",
+        "call",
+        appends("waiting"),
+      );
+      const run = await holdfast.start(flow, undefined, { id: "r" });
+      await waits.reached;
+      await holdfast.start(flow, undefined, { id: "r" });
+      waits.release();
+      expect(await run.result()).toBe(1);
+      expect(tally.all).toEqual({ first: 1, last: 1 });
+    }),
+  );
+
+  test(
+    "between two passes goes on when it is resumed, though it was paused and resumed while it was given back",
+    onRuntime(backend, async ({ database, another }) => {
+      const meddling = new Meddling(database);
+      const holdfast = await another({}, meddling.database);
+      const passing = workflow("passing", async (ctx, pass: number) => {
+        await ctx.step("s", () => pass);
+        return pass === 0 ? ctx.continueWith(1) : "done";
+      });
+      await holdfast.work([passing], forLong);
+      const loading = meddling.holdNext("loadExecution", "answer");
+      const run = await holdfast.start(passing, 0, { id: "r" });
+      await loading.reached;
+      const looks = meddling.holdNext("readExecution", "answer");
+      await run.pause();
+      await looks.reached;
+      looks.release();
+      const givenBack = meddling.holdNext(
+        "appendEvents",
+        "call",
+        appends("unlocked"),
+      );
+      loading.release();
+      await givenBack.reached;
+      await run.resume();
+      givenBack.release();
+      expect(await run.result()).toBe("done");
+    }),
+  );
+}
+
+function unableTests(backend: Backend): void {
+  test(
+    "and is paused is given back, and parked when it is resumed",
+    onRuntime(backend, async ({ database, another }) => {
+      let isBroken = false;
+      const payload: NonNullable<StoreOptions["payload"]> = {
+        name: "kms",
+        hash: "sha256",
+        encode(text) {
+          if (isBroken) throw new Error("the KMS is away");
+          return text;
+        },
+        decode: (text) => text,
+      };
+      const meddling = new Meddling(database);
+      const holdfast = await another({ payload }, meddling.database);
+      const begun = gate();
+      const isOver = gate();
+      const flow = workflow("flow", (ctx) =>
+        ctx.step("s", async () => {
+          begun.open();
+          await isOver.opened;
+          return "done";
+        }),
+      );
+      await holdfast.work([flow], forLong);
+      const run = await holdfast.start(flow, undefined, { id: "r" });
+      await begun.opened;
+      await run.pause();
+      isBroken = true;
+      isOver.open();
+      await until(
+        async () => (await kindsOf(holdfast, "r")).at(-1) === "unlocked",
+      );
+      await run.resume();
+      await until(async () => (await run.status()) === "parked");
+      isBroken = false;
+      await run.unpark();
+      expect(await run.result()).toBe("done");
+    }),
+  );
+
+  test(
+    "[RT10] and is cancelled while that is being recorded ends cancelled, at once",
+    onRuntime(backend, async ({ database, another }) => {
+      const before = await another();
+      const old = workflow("flow", async (ctx) => {
+        await ctx.step("old", () => 1);
+        await ctx.receive(go);
+      });
+      await before.work([old], forLong);
+      const begun = await before.start(old, undefined, { id: "r" });
+      await until(async () => (await begun.status()) === "blocked");
+      await before.close();
+      const meddling = new Meddling(database);
+      const after = await another({}, meddling.database);
+      const changed = workflow("flow", async (ctx) => {
+        await ctx.step("new", () => 1);
+        await ctx.receive(go);
+      });
+      const parks = meddling.holdNext(
+        "appendEvents",
+        "call",
+        appends("parked"),
+      );
+      await after.work([changed], forLong);
+      const run = after.get(changed, "r");
+      await run.signal(go);
+      await parks.reached;
+      await run.cancel();
+      parks.release();
+      expect(await rejection(run.result())).toMatchObject({
+        kind: "cancelled",
+      });
+    }),
+  );
+
+  test.each([{}, { concurrency: 1 }])(
+    "[RT10] since it is being recorded that it waits runs its cleanup when it is cancelled, with limits %j",
+    (limits) =>
+      onRuntime(backend, async ({ database, another }) => {
+        const meddling = new Meddling(database);
+        const holdfast = await another({}, meddling.database);
+        const tally = new Tally();
+        const flow = workflow("flow", limits, async (ctx) => {
+          await ctx.step("reserve", () => 1);
+          try {
+            await ctx.sleep("1 hour");
+          } finally {
+            await ctx.step("undo", () => tally.count("undone"));
+          }
+        });
+        const isOver = gate();
+        const busy = activity("busy", () => isOver.opened);
+        await holdfast.work([flow, busy], { ...forLong, concurrency: 1 });
+        const waits = meddling.holdNext(
+          "appendEvents",
+          "answer",
+          appends("waiting"),
+        );
+        const run = await holdfast.start(flow, undefined, { id: "r" });
+        await waits.reached;
+        // They are due before it, and have the place when it rests.
+        for (let count = 0; count < 2; count += 1) await holdfast.start(busy);
+        await run.cancel();
+        await settled();
+        waits.release();
+        await settled();
+        isOver.open();
+        expect(await rejection(run.result())).toMatchObject({
+          kind: "cancelled",
+        });
+        expect(tally.all).toEqual({ undone: 1 });
+      })(),
+  );
+}
+
+function untoldTests(backend: Backend): void {
+  /** The next lock that finds something is made, and its answer lost. */
+  function loseNextLock(meddling: Meddling): Promise<void> {
+    const isLost = gate();
+    meddling.on("lockPending", async (lock) => {
+      const answer = (await lock()) as { readonly locked: readonly unknown[] };
+      if (answer.locked.length === 0) return answer;
+      meddling.on("lockPending", () => undefined);
+      isLost.open();
+      throw answerLost();
+    });
+    return isLost.opened;
+  }
+
+  test(
+    "is given back though the run has not heard that it gave the last one back",
+    onRuntime(backend, async ({ holdfast: client, database, another }) => {
+      const meddling = new Meddling(database);
+      const holdfast = await another({}, meddling.database);
+      const begun = gate();
+      const isOver = gate();
+      const flow = workflow("flow", async (ctx) => {
+        await ctx.step("s", async () => {
+          begun.open();
+          await isOver.opened;
+        });
+        return "done";
+      });
+      await holdfast.work([flow], forLong);
+      const givenBack = meddling.holdNext(
+        "appendEvents",
+        "answer",
+        appends("unlocked"),
+      );
+      await holdfast.start(flow, undefined, { id: "r" });
+      const run = client.get(flow, "r");
+      await begun.opened;
+      await run.pause();
+      isOver.open();
+      await givenBack.reached;
+      const isLost = loseNextLock(meddling);
+      await run.resume();
+      await isLost;
+      await until(async () => (await kindsOf(client, "r")).at(-1) !== "locked");
+      givenBack.release();
+      expect(await run.result()).toBe("done");
+    }),
+  );
+
+  test(
+    "is given back also by a worker that closes just then, however often that must be tried",
+    onRuntime(backend, async ({ holdfast: client, database, another }) => {
+      const meddling = new Meddling(database);
+      const holdfast = await another({}, meddling.database);
+      const flow = workflow("flow", async () => "done");
+      await holdfast.work([flow], forLong);
+      meddling.loseNext("createAndLock", 1);
+      const looks = meddling.holdNext("readHeld", "answer");
+      // While the worker looks for work it has no place to begin one at once.
+      let id = "";
+      let isToldOf = true;
+      for (let time = 0; isToldOf; time += 1) {
+        id = `r-${time}`;
+        isToldOf = await holdfast.start(flow, undefined, { id }).then(
+          () => true,
+          () => false,
+        );
+      }
+      await looks.reached;
+      meddling.loseNext("appendEvents", 1, false);
+      const closing = holdfast.close({ timeout: "1 hour" });
+      looks.release();
+      await closing;
+      const next = await another();
+      await next.work([flow], forLong);
+      expect(await client.get(flow, id).result()).toBe("done");
+    }),
+  );
+}
