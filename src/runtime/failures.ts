@@ -49,6 +49,17 @@ export function isOfTheCodec(thrown: unknown): boolean {
   return isHoldfastError(thrown) && thrown.code === "PAYLOAD_CODEC_FAILED";
 }
 
+/** Says which value of a run cannot be stored: the refusal knows only the path within it. */
+export function ofSubject(error: unknown, subject: string): unknown {
+  if (!isHoldfastError(error) || error.code !== "NOT_SERIALIZABLE")
+    return error;
+  const { code, message, details, stack } = error;
+  const named = new HoldfastError(code, `In ${subject}: ${message}`, details);
+  if (stack !== undefined)
+    named.stack = stack.replace(message, () => named.message);
+  return named;
+}
+
 /**
  * Writes an error down: whole, and if it does not fit what values may take,
  * what is most important of it.

@@ -5,6 +5,7 @@ import { isRunFailedError } from "../../model/run-failed-error.ts";
 import {
   isCancellation,
   isOfTheCodec,
+  ofSubject,
   recorded,
   runCancelled,
 } from "../failures.ts";
@@ -142,7 +143,10 @@ function continued(
   } catch (error) {
     // It says nothing about the input.
     if (isOfTheCodec(error)) throw error;
-    run.settled = { kind: "threw", error };
+    run.settled = {
+      kind: "threw",
+      error: ofSubject(error, "the input of its next pass"),
+    };
     return undefined;
   }
 }
@@ -158,7 +162,9 @@ function finished(run: RunState, settled: Settled): ExecutionEvent {
       return values.finished({ kind: "completed", value: settled.value });
     } catch (error) {
       if (isOfTheCodec(error)) throw error;
-      return failed(refusalOf(values, settled.value) ?? error);
+      return failed(
+        ofSubject(refusalOf(values, settled.value) ?? error, "its result"),
+      );
     }
   const { cancellation } = run;
   if (cancellation === null || !isOfCancellation(run, settled.error))

@@ -15,7 +15,8 @@ import { otherKind } from "./other-kind.ts";
 import { OpenCalls } from "./ctx/open-calls.ts";
 import { pump } from "./pump.ts";
 import { Replay, type Difference } from "./replay/replay.ts";
-import { RunContext } from "./ctx/run-context.ts";
+import { RefusingContext } from "./ctx/refusing-context.ts";
+import type { RunContext } from "./ctx/run-context.ts";
 import type { RunHost } from "./run-host.ts";
 import type { RunState, Settled } from "./run-state.ts";
 import { scriptOf } from "./replay/script.ts";
@@ -53,7 +54,7 @@ export class HotRun implements Drained {
       state.poison = otherKind(locked, definition);
       return state.again();
     }
-    const ctx = new RunContext(state);
+    const ctx = new RefusingContext(state);
     const settle = (settled: Settled): void => {
       if (isContinuationLost(state, settled))
         state.poison ??= continuationLost(state);

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
+import type { HoldfastError } from "../../../src/model/errors.ts";
 import {
+  activity,
   signal,
   workflow,
 } from "../../../src/runtime/definition/definitions.ts";
@@ -263,6 +265,62 @@ export function runtimeValuesSuite(backend: Backend): void {
         expect(
           await rejection(holdfast.start(plain, Promise.resolve(1))),
         ).toMatchObject({ code: "NOT_SERIALIZABLE" });
+      }),
+    );
+
+    test(
+      "what ctx refuses comes by the promise that it gives, and says which value of which call it was",
+      onRuntime(backend, async ({ holdfast }) => {
+        const task = activity("task", async (_, n: unknown) => n);
+        const careless = workflow("careless", async (ctx) => {
+          const calls: (() => Promise<unknown>)[] = [
+            () => ctx.call(task, { items: [Number.NaN] }),
+            () => ctx.start(task, Number.NaN),
+            () => ctx.step("", () => 1),
+            () => ctx.step("s", undefined as never),
+            () => ctx.transaction("t", undefined as never),
+            () => ctx.sleep("soon" as never),
+            () => ctx.sleepUntil("soon" as never),
+            () => ctx.receive({} as never),
+            () => ctx.call(task, 1),
+          ];
+          const ended = await Promise.allSettled(calls.map((call) => call()));
+          return ended.map((one) =>
+            one.status === "fulfilled"
+              ? one.value
+              : [
+                  (one.reason as HoldfastError).code,
+                  // The line of the user's code is the first.
+                  /careless|values\.suite/.test(
+                    String((one.reason as Error).stack?.split("\n    at ")[1]),
+                  ),
+                ],
+          );
+        });
+        const bad = workflow("bad", (ctx, what: string) =>
+          what === "call"
+            ? ctx.call(task, { items: [Number.NaN] })
+            : Promise.resolve({ found: Number.NaN }),
+        );
+        await holdfast.work([careless, bad, task]);
+        expect(await (await holdfast.start(careless)).result()).toEqual([
+          ["NOT_SERIALIZABLE", true],
+          ["NOT_SERIALIZABLE", true],
+          ["NAME_INVALID", true],
+          ["OPTION_INVALID", true],
+          ["OPTION_INVALID", true],
+          ["DURATION_INVALID", true],
+          ["OPTION_INVALID", true],
+          ["OPTION_INVALID", true],
+          1,
+        ]);
+        for (const [what, words] of [
+          ["call", "In the input of task: Cannot store NaN at $.items[0]"],
+          ["result", "In its result: Cannot store NaN at $.found"],
+        ] as const) {
+          const run = await holdfast.start(bad, what);
+          expect((await rejection(run.result())).message).toContain(words);
+        }
       }),
     );
 

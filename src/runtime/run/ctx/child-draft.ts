@@ -8,7 +8,7 @@ import type {
   NewExecution,
 } from "../../../stores/execution/log/create.ts";
 import type { Definition } from "../../definition/definitions.ts";
-import { isOfTheCodec } from "../../failures.ts";
+import { isOfTheCodec, ofSubject } from "../../failures.ts";
 import { validatedNow } from "../../definition/schema.ts";
 import type { CallOptions, Child } from "../../definition/workflow-context.ts";
 import { broke } from "../broken.ts";
@@ -60,7 +60,8 @@ export function newExecutionFor(
   try {
     return run.host.newExecution(draft);
   } catch (error) {
-    if (!isOfTheCodec(error)) throw error;
+    if (!isOfTheCodec(error))
+      throw ofSubject(error, `the input of ${draft.function}`);
     run.calls += 1;
     broke(run, error);
     return undefined;

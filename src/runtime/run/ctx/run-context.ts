@@ -65,7 +65,7 @@ import { where } from "../step-context.ts";
 /** The function name of externals: nothing runs them. */
 const externalFunction = parseFunctionName("holdfast/external");
 
-/** The `ctx` of a workflow: see `WorkflowContext` for what each method promises. */
+/** What the methods of a workflow's `ctx` do: see `WorkflowContext` for what each promises. They throw what they refuse. */
 export class RunContext implements WorkflowContext {
   readonly #run: RunState;
   readonly #sets = new JoinSetNames();

@@ -1,0 +1,100 @@
+import { isHoldfastError } from "../../../model/errors.ts";
+import type { Duration } from "../../../model/time/durations.ts";
+import type { Tx } from "../../../sql/operation.ts";
+import type {
+  CallOptions,
+  Detached,
+  StartOptions,
+  StepBody,
+  StepOptions,
+} from "../../definition/workflow-context.ts";
+import { RunContext } from "./run-context.ts";
+
+/**
+ * The `ctx` that code is given. What is refused by a method that gives a
+ * promise comes by that promise, as from any async function: so `.catch` and
+ * `Promise.allSettled` see one bad input of many, and a call that comes too
+ * late, from a timer, is an unhandled rejection of its run instead of an
+ * exception that ends the process. Only a call inside a step throws: it fails
+ * the step whether somebody awaits it or not.
+ */
+export class RefusingContext extends RunContext {
+  override call(
+    fn: unknown,
+    input?: unknown,
+    options?: CallOptions,
+  ): Promise<never> {
+    try {
+      return super.call(fn, input, options);
+    } catch (error) {
+      return refusal(error, this.call);
+    }
+  }
+
+  override start(
+    fn: unknown,
+    input?: unknown,
+    options?: StartOptions,
+  ): Promise<Detached> {
+    try {
+      return super.start(fn, input, options);
+    } catch (error) {
+      return refusal(error, this.start);
+    }
+  }
+
+  override step(
+    name: string,
+    first: StepBody<unknown> | StepOptions,
+    second?: StepBody<unknown>,
+  ): Promise<never> {
+    try {
+      return super.step(name, first, second);
+    } catch (error) {
+      return refusal(error, this.step);
+    }
+  }
+
+  override transaction<T>(name: string, body: () => Tx<T>): Promise<T> {
+    try {
+      return super.transaction(name, body);
+    } catch (error) {
+      return refusal(error, this.transaction);
+    }
+  }
+
+  override sleep(time: Duration): Promise<void> {
+    try {
+      return super.sleep(time);
+    } catch (error) {
+      return refusal(error, this.sleep);
+    }
+  }
+
+  override sleepUntil(instant: Date | number): Promise<void> {
+    try {
+      return super.sleepUntil(instant);
+    } catch (error) {
+      return refusal(error, this.sleepUntil);
+    }
+  }
+
+  override receive(
+    signal: unknown,
+    options?: { readonly timeout?: Duration },
+  ): Promise<never> {
+    try {
+      return super.receive(signal, options);
+    } catch (error) {
+      return refusal(error, this.receive);
+    }
+  }
+}
+
+/** Its stack begins with the line of the user's code that called: ours would fill it. */
+function refusal(error: unknown, method: unknown): Promise<never> {
+  if (!isHoldfastError(error)) return Promise.reject(error as Error);
+  if (error.code === "CTX_IN_STEP") throw error;
+  Error.captureStackTrace(error, method as () => void);
+  return Promise.reject(error);
+}
