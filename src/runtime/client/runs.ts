@@ -219,6 +219,7 @@ async function applied(
       name !== "newerThan" && !refused.includes(name),
   );
   const asked = optionsOf<RunFilter>(given, names);
+  refuseUndefinedFilter(asked);
   // What the command says in its place would hide a slip of the pen.
   givenFlag("hideFinished", asked.hideFinished);
   const filter = { ...asked, ...fixed };
@@ -367,9 +368,20 @@ function added(
 /** For all runs there is `{}`: nobody is to cancel everything by leaving something out. */
 function refuseNoFilter(given: unknown): void {
   if (typeof given === "object" && given !== null) return;
-  throw new HoldfastError(
+  throw whichRuns("");
+}
+
+/** What was looked up and not found must not come to mean all either. */
+function refuseUndefinedFilter(asked: RunFilter): void {
+  const values: readonly unknown[] = Object.values(asked);
+  if (values.length > 0 && values.every((each) => each === undefined))
+    throw whichRuns(` What was given is undefined: ${Object.keys(asked)[0]}.`);
+}
+
+function whichRuns(found: string): HoldfastError {
+  return new HoldfastError(
     "OPTION_INVALID",
-    'Say which runs are meant: a filter such as { function: "orders/fulfil" } or { tag: "eu" }, or {} for all.',
+    `Say which runs are meant: a filter such as { function: "orders/fulfil" } or { tag: "eu" }, or {} for all.${found}`,
     { option: "filter" },
   );
 }

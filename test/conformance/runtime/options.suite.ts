@@ -202,5 +202,26 @@ export function runtimeOptionsSuite(backend: Backend): void {
         expect(await holdfast.executions.get("kept")).toEqual(before);
       }),
     );
+
+    test(
+      "that are all undefined mean no runs to commands for many, and {} means all",
+      onRuntime(backend, async ({ holdfast: { runs } }) => {
+        const tag = undefined as unknown as string;
+        for (const command of [
+          runs.cancelAll,
+          runs.pauseAll,
+          runs.resumeAll,
+          runs.unparkAll,
+          runs.retryAll,
+          runs.eraseAll,
+        ]) {
+          await expect(command({ tag })).rejects.toMatchObject({
+            code: "OPTION_INVALID",
+            message: expect.stringMatching(/\{\} for all\..*undefined: tag\./),
+          });
+          await expect(command({})).resolves.toMatchObject({ failed: 0 });
+        }
+      }),
+    );
   });
 }
