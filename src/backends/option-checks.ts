@@ -1,5 +1,6 @@
 import type { Clock } from "../model/time/clock.ts";
 import { HoldfastError } from "../model/errors.ts";
+import { givenObject, readGiven } from "../model/shape.ts";
 import { excerpt } from "../model/values/excerpt.ts";
 import { isRecord } from "../model/values/spoken-kind.ts";
 import { isIsolation } from "../sql/isolation.ts";
@@ -18,7 +19,10 @@ export function refuseUnknown(
       `Expected an object with options (${known.join(", ")}), got ${shown(given)}.`,
       { accepted: known },
     );
-  for (const name of Object.keys(given))
+  const place = prefix === "" ? "options" : prefix.slice(0, -1);
+  givenObject(place, given);
+  // Read as well, so that what throws when it is read is refused here.
+  for (const [name] of readGiven(place, () => Object.entries(given)))
     if (!known.includes(name))
       throw new HoldfastError(
         "OPTION_INVALID",

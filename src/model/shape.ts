@@ -1,16 +1,51 @@
 import { HoldfastError } from "./errors.ts";
+import { safely } from "./safely.ts";
 import { excerpt } from "./values/excerpt.ts";
-import { isRecord, spokenKind } from "./values/spoken-kind.ts";
+import {
+  isList,
+  isRecord,
+  spokenKind,
+  spokenStranger,
+} from "./values/spoken-kind.ts";
 
 /**
  * The shape of what callers give, checked where it enters: JavaScript lets
  * anything through. Errors name the place and what was there, never its value.
  */
 
-/** @throws HoldfastError `OPTION_INVALID` */
+/** No promise either, nor a Date and the like: without fields they would pass for no options. @throws HoldfastError `OPTION_INVALID` */
 export function givenObject<T>(place: string, given: T): T & object {
-  if (isRecord(given)) return given;
-  throw givenInvalid(place, "an object", given);
+  if (!isRecord(given)) throw givenInvalid(place, "an object", given);
+  const stranger = readGiven(place, () => spokenStranger(given));
+  if (stranger === undefined) return given;
+  throw new HoldfastError(
+    "OPTION_INVALID",
+    `Expected ${place} to be a plain object; got ${stranger}.${adviceFor(stranger)}`,
+    { option: place },
+  );
+}
+
+function adviceFor(stranger: string): string {
+  if (stranger === "a promise") return " Await it first.";
+  return stranger === "an AbortSignal" ? " Write { signal } for it." : "";
+}
+
+/**
+ * What `read` finds in something that a caller gave: a getter or a proxy runs
+ * code of theirs, and what that throws has no code.
+ * @throws HoldfastError `OPTION_INVALID`
+ */
+export function readGiven<T>(place: string, read: () => T): T {
+  try {
+    return read();
+  } catch (cause) {
+    throw new HoldfastError(
+      "OPTION_INVALID",
+      `Expected ${place} to be readable; it threw when it was read, see the cause. Nothing was written.`,
+      { option: place },
+      { cause },
+    );
+  }
 }
 
 /** @throws HoldfastError `OPTION_INVALID` */
@@ -19,11 +54,12 @@ export function givenList<T>(
   given: readonly T[],
   itemsMax: number = Number.MAX_SAFE_INTEGER,
 ): readonly T[] {
-  if (!Array.isArray(given)) throw givenInvalid(place, "a list", given);
-  if (given.length <= itemsMax) return given as readonly T[];
+  if (!isList(given)) throw givenInvalid(place, "a list", given);
+  const length = readGiven(place, () => given.length);
+  if (length <= itemsMax) return readGiven(place, () => Array.from(given));
   throw new HoldfastError(
     "OPTION_INVALID",
-    `Expected ${place} to be a list of at most ${itemsMax}; got one of ${given.length}.`,
+    `Expected ${place} to be a list of at most ${itemsMax}; got one of ${length}.`,
     { option: place },
   );
 }
@@ -38,11 +74,10 @@ export function optionsOf<T extends object>(
   known?: readonly (keyof T & string)[],
 ): T {
   const options = givenObject("options", given ?? emptyUnlessNull(given)) as T;
-  if (known !== undefined)
-    for (const name of Object.keys(options))
-      if (!known.some((each) => each === name))
-        throw optionUnknown(name, known);
-  return options;
+  if (known === undefined) return options;
+  const unknown = unknownIn("options", options, known);
+  if (unknown !== undefined) throw optionUnknown(unknown, known);
+  return fieldsOf(options, known);
 }
 
 /**
@@ -55,14 +90,37 @@ export function draftOf<T extends object>(
   known: readonly (keyof T & string)[],
 ): T {
   const draft = givenObject(place, given);
-  for (const name of Object.keys(draft))
-    if (!known.some((each) => each === name))
-      throw new HoldfastError(
-        "OPTION_INVALID",
-        `There is no ${excerpt(name)} in ${place}. There are: ${known.join(", ")}.`,
-        { option: name },
-      );
-  return draft;
+  const unknown = unknownIn(place, draft, known);
+  if (unknown === undefined) return fieldsOf(draft, known);
+  throw new HoldfastError(
+    "OPTION_INVALID",
+    `There is no ${excerpt(unknown)} in ${place}. There are: ${known.join(", ")}.`,
+    { option: unknown },
+  );
+}
+
+function unknownIn(
+  place: string,
+  given: object,
+  known: readonly string[],
+): string | undefined {
+  const names = readGiven(place, () => Object.keys(given));
+  return names.find((name) => !known.includes(name));
+}
+
+/** A copy, so that nothing is read twice that could answer otherwise, or throw, the second time. */
+function fieldsOf<T extends object>(
+  given: T,
+  known: readonly (keyof T & string)[],
+): T {
+  const fields: Partial<T> = {};
+  for (const name of known)
+    readGiven(name, () => {
+      const value = given[name];
+      if (value !== undefined || Object.hasOwn(given, name))
+        fields[name] = value;
+    });
+  return fields as T;
 }
 
 function optionUnknown(name: string, known: readonly string[]): HoldfastError {
@@ -88,7 +146,8 @@ export function givenFlag(
 
 /** For signals that are not given to a database, which checks them itself. @throws HoldfastError `OPTION_INVALID` */
 export function givenSignal(given: AbortSignal | undefined): void {
-  if (given !== undefined && typeof given?.addEventListener !== "function")
+  if (given === undefined) return;
+  if (safely(() => typeof given?.addEventListener !== "function", true))
     throw givenInvalid("signal", "an AbortSignal", given);
 }
 

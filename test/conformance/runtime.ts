@@ -16,6 +16,7 @@ import { runtimeLogSuite } from "./runtime/log.suite.ts";
 import { runtimeLocksSuite } from "./runtime/locks.suite.ts";
 import { runtimeManySuite } from "./runtime/many.suite.ts";
 import { runtimeOptionsSuite } from "./runtime/options.suite.ts";
+import { runtimeStrangeOptionsSuite } from "./runtime/strange-options.suite.ts";
 import { runtimeOwnLocksSuite } from "./runtime/own-locks.suite.ts";
 import { runtimePassesSuite } from "./runtime/passes.suite.ts";
 import { runtimePlacesSuite } from "./runtime/places.suite.ts";
@@ -48,6 +49,7 @@ export function runtimeConformance(each: Backend): void {
     runtimeClosingSuite(backend);
     runtimeValuesSuite(backend);
     runtimeOptionsSuite(backend);
+    runtimeStrangeOptionsSuite(backend);
     runtimeErrorsSuite(backend);
     runtimeHandlesSuite(backend);
     runtimeBulkSuite(backend);

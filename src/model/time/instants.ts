@@ -1,5 +1,6 @@
 import { durationMs, type Duration } from "./durations.ts";
 import { HoldfastError } from "../errors.ts";
+import { safely } from "../safely.ts";
 import { draftOf, givenInvalid } from "../shape.ts";
 
 /** When an execution becomes due: at once, at an instant, or after a time. */
@@ -44,13 +45,17 @@ interface StartDraft {
 
 /** @throws HoldfastError `OPTION_INVALID`: what is neither would be taken for 1970. */
 export function instantOfDate(place: string, at: Date | number): number {
-  if (typeof at === "number" || isDate(at)) return Number(at);
+  if (typeof at === "number") return at;
+  if (isDate(at)) return safely(() => Number(at), Number.NaN);
   throw givenInvalid(place, "a Date or milliseconds since 1970", at);
 }
 
 /** Also of another realm. */
 function isDate(given: unknown): given is Date {
-  return Object.prototype.toString.call(given) === "[object Date]";
+  return safely(
+    () => Object.prototype.toString.call(given) === "[object Date]",
+    false,
+  );
 }
 
 /**

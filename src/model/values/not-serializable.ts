@@ -6,12 +6,14 @@ export function notSerializable(
   found: string,
   advice: string,
   path: readonly PathStep[],
+  cause?: unknown,
 ): HoldfastError {
   const place = pathText(path);
   return new HoldfastError(
     "NOT_SERIALIZABLE",
     `Cannot store ${found} at ${place}. ${advice}`,
     { path: place, found },
+    cause === undefined ? undefined : { cause },
   );
 }
 

@@ -1,3 +1,4 @@
+import { safely } from "../safely.ts";
 import { depthMax } from "./value-limits.ts";
 import { marker } from "./value-tags.ts";
 
@@ -10,10 +11,10 @@ const notPlain = -1;
  * JSON.stringify 3.7 µs, the writer 17 µs.
  *
  * Getters are read as data, as JSON.stringify does: looking for them would
- * cost a property descriptor per property.
+ * cost a property descriptor per property. One that throws is not plain.
  */
 export function isPlainJson(value: unknown, charactersMax: number): boolean {
-  return charactersLeft(value, 0, charactersMax) >= 0;
+  return safely(() => charactersLeft(value, 0, charactersMax) >= 0, false);
 }
 
 /**

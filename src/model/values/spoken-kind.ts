@@ -26,6 +26,21 @@ export function isRecord(
   return typeof value === "object" && value !== null && !isList(value);
 }
 
-function isList(value: unknown): boolean {
+/**
+ * What an object is that is there for something else than its fields, such as
+ * "a promise" or "a Date"; undefined for any other. Asked by its tag, so that
+ * objects of another realm are what they are here. Fields make up for a tag:
+ * modules have one too, and classes may. Throws what the object's code throws.
+ */
+export function spokenStranger(value: object): string | undefined {
+  const { then } = value as { readonly then?: unknown };
+  if (typeof then === "function") return "a promise";
+  const tag = Object.prototype.toString.call(value).slice(8, -1);
+  if (tag === "Object" || Object.keys(value).length > 0) return undefined;
+  if (!/^[A-Za-z]\w{0,40}$/.test(tag)) return "an object without fields";
+  return `${/^[aeiou]/i.test(tag) ? "an" : "a"} ${tag}`;
+}
+
+export function isList(value: unknown): value is readonly unknown[] {
   return safely(() => Array.isArray(value), false);
 }

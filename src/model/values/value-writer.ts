@@ -1,5 +1,5 @@
 import { encodeBase64 } from "./base64.ts";
-import { unreachable, type HoldfastError } from "../errors.ts";
+import { isHoldfastError, unreachable, type HoldfastError } from "../errors.ts";
 import { notSerializable, unsupportedType } from "./not-serializable.ts";
 import { storedError } from "./stored-error.ts";
 import { objectKind } from "./value-kind.ts";
@@ -21,7 +21,12 @@ export function writeValue(
   limits: ValueLimits,
 ): string {
   const writer = new ValueWriter(form, limits);
-  writer.write(value);
+  try {
+    writer.write(value);
+  } catch (error) {
+    // Getters and proxies run code of the caller's, which may throw anything.
+    throw isHoldfastError(error) ? error : writer.unreadable(error);
+  }
   return writer.text;
 }
 
@@ -34,6 +39,12 @@ class ValueWriter {
   constructor(form: TextForm, limits: ValueLimits) {
     this.#form = form;
     this.#charactersMax = limits.charactersMax;
+  }
+
+  unreadable(cause: unknown): HoldfastError {
+    const advice = "The cause says why: give data without getters and proxies.";
+    const found = "what throws when it is read";
+    return notSerializable(found, advice, this.#place.path, cause);
   }
 
   write(value: unknown): void {
@@ -119,7 +130,7 @@ class ValueWriter {
     this.#place.within(items, () =>
       this.#list(items.length, (at) => {
         if (!Object.hasOwn(items, at)) throw this.#hole(at);
-        this.#inner(at, items[at]);
+        this.#place.step(at, () => this.write(items[at]));
       }),
     );
   }
@@ -149,7 +160,8 @@ class ValueWriter {
     for (const key of keys) {
       this.#string(key, separator);
       this.#append(":");
-      this.#inner(key, (object as Readonly<Record<string, unknown>>)[key]);
+      // Read inside, so that a getter that throws is named by its own place.
+      this.#place.step(key, () => this.write(object[key as never]));
       separator = ",";
     }
     this.#append(keys.length === 0 ? "{}" : "}");

@@ -1,3 +1,4 @@
+import { safely } from "../safely.ts";
 import { isPlainJson } from "./plain-json.ts";
 import {
   defaultValueLimits,
@@ -24,10 +25,11 @@ export function encodeValue(
   value: unknown,
   limits: ValueLimits = defaultValueLimits,
 ): string {
-  if (!isPlainJson(value, limits.charactersMax)) {
-    return writeValue(value, "stored", limits);
-  }
-  const text = JSON.stringify(value);
+  // Undefined also when a getter throws: the writer says which.
+  const text = isPlainJson(value, limits.charactersMax)
+    ? safely(() => JSON.stringify(value), undefined)
+    : undefined;
+  if (text === undefined) return writeValue(value, "stored", limits);
   if (text.length > limits.charactersMax) {
     throw tooLarge(text.length, limits.charactersMax);
   }

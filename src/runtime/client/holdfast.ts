@@ -6,7 +6,6 @@ import {
   checkedText,
   givenInvalid,
   givenList,
-  givenObject,
   optionsOf,
 } from "../../model/shape.ts";
 import { durationMs, type Duration } from "../../model/time/durations.ts";
@@ -23,6 +22,7 @@ import { untilEnd } from "./ending.ts";
 import { closeOnSignals } from "./close-on-signals.ts";
 import { foundRunOf, runOf, type Run } from "./run-handle.ts";
 import { runsOf, type Runs } from "./runs.ts";
+import { startOf, startsOf } from "./starts.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import {
   runSchedulesOf,
@@ -30,7 +30,6 @@ import {
 } from "../schedules/run-schedules.ts";
 import { isScheduled, type ScheduledFunction } from "../schedules/schedule.ts";
 import { WorkedSchedules } from "../schedules/worked-schedules.ts";
-import { validated } from "../definition/schema.ts";
 import type { StorePages } from "./store-pages.ts";
 import { holdfastClosed, Worker } from "../worker/worker.ts";
 import type { WorkerSettings } from "../worker/worker-parts.ts";
@@ -86,8 +85,10 @@ export interface Holdfast extends StorePages {
     ...args: InputAnd<In, StartOptions>
   ): Promise<Run<Out>>;
   /**
-   * The same for many at once, in order. Each is started on its own: repeat the
-   * call after an error.
+   * The same for many at once, in order. All are checked first: what is wrong
+   * with one is told with its place (`details.index`), and none is started. Then
+   * each is started on its own: repeat the call after an error such as
+   * `EXECUTION_EXISTS`.
    * @example const runs = await holdfast.startMany(fulfil, orders.map((order) => ({ input: order, id: order.id })));
    */
   startMany<In, Out>(
@@ -145,14 +146,6 @@ export function holdfastOver(
     });
   return opened as OpenHoldfast & StorePages;
 }
-
-const startNames = [
-  "id",
-  "startAt",
-  "deadline",
-  "tags",
-  "concurrencyKey",
-] as const satisfies readonly (keyof StartOptions)[];
 
 class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
   readonly database: Database;
@@ -241,15 +234,11 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
     fn: DurableFunction<In, Out>,
     starts: readonly StartOf<In>[],
   ): Promise<readonly Run<Out>[]> {
-    const given: readonly StartOf<unknown>[] = givenList("starts", starts);
-    const drafts = Array.from(given, (each, index) =>
-      givenObject(`starts[${index}]`, each),
-    );
-    const start = ({
-      input,
-      ...options
-    }: StartOf<unknown>): Promise<Run<Out>> => this.#start(fn, input, options);
-    return untilEnd(this.#context, () => Promise.all(drafts.map(start)));
+    return untilEnd(this.#context, async () => {
+      const definition = definitionOf(fn, "the function to start");
+      const drafts = await startsOf(this.#context, definition, starts);
+      return Promise.all(drafts.map((draft) => this.#begin<Out>(draft)));
+    });
   }
 
   async #start<Out>(
@@ -257,17 +246,12 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
     input: unknown,
     options: StartOptions | undefined,
   ): Promise<Run<Out>> {
-    const { name, kind, schema } = definitionOf(fn, "the function to start");
-    const draft: ExecutionDraft = {
-      ...optionsOf<StartOptions>(options, startNames),
-      function: name,
-      role: kind,
-      // A promise is no value: awaited here, it would be one that `ctx.call` refuses.
-      input:
-        schema === undefined
-          ? input
-          : await validated(`The input of ${name}`, schema, input),
-    };
+    const definition = definitionOf(fn, "the function to start");
+    return this.#begin(await startOf(definition, input, options));
+  }
+
+  async #begin<Out>(draft: ExecutionDraft): Promise<Run<Out>> {
+    const { function: name } = draft;
     const worker = this.#workers.find(({ functions }) => functions.has(name));
     this.#context.unserved.started(name);
     const begun = await worker?.startHere(draft);

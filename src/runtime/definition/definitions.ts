@@ -3,7 +3,13 @@ import {
   parseFunctionName,
   type FunctionName,
 } from "../../model/ids/function-name.ts";
-import { checkedCount, givenInvalid, optionsOf } from "../../model/shape.ts";
+import { safely } from "../../model/safely.ts";
+import {
+  checkedCount,
+  givenInvalid,
+  optionsOf,
+  readGiven,
+} from "../../model/shape.ts";
 import { durationMs, type Duration } from "../../model/time/durations.ts";
 import type { RetryPolicy } from "../../model/time/retry-policy.ts";
 import type { ActivityContext } from "./activity-context.ts";
@@ -245,7 +251,10 @@ export function activityLike(
 export function definitionOf(given: unknown, place: string): Definition {
   const made =
     typeof given === "object" && given !== null
-      ? (given as { readonly [definition]?: Definition })[definition]
+      ? readGiven(
+          place,
+          () => (given as { readonly [definition]?: Definition })[definition],
+        )
       : undefined;
   if (made !== undefined) return made;
   throw givenInvalid(place, "what workflow() or activity() returned", given);
@@ -255,7 +264,8 @@ export function definitionOf(given: unknown, place: string): Definition {
 export function isDurableFunction(
   given: unknown,
 ): given is DurableFunction<never, unknown> {
-  return typeof given === "object" && given !== null && definition in given;
+  if (typeof given !== "object" || given === null) return false;
+  return safely(() => definition in given, false);
 }
 
 /** @throws HoldfastError `OPTION_INVALID` */
@@ -263,12 +273,16 @@ export function signalOf(given: unknown): {
   readonly name: string;
   readonly schema: Schema | undefined;
 } {
-  const { name, [schemaOf]: schema } = Object(given) as {
-    readonly name?: string;
-    readonly [schemaOf]?: Schema;
-  };
-  if (typeof given === "object" && given !== null && schemaOf in given)
-    return { name: name as string, schema };
+  const found = readGiven("signal", () => {
+    if (typeof given !== "object" || given === null || !(schemaOf in given))
+      return undefined;
+    const { name, [schemaOf]: schema } = given as {
+      readonly name: string;
+      readonly [schemaOf]: Schema | undefined;
+    };
+    return { name, schema };
+  });
+  if (found !== undefined) return found;
   throw givenInvalid("signal", "what signal() returned", given);
 }
 

@@ -1,6 +1,6 @@
 import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
 import { storedError } from "../../model/values/stored-error.ts";
-import { givenInvalid } from "../../model/shape.ts";
+import { givenInvalid, readGiven } from "../../model/shape.ts";
 
 /**
  * A schema of any library that speaks Standard Schema (Zod, Valibot, ArkType
@@ -31,10 +31,12 @@ export function givenSchema(
   given: Schema | undefined,
 ): Schema | undefined {
   if (given === undefined) return undefined;
-  const { "~standard": standard } = Object(given) as {
-    readonly "~standard"?: { readonly validate?: unknown };
-  };
-  const validate = standard?.validate;
+  const validate = readGiven(place, () => {
+    const { "~standard": standard } = Object(given) as {
+      readonly "~standard"?: { readonly validate?: unknown };
+    };
+    return standard?.validate;
+  });
   if (typeof validate === "function") return given;
   throw givenInvalid(place, "a schema that speaks Standard Schema", given);
 }

@@ -1,4 +1,5 @@
 import { HoldfastError } from "../../model/errors.ts";
+import { safely } from "../../model/safely.ts";
 import { draftOf } from "../../model/shape.ts";
 import {
   overlaps,
@@ -119,9 +120,11 @@ const optionNames: readonly string[] = [
 
 /** What was given to `schedule`; undefined for anything else. */
 function scheduleOf(given: unknown): ScheduleDefinition | undefined {
-  return typeof given === "object" && given !== null
-    ? (given as { readonly [scheduled]?: ScheduleDefinition })[scheduled]
-    : undefined;
+  if (typeof given !== "object" || given === null) return undefined;
+  return safely(
+    () => (given as { readonly [scheduled]?: ScheduleDefinition })[scheduled],
+    undefined,
+  );
 }
 
 /** Whether it was made by `schedule`. */

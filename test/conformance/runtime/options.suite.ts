@@ -207,19 +207,19 @@ export function runtimeOptionsSuite(backend: Backend): void {
       "that are all undefined mean no runs to commands for many, and {} means all",
       onRuntime(backend, async ({ holdfast: { runs } }) => {
         const tag = undefined as unknown as string;
-        for (const command of [
-          runs.cancelAll,
-          runs.pauseAll,
-          runs.resumeAll,
-          runs.unparkAll,
-          runs.retryAll,
-          runs.eraseAll,
-        ]) {
-          await expect(command({ tag })).rejects.toMatchObject({
+        for (const name of [
+          "cancelAll",
+          "pauseAll",
+          "resumeAll",
+          "unparkAll",
+          "retryAll",
+          "eraseAll",
+        ] as const) {
+          await expect(runs[name]({ tag })).rejects.toMatchObject({
             code: "OPTION_INVALID",
             message: expect.stringMatching(/\{\} for all\..*undefined: tag\./),
           });
-          await expect(command({})).resolves.toMatchObject({ failed: 0 });
+          await expect(runs[name]({})).resolves.toMatchObject({ failed: 0 });
         }
       }),
     );
