@@ -2,10 +2,11 @@
 export interface WatchedFiles {
   readonly fd: number;
   readonly database: string;
-  readonly seen: BigUint64Array<SharedArrayBuffer>;
+  /** Over shared memory. Not said to the compiler: before TypeScript 5.7 this type took no argument. */
+  readonly seen: BigUint64Array;
 }
 
-export function watchedSizes(): BigUint64Array<SharedArrayBuffer>;
+export function watchedSizes(): BigUint64Array;
 export function noteLog(files: WatchedFiles): boolean;
 export function findHole(
   fd: number,
