@@ -1,5 +1,6 @@
 import { safely } from "./safely.ts";
-import { thrownAt, type ThrownAt } from "./values/thrown-at.ts";
+import { draftOf, givenInvalid, readGiven } from "./shape.ts";
+import { isThrownAt, thrownAt, type ThrownAt } from "./values/thrown-at.ts";
 
 const runFailed = Symbol.for("holdfast.runFailed");
 
@@ -11,6 +12,13 @@ export interface FailedRun {
   readonly id: string;
   readonly function: string;
   readonly kind: RunFailureKind;
+}
+
+/** What there is to say of it beside the message. */
+interface Failure {
+  readonly run: FailedRun;
+  readonly at?: ThrownAt | undefined;
+  readonly cause?: unknown;
 }
 
 /**
@@ -29,19 +37,11 @@ export class RunFailedError extends Error {
   /** Of that step, or of the activity; from 1 on. */
   readonly attempt: number | undefined;
 
-  constructor(
-    message: string,
-    {
-      run,
-      at,
-      cause,
-    }: {
-      readonly run: FailedRun;
-      readonly at?: ThrownAt | undefined;
-      readonly cause?: unknown;
-    },
-  ) {
-    super(message, cause === undefined ? undefined : { cause });
+  /** @throws HoldfastError `OPTION_INVALID` */
+  constructor(message: string, failure: Failure) {
+    const { run, at, cause } = givenFailure(failure);
+    const text = safely(() => String(message as unknown), "");
+    super(text, cause === undefined ? undefined : { cause });
     this.runId = run.id;
     this.function = run.function;
     this.kind = run.kind;
@@ -51,6 +51,25 @@ export class RunFailedError extends Error {
     if (at !== undefined)
       Object.defineProperty(this, thrownAt, { value: at, configurable: true });
   }
+}
+
+/** For tests of one's own that make such an error: without a run it would be one of none. */
+function givenFailure(given: Failure): Failure {
+  const failure = draftOf<Failure>("the failure", given, [
+    "run",
+    "at",
+    "cause",
+  ]);
+  const { run, at } = failure;
+  if (!readGiven("run", () => isFailedRun(run)))
+    throw givenInvalid(
+      "run",
+      '{ id, function, kind }, with "failed", "cancelled" or "timedOut" as its kind',
+      run,
+    );
+  if (at !== undefined && !readGiven("at", () => isThrownAt(at)))
+    throw givenInvalid("at", "{ step, attempt }", at);
+  return failure;
 }
 
 /** Recognises it across realms and copies of the package. */
