@@ -7,6 +7,7 @@ import { runtimeClosingSuite } from "./runtime/closing.suite.ts";
 import { runtimeCrossingSuite } from "./runtime/crossing.suite.ts";
 import { runtimeErrorsSuite } from "./runtime/errors.suite.ts";
 import { runtimeExpirySuite } from "./runtime/expiry.suite.ts";
+import { parkedDeathsSuite } from "./runtime/parked-deaths.suite.ts";
 import { runtimeFaultsSuite } from "./runtime/faults.suite.ts";
 import { runtimeForgottenSuite } from "./runtime/forgotten.suite.ts";
 import { runtimeHandlesSuite } from "./runtime/handles.suite.ts";
@@ -43,6 +44,7 @@ export function runtimeConformance(each: Backend): void {
     runtimeLateAnswersSuite(backend);
     runtimeCrossingSuite(backend);
     runtimeExpirySuite(backend);
+    parkedDeathsSuite(backend);
     runtimeUnknownOutcomesSuite(backend);
     runtimeCancellationSuite(backend);
     runtimeForgottenSuite(backend);

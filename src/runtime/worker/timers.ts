@@ -4,6 +4,7 @@ import {
   type HoldfastError,
 } from "../../model/errors.ts";
 import type { OwnerId } from "../../model/ids/prefixed-id.ts";
+import type { Parked } from "../../stores/execution/timers/expire.ts";
 import { isPassing } from "../failures.ts";
 import { pauseBefore } from "../pauses.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
@@ -38,8 +39,9 @@ async function expireUntil(
   while (!signal.aborted)
     try {
       await executions.waitForTimer({ signal });
-      const { delays, locks, deadlines, damaged } =
+      const { delays, locks, deadlines, parked, damaged } =
         await executions.expireTimers({ signal });
+      tellParked(tell, parked);
       // What nobody can deal with stays due: it must not be asked for without pause.
       const isStuck = damaged.length > 0 && delays + locks + deadlines === 0;
       if (isStuck) await pauseBefore(clock, 10, signal);
@@ -58,6 +60,15 @@ async function expireUntil(
     }
 }
 
+/** None of their code runs that could tell it: who has parked them does. */
+export function tellParked(
+  tell: RuntimeContext["tell"],
+  parked: readonly Parked[],
+): void {
+  for (const { id, code, reason } of parked)
+    tell({ level: "error", message: reason, details: { id, code } });
+}
+
 async function releaseDead(
   { pages: { executions }, clock, tell }: RuntimeContext,
   owner: OwnerId,
@@ -65,8 +76,8 @@ async function releaseDead(
 ): Promise<void> {
   for (let failures = 0; !signal.aborted; failures += 1)
     try {
-      await executions.releaseDead(owner);
-      return;
+      const { parked } = await executions.releaseDead(owner);
+      return tellParked(tell, parked);
     } catch (error) {
       if (!isPassing(error)) {
         if (!signal.aborted)

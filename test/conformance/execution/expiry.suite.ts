@@ -44,7 +44,7 @@ async function lockedChild(
 function expire(
   { database, clock }: ExecutionFixture,
   random = 0,
-): Promise<"expired" | "notExpired"> {
+): Promise<"expired" | "parked" | "notExpired"> {
   return database.write(expireLock(executionContext(database)), {
     id: parseExecutionId(id),
     at: clock.now(),
@@ -55,7 +55,7 @@ function expire(
 function die(
   { database, clock }: ExecutionFixture,
   owner = database.owner,
-): Promise<"released" | "notHeld"> {
+): Promise<"released" | "parked" | "notHeld"> {
   return database.write(releaseExecution(executionContext(database)), {
     id: parseExecutionId(id),
     owner,

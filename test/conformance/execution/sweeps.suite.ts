@@ -38,6 +38,7 @@ export function executionSweepsSuite(backend: Backend): void {
           delays: 0,
           locks: 0,
           deadlines: 2,
+          parked: [],
           damaged: [{ table: "holdfast_execution", key: "a" }],
           hasMore: false,
         });
@@ -134,6 +135,7 @@ export function executionSweepsSuite(backend: Backend): void {
         const survivor = executions(bound(seen, database), { clock });
         const report = {
           released: 2,
+          parked: [],
           damaged: [{ table: "holdfast_execution", key: "a" }],
         };
         expect(await survivor.releaseDead()).toEqual(report);

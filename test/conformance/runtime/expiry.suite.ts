@@ -19,7 +19,7 @@ import { kindsOf, Tally, until } from "./waiting.ts";
 const idle = workflow("idle", async () => undefined);
 
 /** A worker that takes a run with a lease of a second, and is not heard of again. */
-async function taken(
+export async function taken(
   { executions }: Holdfast,
   name: string,
   maxRetries: number | null,

@@ -1,5 +1,6 @@
 import { HoldfastError } from "../../../src/model/errors.ts";
 import type { Database, Liveness } from "../../../src/sql/database.ts";
+import type { OwnerId } from "../../../src/model/ids/prefixed-id.ts";
 import type { Operation } from "../../../src/sql/operation.ts";
 import { gate } from "./waiting.ts";
 
@@ -22,6 +23,7 @@ export class Meddling {
   /** What it says of every process, when it is to say something else than the truth. */
   liveness: Liveness | undefined;
   readonly #through = new Map<string, Through>();
+  readonly #listeners = new Set<Parameters<Database["subscribe"]>[0]>();
 
   constructor(database: Database) {
     const call =
@@ -35,6 +37,15 @@ export class Meddling {
     const own: Readonly<Record<string | symbol, unknown>> = {
       write: call("write"),
       read: call("read"),
+      subscribe: (...given: Parameters<Database["subscribe"]>) => {
+        const [listener] = given;
+        this.#listeners.add(listener);
+        const stop = database.subscribe(...given);
+        return () => {
+          this.#listeners.delete(listener);
+          stop();
+        };
+      },
       liveness: async (...given: Parameters<Database["liveness"]>) =>
         this.liveness ?? database.liveness(...given),
     };
@@ -46,6 +57,11 @@ export class Meddling {
           : found;
       },
     });
+  }
+
+  /** Has whoever listens hear of a death, as when it was proven. */
+  tellDeath(owner: OwnerId): void {
+    for (const listener of this.#listeners) listener({ kind: "death", owner });
   }
 
   /** Has calls of an operation done through something; undefined lets one pass. */

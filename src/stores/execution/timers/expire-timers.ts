@@ -14,7 +14,12 @@ import {
   type ExpiredTimers,
   type TimerPlace,
 } from "./due.ts";
-import { expireDeadline, expireLock } from "./expire.ts";
+import {
+  expireDeadline,
+  expireLock,
+  parkedAfterDeaths,
+  type Parked,
+} from "./expire.ts";
 
 export interface ExpireOptions extends WaitOptions {
   /** 1 to 1,000; defaults to 100. */
@@ -27,6 +32,8 @@ export interface ExpireReport {
   readonly delays: number;
   readonly locks: number;
   readonly deadlines: number;
+  /** Those whose lock ran out once too often; they count among the locks. */
+  readonly parked: readonly Parked[];
   /** What is over and cannot be dealt with until it is mended. It is passed over, each time anew. */
   readonly damaged: readonly Damaged[];
   /** True when there is more to do at once. */
@@ -46,6 +53,7 @@ export async function expireTimers(
   const at = context.clock.now() - durationMs(leeway, "leeway");
   let left = checkedCount("limit", limit, { min: 1, max: 1_000 });
   const counts = { delay: 0, lock: 0, deadline: 0 };
+  const parked: Parked[] = [];
   const damaged: Damaged[] = [];
   let after: TimerPlace | undefined;
   do {
@@ -57,9 +65,11 @@ export async function expireTimers(
     damaged.push(...page.damaged);
     for (const outcome of await expirePage(context, page.timers, at))
       if (outcome === undefined) continue;
-      else if (typeof outcome === "object") damaged.push(outcome);
+      else if (typeof outcome === "object" && "table" in outcome)
+        damaged.push(outcome);
       else {
-        counts[outcome] += 1;
+        if (typeof outcome === "object") parked.push(outcome);
+        counts[typeof outcome === "object" ? "lock" : outcome] += 1;
         left -= 1;
       }
     after = page.next;
@@ -68,13 +78,14 @@ export async function expireTimers(
     delays: counts.delay,
     locks: counts.lock,
     deadlines: counts.deadline,
+    parked,
     damaged,
     hasMore: after !== undefined,
   };
 }
 
-/** The kind of a timer that was dealt with; the row when it cannot be; undefined when somebody else did it. */
-type Expired = ExpiredTimer["kind"] | Damaged | undefined;
+/** The kind of a timer that was dealt with, or what its end has parked; the row when it cannot be; undefined when somebody else did it. */
+type Expired = ExpiredTimer["kind"] | Parked | Damaged | undefined;
 
 type ExpiredDelay = Extract<ExpiredTimer, { readonly kind: "delay" }>;
 
@@ -205,6 +216,7 @@ async function expireOne(
           at,
           random: random(),
         });
+        if (outcome === "parked") return parkedAfterDeaths(timer.execution);
         return outcome === "expired" ? "lock" : undefined;
       }
       default: {

@@ -40,7 +40,7 @@ export interface ExpireLock {
 export const expireLock: StoreOperation<
   ExecutionContext,
   ExpireLock,
-  "expired" | "notExpired"
+  "expired" | "parked" | "notExpired"
 > = storeOperation("expireLock", {
   key: (input: ExpireLock) => input.id,
   *one({ endings }: ExecutionContext, { id, at, random }) {
@@ -55,18 +55,30 @@ export const expireLock: StoreOperation<
       at,
       isMarked ? markedTimedOut(at) : eventsOfExpiry(decision, at, endings),
     );
-    return "expired";
+    return decision.kind === "park" ? "parked" : "expired";
   },
 });
 
 /** What is appended behind the last of too many deaths. */
-export const parkedForDeaths: ExecutionEvent = {
+export const parkedForDeaths = {
   kind: "parked",
   code: "RUN_KEEPS_KILLING_WORKERS",
   reason: `${deathsMax} processes in a row died while they ran it, or did not renew their lock in time, without progress in between.`,
   // Other code may do the same to its workers: somebody is to look at it.
   codeVersion: null,
-};
+} as const satisfies ExecutionEvent;
+
+/** An execution that was set aside while time passed: no code of its own runs that could tell it. */
+export interface Parked {
+  readonly id: ExecutionId;
+  readonly code: string;
+  readonly reason: string;
+}
+
+export function parkedAfterDeaths(id: ExecutionId): Parked {
+  const { code, reason } = parkedForDeaths;
+  return { id, code, reason };
+}
 
 function eventsOfExpiry(
   decision: ExpiryDecision,

@@ -1,10 +1,10 @@
-import { decideOwnerDeath } from "../../../model/execution/decisions.ts";
+import {
+  decideOwnerDeath,
+  type DeathDecision,
+} from "../../../model/execution/decisions.ts";
 import type { ExecutionEvent } from "../../../model/execution/event.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
-import {
-  lastHolder,
-  type ExecutionState,
-} from "../../../model/execution/state.ts";
+import { lastHolder } from "../../../model/execution/state.ts";
 import { isHeld } from "../../../model/execution/pending.ts";
 import { parseOwnerId, type OwnerId } from "../../../model/ids/prefixed-id.ts";
 import {
@@ -18,7 +18,7 @@ import type { Damaged } from "../../damage.ts";
 import type { Endings, ExecutionContext } from "../context.ts";
 import { appendTo } from "../log/append-to.ts";
 import { lockedRecord } from "../state-row.ts";
-import { parkedForDeaths } from "./expire.ts";
+import { parkedAfterDeaths, parkedForDeaths, type Parked } from "./expire.ts";
 import { unlessGone } from "./expire-timers.ts";
 
 /**
@@ -107,7 +107,7 @@ export interface ReleaseExecution {
 export const releaseExecution: StoreOperation<
   ExecutionContext,
   ReleaseExecution,
-  "released" | "notHeld"
+  "released" | "parked" | "notHeld"
 > = storeOperation("releaseDead", {
   key: (input: ReleaseExecution) => input.id,
   *one({ endings }: ExecutionContext, { id, owner, at, random }) {
@@ -118,23 +118,18 @@ export const releaseExecution: StoreOperation<
       !isHeld(state.pending, at)
     )
       return "notHeld";
-    yield* appendTo(
-      record,
-      at,
-      eventsOfDeath(state, owner, at, random, endings),
-    );
-    return "released";
+    const decision = decideOwnerDeath(state, at, random);
+    yield* appendTo(record, at, eventsOfDeath(decision, owner, at, endings));
+    return decision.kind === "park" ? "parked" : "released";
   },
 });
 
 function eventsOfDeath(
-  state: ExecutionState,
+  decision: DeathDecision,
   owner: OwnerId,
   at: number,
-  random: number,
   endings: Endings,
 ): readonly ExecutionEvent[] {
-  const decision = decideOwnerDeath(state, at, random);
   switch (decision.kind) {
     case "resume":
       return [
@@ -162,6 +157,8 @@ function eventsOfDeath(
 export interface ReleaseReport {
   /** Executions that were taken from dead processes. */
   readonly released: number;
+  /** Those of them that have now lost one process too many. */
+  readonly parked: readonly Parked[];
   /** Held by a dead process, and not to be released until they are mended. */
   readonly damaged: readonly Damaged[];
 }
@@ -176,12 +173,14 @@ export async function releaseDead(
 ): Promise<ReleaseReport> {
   if (owner !== undefined) return releaseIfDead(context, parseOwnerId(owner));
   let released = 0;
+  const parked: Parked[] = [];
   const damaged: Damaged[] = [];
   for (let after = ""; ;) {
     const holder = await context.database.read(nextHolder(context), { after });
-    if (holder === undefined) return { released, damaged };
+    if (holder === undefined) return { released, parked, damaged };
     const report = await releaseIfDead(context, holder);
     released += report.released;
+    parked.push(...report.parked);
     damaged.push(...report.damaged);
     after = holder;
   }
@@ -195,8 +194,10 @@ async function releaseIfDead(
 ): Promise<ReleaseReport> {
   const { database, clock, random } = context;
   let released = 0;
+  const parked: Parked[] = [];
   const damaged: Damaged[] = [];
-  if ((await database.liveness(owner)) !== "dead") return { released, damaged };
+  if ((await database.liveness(owner)) !== "dead")
+    return { released, parked, damaged };
   let after: HeldPlace | undefined;
   do {
     const at = clock.now();
@@ -216,10 +217,14 @@ async function releaseIfDead(
           ),
       ),
     );
-    for (const outcome of outcomes)
-      if (outcome === "released") released += 1;
+    for (const [index, outcome] of outcomes.entries()) {
+      if (outcome === "released" || outcome === "parked") released += 1;
       else if (typeof outcome === "object") damaged.push(outcome);
+      const id = page.ids[index];
+      if (outcome === "parked" && id !== undefined)
+        parked.push(parkedAfterDeaths(id));
+    }
     after = page.next;
   } while (after !== undefined);
-  return { released, damaged };
+  return { released, parked, damaged };
 }
