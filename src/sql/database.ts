@@ -2,6 +2,7 @@ import type { ByteTools } from "../model/values/byte-tools.ts";
 import type { Clock } from "../model/time/clock.ts";
 import type { Duration } from "../model/time/durations.ts";
 import type { Entropy } from "../model/entropy.ts";
+import type { HoldfastError } from "../model/errors.ts";
 import type { OwnerId } from "../model/ids/prefixed-id.ts";
 import type { Isolation } from "./isolation.ts";
 import type { Change, Operation, Tx } from "./operation.ts";
@@ -292,6 +293,16 @@ export interface Database {
   subscribe(
     listener: (hint: ChangeHint) => void,
     interests?: readonly Interest[],
+  ): () => void;
+
+  /**
+   * Calls the watcher with the reason when the server has not been reached for
+   * three seconds, and with undefined when it is again; returns the way to stop.
+   * Calls that wait meanwhile go on by themselves. Never called on SQLite.
+   * @throws HoldfastError `DATABASE_CLOSED`
+   */
+  watchOutages(
+    watcher: (outage: HoldfastError | undefined) => void,
   ): () => void;
 
   /** Whether the process behind an owner lives. On one machine a death is known at once. */

@@ -8,6 +8,7 @@ import type { Clock } from "../../model/time/clock.ts";
 import { durationMs } from "../../model/time/durations.ts";
 import type { Duration } from "../../model/time/durations.ts";
 import type { Entropy } from "../../model/entropy.ts";
+import type { HoldfastError } from "../../model/errors.ts";
 import { idSource } from "../../model/ids/id-source.ts";
 import type { OwnerId } from "../../model/ids/prefixed-id.ts";
 import { tracedFailure } from "../../model/traced-failure.ts";
@@ -47,6 +48,7 @@ import type { ManyForm } from "./call.ts";
 import type { Connection, ConnectionEvents } from "./connection.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { Listener } from "./listener.ts";
+import { Outages } from "./outages.ts";
 import type { Settings } from "./options.ts";
 import { holdOwnerLock, isOwnerLockHeld } from "./owner-lock.ts";
 import { lockedForSetUp } from "./schema.ts";
@@ -92,6 +94,7 @@ export class PostgresDatabase implements Database {
   readonly #session: ServiceSession;
   readonly #announcer: Announcer;
   readonly #listener: Listener;
+  readonly #outages = new Outages();
   readonly #dispatcher: Dispatcher;
   readonly #schemaWatch: SchemaWatch;
   readonly #keepAlives = new KeepAlives();
@@ -118,6 +121,7 @@ export class PostgresDatabase implements Database {
       instance,
       subscribers: this.#subscribers,
       meters: this.#meters,
+      outages: this.#outages,
       pollMs: settings.pollMs,
     });
     const isBatched = settings.notify === "batched";
@@ -201,6 +205,18 @@ export class PostgresDatabase implements Database {
     return () => {
       stop();
       if (this.#subscribers.isEmpty) this.#listener.stop();
+    };
+  }
+
+  watchOutages(
+    watcher: (outage: HoldfastError | undefined) => void,
+  ): () => void {
+    // The server is asked while somebody listens.
+    const stopListening = this.subscribe(() => undefined, []);
+    const stopWatching = this.#outages.watch(watcher);
+    return () => {
+      stopWatching();
+      stopListening();
     };
   }
 

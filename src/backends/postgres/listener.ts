@@ -3,6 +3,7 @@ import { sql } from "../../sql/statement.ts";
 import type { Meters } from "../meters.ts";
 import type { Subscribers } from "../subscribers.ts";
 import type { Connection } from "./connection.ts";
+import type { Outages } from "./outages.ts";
 import { heardIn } from "./payloads.ts";
 import type { ServiceSession } from "./service-session.ts";
 import { endedBetween, isOver, snapshotOf } from "./snapshot.ts";
@@ -13,6 +14,7 @@ export interface ListenerOptions {
   readonly instance: string;
   readonly subscribers: Subscribers;
   readonly meters: Meters;
+  readonly outages: Outages;
   readonly pollMs: number;
 }
 
@@ -61,6 +63,7 @@ export class Listener {
   stop(): void {
     this.#active = false;
     this.#cancelTick?.();
+    this.#options.outages.stop();
     this.#told.clear();
     this.#suspects = [];
     const isListening = this.#attached && this.#relistenMs === undefined;
@@ -106,12 +109,17 @@ export class Listener {
   async #tick(): Promise<void> {
     if (this.#ticking) return;
     this.#ticking = true;
+    const { pollMs, outages } = this.#options;
+    outages.asked();
     await this.#session
       .use((connection) => this.#look(connection))
-      .catch(() => (this.#attached = undefined));
+      .catch((error: unknown) => {
+        this.#attached = undefined;
+        outages.failed(error);
+      });
     this.#ticking = false;
     if (!this.#active) return;
-    const { pollMs } = this.#options;
+    if (this.#attached !== undefined) outages.answered();
     if (this.#attached === undefined)
       this.#tickIn(Math.min(pollMs, reconnectMsMax));
     else if (this.#suspects.length === 0) this.#tickIn(pollMs);

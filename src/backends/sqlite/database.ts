@@ -182,6 +182,12 @@ export class OpenSqliteDatabase implements SqliteDatabase {
     };
   }
 
+  /** A file is there, or its calls say why not. */
+  watchOutages(): () => void {
+    if (this.#closing !== undefined) throw databaseClosed();
+    return () => undefined;
+  }
+
   async liveness(owner: OwnerId): Promise<Liveness> {
     if (this.#closing !== undefined) throw databaseClosed();
     if (owner === this.owner) return "alive";

@@ -8,6 +8,7 @@ import type { Parked } from "../../stores/execution/timers/expire.ts";
 import { isPassing } from "../failures.ts";
 import { pauseBefore } from "../pauses.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
+import type { Notice } from "../runtime-event.ts";
 
 /**
  * Lets time pass: answers sleeps that are over, takes locks that ran out, ends
@@ -19,15 +20,34 @@ export async function keepTime(
   signal: AbortSignal,
   onFinal: (error: HoldfastError) => void,
 ): Promise<void> {
-  const { database } = context;
+  const { database, tell } = context;
   const stop = database.subscribe((hint) => {
     if (hint.kind === "death") void releaseDead(context, hint.owner, signal);
   });
+  // An idle worker only listens, which fails never: nobody else would tell.
+  const stopWatching = database.watchOutages((outage) =>
+    tell(outage === undefined ? regained : unreached(outage)),
+  );
   try {
     await expireUntil(context, signal, onFinal);
   } finally {
     stop();
+    stopWatching();
   }
+}
+
+const regained: Notice = {
+  level: "info",
+  message: "The database can be reached again.",
+  details: {},
+};
+
+function unreached({ code, message }: HoldfastError): Notice {
+  return {
+    level: "warn",
+    message: `The database cannot be reached; trying again: ${message}`,
+    details: { code },
+  };
 }
 
 async function expireUntil(
