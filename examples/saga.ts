@@ -7,20 +7,28 @@ import {
 } from "holdfast";
 
 interface Trip {
+  readonly id: string;
   readonly to: string;
 }
 
-const booked: string[] = [];
+/** They stand for services elsewhere, where the caller names what it books. */
+const flights = new Map([["trip-0", "Rome"]]);
+const rooms = new Map<string, string>();
 
+// Both may be done twice, for a process may die before it can record that it
+// was done: by the id of the trip, the second time changes nothing.
 const bookFlight = activity("flight/book", async (_, trip: Trip) => {
-  booked.push(`flight to ${trip.to}`);
+  flights.set(trip.id, trip.to);
 });
 const cancelFlight = activity("flight/cancel", async (_, trip: Trip) => {
-  booked.splice(booked.indexOf(`flight to ${trip.to}`), 1);
+  flights.delete(trip.id);
 });
 const bookHotel = activity("hotel/book", async (_, trip: Trip) => {
   // Trying again would not help, so it is not tried again.
   throw new NonRetryableError(`no room in ${trip.to}`);
+});
+const cancelHotel = activity("hotel/cancel", async (_, trip: Trip) => {
+  rooms.delete(trip.id);
 });
 
 // What was done is undone in reverse when a later part fails, or when the run
@@ -28,9 +36,12 @@ const bookHotel = activity("hotel/book", async (_, trip: Trip) => {
 const plan = workflow("trips/plan", async (ctx, trip: Trip) => {
   const undo: (() => Promise<void>)[] = [];
   try {
-    // Noted before it is done: cancelled meanwhile, the call would not return.
+    // Noted before it is done: it may be done although the call throws, as when
+    // the run is cancelled meanwhile. So what undoes it is also called when
+    // nothing was done, and must then do nothing.
     undo.push(() => ctx.call(cancelFlight, trip));
     await ctx.call(bookFlight, trip);
+    undo.push(() => ctx.call(cancelHotel, trip));
     await ctx.call(bookHotel, trip);
     return "booked";
   } catch (error) {
@@ -40,8 +51,9 @@ const plan = workflow("trips/plan", async (ctx, trip: Trip) => {
 });
 
 const holdfast = await openHoldfast(":memory:");
-await holdfast.work([plan, bookFlight, cancelFlight, bookHotel]);
-const run = await holdfast.start(plan, { to: "Oslo" }, { id: "trip-1" });
+await holdfast.work([plan, bookFlight, cancelFlight, bookHotel, cancelHotel]);
+const trip = { id: "trip-1", to: "Oslo" };
+const run = await holdfast.start(plan, trip, { id: trip.id });
 try {
   await run.result();
 } catch (error) {
@@ -49,10 +61,10 @@ try {
   console.log(error.kind, "in", error.function);
   console.log((error.cause as Error).message.replace(/ \(at .*/, ""));
 }
-console.log("still booked:", booked);
+console.log("still booked:", [...flights.values(), ...rooms.values()]);
 await holdfast.close();
 
 // Output:
 // failed in trips/plan
 // Run trip-1.o:2_1 of hotel/book failed (attempt 1): NonRetryableError: no room in Oslo
-// still booked: []
+// still booked: [ 'Rome' ]
