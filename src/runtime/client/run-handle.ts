@@ -77,7 +77,7 @@ export interface Run<out Out> {
     atVersion: number,
     options?: { readonly id?: string },
   ): Promise<Run<Out>>;
-  /** A copy of a failed run that goes on from before it failed. */
+  /** A copy of a run that failed, timed out or was cancelled; it goes on from before that. */
   retry(options?: { readonly id?: string }): Promise<Run<Out>>;
   /**
    * Removes all that a run which has ended, and those below it, were given,
