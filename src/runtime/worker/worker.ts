@@ -17,7 +17,7 @@ import { keepLocks } from "./renewals.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import { removeOld } from "./retention.ts";
 import { Slots } from "./slots.ts";
-import { keepTime } from "./timers.ts";
+import { keepTime, tellParked } from "./timers.ts";
 import { Turns } from "./turns.ts";
 import { UntoldLocks } from "./untold-locks.ts";
 import { watchRejections } from "./unhandled-rejections.ts";
@@ -113,7 +113,7 @@ export class Worker {
     };
     this.#runs.listen();
     // There may have been nobody to notice the death of others.
-    await executions.releaseDead();
+    tellParked(this.#context.tell, (await executions.releaseDead()).parked);
     if (this.#closing !== undefined) throw holdfastClosed();
     this.#locking = this.#lockLoop();
     this.#loops = Promise.all([

@@ -75,5 +75,24 @@ export function parkedDeathsSuite(backend: Backend): void {
         expect(errors()).toEqual([told]);
       }),
     );
+
+    test(
+      "is told as an error by a worker that starts when the fifth process has died",
+      onRuntime(backend, async ({ database, another, said }) => {
+        const clock = manualClock(T0);
+        const meddling = new Meddling(database);
+        meddling.liveness = "dead";
+        const holdfast = await another({ clock }, meddling.database);
+        const run = await holdfast.start(sick, undefined, { id: "deadly" });
+        for (let death = 1; death <= 5; death += 1) {
+          expect(await taken(holdfast, "sick", null)).toBe("deadly");
+          if (death < 5) await holdfast.executions.releaseDead();
+          clock.advance(death < 5 ? 60_000 : 0);
+        }
+        await holdfast.work([idle]);
+        expect(await run.status()).toBe("parked");
+        expect(said.filter(({ level }) => level === "error")).toEqual([told]);
+      }),
+    );
   });
 }
