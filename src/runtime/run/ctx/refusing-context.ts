@@ -27,7 +27,7 @@ export class RefusingContext extends RunContext {
     try {
       return super.call(fn, input, options);
     } catch (error) {
-      return refusal(error, this.call);
+      return refusal(error, this, "call");
     }
   }
 
@@ -39,7 +39,7 @@ export class RefusingContext extends RunContext {
     try {
       return super.start(fn, input, options);
     } catch (error) {
-      return refusal(error, this.start);
+      return refusal(error, this, "start");
     }
   }
 
@@ -51,7 +51,7 @@ export class RefusingContext extends RunContext {
     try {
       return super.step(name, first, second);
     } catch (error) {
-      return refusal(error, this.step);
+      return refusal(error, this, "step");
     }
   }
 
@@ -59,7 +59,7 @@ export class RefusingContext extends RunContext {
     try {
       return super.transaction(name, body);
     } catch (error) {
-      return refusal(error, this.transaction);
+      return refusal(error, this, "transaction");
     }
   }
 
@@ -67,7 +67,7 @@ export class RefusingContext extends RunContext {
     try {
       return super.sleep(time);
     } catch (error) {
-      return refusal(error, this.sleep);
+      return refusal(error, this, "sleep");
     }
   }
 
@@ -75,7 +75,7 @@ export class RefusingContext extends RunContext {
     try {
       return super.sleepUntil(instant);
     } catch (error) {
-      return refusal(error, this.sleepUntil);
+      return refusal(error, this, "sleepUntil");
     }
   }
 
@@ -86,15 +86,24 @@ export class RefusingContext extends RunContext {
     try {
       return super.receive(signal, options);
     } catch (error) {
-      return refusal(error, this.receive);
+      return refusal(error, this, "receive");
     }
   }
 }
 
 /** Its stack begins with the line of the user's code that called: ours would fill it. */
-function refusal(error: unknown, method: unknown): Promise<never> {
-  if (!isHoldfastError(error)) return Promise.reject(error as Error);
-  if (error.code === "CTX_IN_STEP") throw error;
-  Error.captureStackTrace(error, method as () => void);
-  return Promise.reject(error);
+function refusal(
+  error: unknown,
+  ctx: RefusingContext,
+  method: keyof RefusingContext,
+): Promise<never> {
+  if (isHoldfastError(error)) {
+    if (error.code === "CTX_IN_STEP") throw error;
+    Error.captureStackTrace(error, ctx[method] as () => void);
+  }
+  return rejected(error);
+}
+
+async function rejected(error: unknown): Promise<never> {
+  throw error;
 }

@@ -60,13 +60,16 @@ export const expireLock: StoreOperation<
 });
 
 /** What is appended behind the last of too many deaths. */
-export const parkedForDeaths = {
+export const parkedForDeaths: Extract<
+  ExecutionEvent,
+  { readonly kind: "parked" }
+> = {
   kind: "parked",
   code: "RUN_KEEPS_KILLING_WORKERS",
   reason: `${deathsMax} processes in a row died while they ran it, or did not renew their lock in time, without progress in between.`,
   // Other code may do the same to its workers: somebody is to look at it.
   codeVersion: null,
-} as const satisfies ExecutionEvent;
+};
 
 /** An execution that was set aside while time passed: no code of its own runs that could tell it. */
 export interface Parked {
