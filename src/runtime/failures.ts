@@ -53,8 +53,13 @@ export function isOfTheCodec(thrown: unknown): boolean {
 export function ofSubject(error: unknown, subject: string): unknown {
   if (!isHoldfastError(error) || error.code !== "NOT_SERIALIZABLE")
     return error;
-  const { code, message, details, stack } = error;
-  const named = new HoldfastError(code, `In ${subject}: ${message}`, details);
+  const { code, message, details, stack, cause } = error;
+  const named = new HoldfastError(
+    code,
+    `In ${subject}: ${message}`,
+    details,
+    cause === undefined ? undefined : { cause },
+  );
   if (stack !== undefined)
     named.stack = stack.replace(message, () => named.message);
   return named;

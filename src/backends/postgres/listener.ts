@@ -107,10 +107,10 @@ export class Listener {
   }
 
   async #tick(): Promise<void> {
-    if (this.#ticking) return;
-    this.#ticking = true;
     const { pollMs, outages } = this.#options;
     outages.asked();
+    if (this.#ticking) return;
+    this.#ticking = true;
     await this.#session
       .use((connection) => this.#look(connection))
       .catch((error: unknown) => {

@@ -247,15 +247,21 @@ class OpenHoldfast implements Omit<Holdfast, keyof StorePages> {
     options: StartOptions | undefined,
   ): Promise<Run<Out>> {
     const definition = definitionOf(fn, "the function to start");
-    return this.#begin(await startOf(definition, input, options));
+    const draft = startOf(definition, input, options);
+    // Not awaited without need: what is given is encoded before the caller can change it.
+    return this.#begin(draft instanceof Promise ? await draft : draft);
   }
 
   async #begin<Out>(draft: ExecutionDraft): Promise<Run<Out>> {
     const { function: name } = draft;
     const worker = this.#workers.find(({ functions }) => functions.has(name));
     this.#context.unserved.started(name);
-    const begun = await worker?.startHere(draft);
-    const id = begun ?? (await this.#context.pages.executions.create(draft)).id;
+    // Encoded in this moment, whoever is to run it.
+    const begun = worker?.startHere(draft);
+    const id =
+      begun === undefined
+        ? (await this.#context.pages.executions.create(draft)).id
+        : await begun;
     return runOf(this.#context, name, id);
   }
 

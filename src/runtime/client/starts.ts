@@ -19,22 +19,24 @@ const startNames = [
   "concurrencyKey",
 ] as const satisfies readonly (keyof StartOptions)[];
 
-/** One run to start, from what a caller said of it. */
-export async function startOf(
+/** One run to start, from what a caller said of it; later when a schema must look at it first. */
+export function startOf(
   { name, kind, schema }: Definition,
   input: unknown,
   options: StartOptions | undefined,
-): Promise<ExecutionDraft> {
-  return {
+): ExecutionDraft | Promise<ExecutionDraft> {
+  const draft = {
     ...optionsOf<StartOptions>(options, startNames),
     function: name,
     role: kind,
-    // A promise is no value: awaited here, it would be one that `ctx.call` refuses.
-    input:
-      schema === undefined
-        ? input
-        : await validated(`The input of ${name}`, schema, input),
   };
+  // A promise is no value: awaited here, it would be one that `ctx.call` refuses.
+  return schema === undefined
+    ? { ...draft, input }
+    : validated(`The input of ${name}`, schema, input).then((valid) => ({
+        ...draft,
+        input: valid,
+      }));
 }
 
 /** So many are encoded before others have their turn: about a millisecond. */
@@ -42,7 +44,8 @@ const checksPerTurn = 100;
 
 /**
  * The same for many. All of each is checked, so that a start which can never
- * be leaves none of those beside it: encoding twice is what that costs.
+ * be leaves none of those beside it. What is started is a copy of what was
+ * checked, whatever the caller does with its own meanwhile.
  * @throws HoldfastError as `start` does, with the place in the list: `details.index`
  */
 export async function startsOf(
@@ -50,23 +53,26 @@ export async function startsOf(
   definition: Definition,
   given: readonly StartOf<unknown>[],
 ): Promise<readonly ExecutionDraft[]> {
-  const drafts = await Promise.all(
-    givenList("starts", given).map((each, index) =>
-      placed(index, () => {
-        const { input, ...options } = draftOf<StartOf<unknown>>("it", each, [
-          "input",
-          ...startNames,
-        ]);
-        return startOf(definition, input, options);
-      }),
-    ),
-  );
   const { values, clock } = store;
-  for (const [index, draft] of drafts.entries()) {
+  const drafts: ExecutionDraft[] = [];
+  for (const [index, each] of givenList("starts", given).entries()) {
     if (index > 0 && index % checksPerTurn === 0) await database.pause();
-    await placed(index, async () =>
-      newExecution({ ids: noIds, values }, draft, clock.now()),
-    );
+    try {
+      const { input, ...options } = draftOf<StartOf<unknown>>("it", each, [
+        "input",
+        ...startNames,
+      ]);
+      const made = startOf(definition, input, options);
+      const draft = made instanceof Promise ? await made : made;
+      const { created } = newExecution(
+        { ids: noIds, values },
+        draft,
+        clock.now(),
+      );
+      drafts.push({ ...draft, input: values.readValue(created.input) });
+    } catch (error) {
+      throw placed(index, error);
+    }
   }
   return drafts;
 }
@@ -76,17 +82,13 @@ const noIds: IdSource = {
   nextId: () => "E_00000000000000000000000000" as ExecutionId as never,
 };
 
-async function placed<T>(index: number, make: () => Promise<T>): Promise<T> {
-  try {
-    return await make();
-  } catch (error) {
-    if (!isHoldfastError(error)) throw error;
-    const { code, message, details, cause } = error;
-    throw new HoldfastError(
-      code,
-      `starts[${index}]: ${message}`,
-      { ...details, index },
-      cause === undefined ? undefined : { cause },
-    );
-  }
+function placed(index: number, error: unknown): unknown {
+  if (!isHoldfastError(error)) return error;
+  const { code, message, details, cause } = error;
+  return new HoldfastError(
+    code,
+    `starts[${index}]: ${message}`,
+    { ...details, index },
+    cause === undefined ? undefined : { cause },
+  );
 }

@@ -4,7 +4,7 @@ import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import type { ExecutionResult } from "../../model/execution/result.ts";
 import { jittered, retryPauseMs } from "../../model/time/retry-policy.ts";
 import type { CancellationView } from "../../stores/execution/control/cancelling.ts";
-import type { HeldExecution } from "../../stores/execution/lock/held.ts";
+import type { HeldLockOf } from "../../stores/execution/lock/held.ts";
 import type { LockedExecution } from "../../stores/execution/lock/locked.ts";
 import type { GivenEvent } from "../../model/execution/given-event.ts";
 import { runInterrupted } from "../../stores/execution/topics.ts";
@@ -125,7 +125,7 @@ export class ActivityRuns {
   }
 
   /** Whether an attempt of a run is made here under a lock. */
-  holds(held: HeldExecution): boolean {
+  holds(held: HeldLockOf): boolean {
     return isUnder(this.#attempts.get(held.id), held);
   }
 

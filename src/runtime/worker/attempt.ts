@@ -1,7 +1,7 @@
 import { HoldfastError } from "../../model/errors.ts";
 import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import type { CancellationView } from "../../stores/execution/control/cancelling.ts";
-import type { HeldExecution } from "../../stores/execution/lock/held.ts";
+import type { HeldLockOf } from "../../stores/execution/lock/held.ts";
 import type { LockedExecution } from "../../stores/execution/lock/locked.ts";
 
 /** How an attempt ended. */
@@ -48,7 +48,7 @@ export function newAttempt(locked: LockedExecution): Attempt {
 /** Whether an attempt is made under a lock; one whose end is not known here yet was made under an older one. */
 export function isUnder(
   attempt: Attempt | undefined,
-  { lockVersion }: HeldExecution,
+  { lockVersion }: HeldLockOf,
 ): boolean {
   return (attempt?.locked.nextVersion ?? 0) > (lockVersion ?? 0);
 }

@@ -3,6 +3,9 @@ import type { HeldExecution } from "../../stores/execution/lock/held.ts";
 import { releaseHeld } from "./held-locks.ts";
 import type { WorkerParts } from "./worker-parts.ts";
 
+/** Our sessions have the server look for a broken line each second. */
+const lateCommitMs = 2_500;
+
 /**
  * Gives back what this worker has locked without hearing of it: the answer to
  * a lock was lost, as when the connection breaks during its commit. Otherwise
@@ -29,9 +32,19 @@ export class UntoldLocks {
     this.#calls = calls;
   }
 
-  /** Looks for them when a call that locks has failed so that nobody knows whether it did. Until it has, nothing new may be locked. */
+  /** Looks for them when a call that locks has failed so that nobody knows whether it did, and once more when a server that lost the line must have ended what it was still committing. */
   mayBe(failure: unknown): void {
     if (!isHoldfastError(failure) || failure.code !== "OUTCOME_UNKNOWN") return;
+    this.look();
+    const { context, signal } = this.#parts;
+    const { background } = context;
+    background.wakeAt(background.now() + lateCommitMs, () => {
+      if (!signal.aborted) this.look();
+    });
+  }
+
+  /** Until it has looked, nothing new may be locked. */
+  look(): void {
     // One that is under way may have looked already.
     const before = this.looked;
     this.isLooking = true;

@@ -2,6 +2,7 @@ import { HoldfastError, isFinal } from "../../model/errors.ts";
 import type { ExecutionId } from "../../model/ids/execution-id.ts";
 import type { ExecutorId, RunId } from "../../model/ids/prefixed-id.ts";
 import type { Fence } from "../../stores/execution/checks.ts";
+import type { HeldLockOf } from "../../stores/execution/lock/held.ts";
 import type { LockedExecution } from "../../stores/execution/lock/locked.ts";
 import type { FunctionDraft } from "../../stores/execution/lock/places.ts";
 import type { ExecutionDraft } from "../../stores/execution/log/create.ts";
@@ -90,7 +91,7 @@ export class Worker {
     this.#activities = new ActivityRuns(this.#parts);
     this.#untold = new UntoldLocks(
       this.#parts,
-      (held) => this.#runs.holds(held) || this.#activities.holds(held),
+      (held) => this.#holds(held),
       () => [this.#round, ...this.#starting],
     );
     this.#served = [...functions.values()].map(servedFunction);
@@ -128,7 +129,7 @@ export class Worker {
   }
 
   /** Creates a run and begins it here, when there is a place for it; undefined when others are to have it. */
-  async startHere(draft: ExecutionDraft): Promise<ExecutionId | undefined> {
+  startHere(draft: ExecutionDraft): Promise<ExecutionId> | undefined {
     const definition = this.functions.get(draft.function);
     if (definition === undefined || !this.#canStart(definition, draft))
       return undefined;
@@ -136,11 +137,7 @@ export class Worker {
       this.#startHere(definition, draft),
     );
     this.#starting.add(starting);
-    try {
-      return await starting;
-    } finally {
-      this.#starting.delete(starting);
-    }
+    return starting.finally(() => this.#starting.delete(starting));
   }
 
   async #startHere(
@@ -153,15 +150,27 @@ export class Worker {
         draft,
         this.#terms(definition),
       );
-      // One that was there before goes on where it is, here too: it was started twice. If the answer to its lock was lost, that is given back.
-      if (created.existed || created.locked === undefined) this.#slots.give();
-      else this.#adopt(created.locked);
-      return created.id;
+      const { id, locked, existed } = created;
+      if (locked !== undefined && !existed) this.#adopt(locked);
+      else this.#slots.give();
+      // One that was there before goes on where it is, here too: it was started twice. If it is not here, the answer to its lock was lost.
+      if (locked !== undefined && existed && !this.#isHere(id))
+        this.#untold.look();
+      return id;
     } catch (error) {
       this.#slots.give();
       this.#untold.mayBe(error);
       throw error;
     }
+  }
+
+  #holds(held: HeldLockOf): boolean {
+    return this.#runs.holds(held) || this.#activities.holds(held);
+  }
+
+  /** Under whatever lock. */
+  #isHere(id: ExecutionId): boolean {
+    return this.#holds({ id, lockVersion: null });
   }
 
   /** Limits of functions are counted where work is locked, and later is for later. */

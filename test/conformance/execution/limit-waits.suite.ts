@@ -2,6 +2,10 @@ import { describe, expect, test } from "vitest";
 import { executionContext } from "../../../src/stores/execution/context.ts";
 import { executions } from "../../../src/stores/execution/executions.ts";
 import type { Executions } from "../../../src/stores/execution/executions.ts";
+import {
+  pendingWork,
+  placeFreed,
+} from "../../../src/stores/execution/topics.ts";
 import { releaseExecution } from "../../../src/stores/execution/timers/release.ts";
 import { executionId } from "./awaited-executions.ts";
 import type { Backend } from "../backend.ts";
@@ -63,8 +67,16 @@ export function executionLimitWaitsSuite(backend: Backend): void {
     test(
       "sleeps while nothing changes, though something is due",
       fixture(async (around) => {
-        const { watched, clock } = around;
+        const { watched, clock, database } = around;
         const store = await full(around);
+        let heard = 0;
+        const stop = database.subscribe(
+          () => (heard += 1),
+          [
+            { operation: pendingWork, key: "f" },
+            { operation: placeFreed, key: "f" },
+          ],
+        );
         const abort = new AbortController();
         const wait = store.waitForPending(functions, {
           timeout,
@@ -76,8 +88,9 @@ export function executionLimitWaitsSuite(backend: Backend): void {
           clock.advance(1_000);
           expect(await isOpen(ended)).toBe(true);
         }
-        // A hint of what was done before may still come late.
-        expect(watched.reads).toBeLessThan(4);
+        stop();
+        // Hints of what was done before may still come late, several on a busy server: one look for each.
+        expect(watched.reads).toBeLessThan(4 + heard);
         // Who does not say that there is a limit is told at once.
         await store.waitForPending(["f"], { timeout: 0 });
         abort.abort();

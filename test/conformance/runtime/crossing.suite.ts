@@ -123,6 +123,20 @@ function startedAgainTests(backend: Backend): void {
   );
 }
 
+/** Starts runs until the answer to one is lost: while a worker looks for work it has no place to begin one at once. */
+async function firstRefused(
+  start: (id: string) => Promise<unknown>,
+): Promise<string> {
+  for (let time = 0; ; time += 1) {
+    const id = `r-${time}`;
+    const isTold = await start(id).then(
+      () => true,
+      () => false,
+    );
+    if (!isTold) return id;
+  }
+}
+
 function unableTests(backend: Backend): void {
   test(
     "and is paused is given back, and parked when it is resumed",
@@ -290,6 +304,37 @@ function untoldTests(backend: Backend): void {
   );
 
   test(
+    "is given back when its run is started again, though it was made only after somebody had looked for it",
+    onRuntime(backend, async ({ database, another }) => {
+      const meddling = new Meddling(database);
+      const holdfast = await another({}, meddling.database);
+      const tally = new Tally();
+      const once = activity(
+        "once",
+        { retry: { maxRetries: 0 } },
+        async (_, name: string) => tally.count(name),
+      );
+      await holdfast.work([once], forLong);
+      let commit: (() => Promise<unknown>) | undefined;
+      const hasLooked = meddling.holdNext("readHeld", "answer");
+      meddling.on("createAndLock", (create) => {
+        if (commit !== undefined) return undefined;
+        commit = create;
+        return Promise.reject(answerLost());
+      });
+      const id = await firstRefused((given) =>
+        holdfast.start(once, given, { id: given }),
+      );
+      await hasLooked.reached;
+      hasLooked.release();
+      await settled();
+      await commit?.();
+      const run = await holdfast.start(once, id, { id });
+      expect(await run.result()).toBe(1);
+    }),
+  );
+
+  test(
     "is given back also by a worker that closes just then, however often that must be tried",
     onRuntime(backend, async ({ holdfast: client, database, another }) => {
       const meddling = new Meddling(database);
@@ -298,16 +343,9 @@ function untoldTests(backend: Backend): void {
       await holdfast.work([flow], forLong);
       meddling.loseNext("createAndLock", 1);
       const looks = meddling.holdNext("readHeld", "answer");
-      // While the worker looks for work it has no place to begin one at once.
-      let id = "";
-      let isToldOf = true;
-      for (let time = 0; isToldOf; time += 1) {
-        id = `r-${time}`;
-        isToldOf = await holdfast.start(flow, undefined, { id }).then(
-          () => true,
-          () => false,
-        );
-      }
+      const id = await firstRefused((given) =>
+        holdfast.start(flow, undefined, { id: given }),
+      );
       await looks.reached;
       meddling.loseNext("appendEvents", 1, false);
       const closing = holdfast.close({ timeout: "1 hour" });

@@ -44,6 +44,28 @@ export function runtimeForgottenSuite(backend: Backend): void {
     );
 
     test(
+      "a call that is refused is its run's rejection, also when something foreign made it",
+      onRuntime(backend, async ({ holdfast, said }) => {
+        const late: (() => void)[] = [];
+        const left = workflow("left", async (ctx) => {
+          late.push(() => void ctx.sleep(1));
+          return "ended";
+        });
+        await holdfast.work([left]);
+        const run = await holdfast.start(left);
+        expect(await run.result()).toBe("ended");
+        // Here, and not where the run is: as an emitter or a socket would.
+        for (const call of late) call();
+        await until(() =>
+          said.some(
+            ({ message }) =>
+              message.includes(run.id) && message.includes("nobody awaits"),
+          ),
+        );
+      }),
+    );
+
+    test(
       "a step that runs on when the code has returned is warned about once; calls of ctx after the end begin nothing",
       onRuntime(backend, async ({ holdfast, said }) => {
         const done: string[] = [];

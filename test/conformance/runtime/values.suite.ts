@@ -338,5 +338,72 @@ export function runtimeValuesSuite(backend: Backend): void {
         expect(error.cause).toMatchObject({ code: "CTX_IN_STEP" });
       }),
     );
+
+    test(
+      "ctx inside a step fails it also when nobody awaits that, and its arguments are wrong",
+      onRuntime(backend, async ({ holdfast }) => {
+        const nested = workflow("nested", async (ctx) =>
+          ctx.step("outer", { retry: { maxRetries: 0 } }, () => {
+            void ctx.sleep("soon" as never);
+            return "done";
+          }),
+        );
+        await holdfast.work([nested]);
+        const error = await rejection((await holdfast.start(nested)).result());
+        expect(error.cause).toMatchObject({ code: "CTX_IN_STEP" });
+      }),
+    );
+
+    test(
+      "an input is what it was when start was called, with and without a worker here",
+      onRuntime(backend, async ({ holdfast, another }) => {
+        const echo = workflow(
+          "echo",
+          async (_, order: { n: number }) => order.n,
+        );
+        const client = await another();
+        await holdfast.work([echo]);
+        const order = { n: 0 };
+        const starting = [holdfast, client, holdfast].map((each) => {
+          order.n += 1;
+          return each.start(echo, order);
+        });
+        const many = holdfast.startMany(echo, [{ input: order }]);
+        order.n = 99;
+        const runs = [...(await Promise.all(starting)), ...(await many)];
+        const results = await Promise.all(runs.map((run) => run.result()));
+        expect(results).toEqual([1, 2, 3, 3]);
+      }),
+    );
+
+    test(
+      "what throws when it is read is refused with the cause, in a call as in a result",
+      onRuntime(backend, async ({ holdfast }) => {
+        const unreadable = (): object =>
+          Object.defineProperty({}, "x", {
+            enumerable: true,
+            get() {
+              throw new Error("boom");
+            },
+          });
+        const task = activity("task", async (_, given: unknown) => given);
+        const bad = workflow("bad", (ctx, what: string) =>
+          what === "call"
+            ? ctx.call(task, unreadable()).catch((error: unknown) => {
+                throw error;
+              })
+            : Promise.resolve(unreadable()),
+        );
+        await holdfast.work([bad, task]);
+        for (const what of ["call", "result"]) {
+          const run = await holdfast.start(bad, what);
+          const { cause } = await rejection(run.result());
+          expect(cause).toMatchObject({
+            code: "NOT_SERIALIZABLE",
+            cause: { message: "boom" },
+          });
+        }
+      }),
+    );
   });
 }

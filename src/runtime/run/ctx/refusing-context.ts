@@ -8,7 +8,9 @@ import type {
   StepBody,
   StepOptions,
 } from "../../definition/workflow-context.ts";
+import { assertOutsideStep } from "./calls.ts";
 import { RunContext } from "./run-context.ts";
+import { where } from "../step-context.ts";
 
 /**
  * The `ctx` that code is given. What is refused by a method that gives a
@@ -97,11 +99,11 @@ function refusal(
   ctx: RefusingContext,
   method: keyof RefusingContext,
 ): Promise<never> {
-  if (isHoldfastError(error)) {
-    if (error.code === "CTX_IN_STEP") throw error;
+  assertOutsideStep();
+  if (isHoldfastError(error))
     Error.captureStackTrace(error, ctx[method] as () => void);
-  }
-  return rejected(error);
+  // In the run's context, from wherever it was called: so it is known whose rejection it is when nobody awaits it.
+  return where.run({ id: ctx.id }, () => rejected(error));
 }
 
 async function rejected(error: unknown): Promise<never> {

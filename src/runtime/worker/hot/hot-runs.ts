@@ -4,7 +4,7 @@ import type {
   LoadedExecution,
   LockedExecution,
 } from "../../../stores/execution/lock/locked.ts";
-import type { HeldExecution } from "../../../stores/execution/lock/held.ts";
+import type { HeldLockOf } from "../../../stores/execution/lock/held.ts";
 import type { ExecutionStanding } from "../../../stores/execution/read/standings.ts";
 import {
   newResponse,
@@ -217,11 +217,13 @@ export class HotRuns {
   }
 
   /** Whether a run is here that goes on under a lock, or is about to. One that has not heard that it was given back has an older one. */
-  holds({ id, lockVersion }: HeldExecution): boolean {
+  holds({ id, lockVersion }: HeldLockOf): boolean {
     if (this.#loading.has(id)) return true;
     const state = this.#runs.get(id)?.state;
     if (state === undefined || state.isOver || state.isWaiting) return false;
-    return state.version > (lockVersion ?? 0);
+    // One that begins anew may have locked itself again without having heard of it.
+    const isEnding = state.isAppending && state.settled !== undefined;
+    return isEnding || state.version > (lockVersion ?? 0);
   }
 
   /** The functions of those that hold a place. */

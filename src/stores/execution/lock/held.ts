@@ -21,6 +21,9 @@ export interface HeldExecution {
   readonly lockVersion: number | null;
 }
 
+/** By which a lock is told from those before it. */
+export type HeldLockOf = Pick<HeldExecution, "id" | "lockVersion">;
+
 interface Held {
   /** The process in which the holder works. */
   readonly owner: OwnerId;
