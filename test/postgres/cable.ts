@@ -148,7 +148,9 @@ export async function withCable(
   try {
     await body(place, cable);
   } finally {
-    await place.dispose();
+    await place.close();
+    // Sessions at the end of a frozen cable may still hold locks: the server must see them end before it empties their schema.
     await cable.unplug().catch(() => undefined);
+    await place.dispose();
   }
 }
