@@ -88,7 +88,8 @@ export interface Holdfast extends StorePages {
    * The same for many at once, in order. All are checked first: what is wrong
    * with one is told with its place (`details.index`), and none is started. Then
    * each is started on its own: repeat the call after an error such as
-   * `EXECUTION_EXISTS`.
+   * `EXECUTION_EXISTS`. Beyond a hundred they are read over several turns of
+   * the event loop: change nothing of the list before this resolves.
    * @example const runs = await holdfast.startMany(fulfil, orders.map((order) => ({ input: order, id: order.id })));
    */
   startMany<In, Out>(

@@ -161,7 +161,7 @@ async function send(
   const checked =
     schema === undefined
       ? value
-      : await validated(`Signal "${name}"`, schema, value);
+      : await validated(`Signal "${name}"`, schema, value, (valid) => valid);
   await executions.signal(id, name, checked, options);
 }
 

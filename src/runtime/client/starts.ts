@@ -33,13 +33,13 @@ export function startOf(
   // A promise is no value: awaited here, it would be one that `ctx.call` refuses.
   return schema === undefined
     ? { ...draft, input }
-    : validated(`The input of ${name}`, schema, input).then((valid) => ({
+    : validated(`The input of ${name}`, schema, input, (valid) => ({
         ...draft,
         input: valid,
       }));
 }
 
-/** So many are encoded before others have their turn: about a millisecond. */
+/** How many are encoded before others have their turn: about a millisecond. */
 const checksPerTurn = 100;
 
 /**
@@ -49,32 +49,38 @@ const checksPerTurn = 100;
  * @throws HoldfastError as `start` does, with the place in the list: `details.index`
  */
 export async function startsOf(
-  { store, database }: RuntimeContext,
+  context: RuntimeContext,
   definition: Definition,
   given: readonly StartOf<unknown>[],
 ): Promise<readonly ExecutionDraft[]> {
-  const { values, clock } = store;
+  const starts = givenList("starts", given);
   const drafts: ExecutionDraft[] = [];
-  for (const [index, each] of givenList("starts", given).entries()) {
-    if (index > 0 && index % checksPerTurn === 0) await database.pause();
-    try {
-      const { input, ...options } = draftOf<StartOf<unknown>>("it", each, [
-        "input",
-        ...startNames,
-      ]);
-      const made = startOf(definition, input, options);
-      const draft = made instanceof Promise ? await made : made;
-      const { created } = newExecution(
-        { ids: noIds, values },
-        draft,
-        clock.now(),
-      );
-      drafts.push({ ...draft, input: values.readValue(created.input) });
-    } catch (error) {
-      throw placed(index, error);
-    }
+  for (let from = 0; from < starts.length; from += checksPerTurn) {
+    if (from > 0) await context.database.pause();
+    const turn = starts.slice(from, from + checksPerTurn).map((each, index) =>
+      checkedStart(context, definition, each).catch((error: unknown) => {
+        throw placed(from + index, error);
+      }),
+    );
+    drafts.push(...(await Promise.all(turn)));
   }
   return drafts;
+}
+
+async function checkedStart(
+  { store: { values, clock } }: RuntimeContext,
+  definition: Definition,
+  given: StartOf<unknown>,
+): Promise<ExecutionDraft> {
+  const { input, ...options } = draftOf<StartOf<unknown>>("it", given, [
+    "input",
+    ...startNames,
+  ]);
+  const made = startOf(definition, input, options);
+  const draft = made instanceof Promise ? await made : made;
+  const { created } = newExecution({ ids: noIds, values }, draft, clock.now());
+  const { tags } = created;
+  return { ...draft, tags, input: values.readValue(created.input) };
 }
 
 /** An id that is only looked at is not taken from those to come. */

@@ -41,17 +41,34 @@ export function givenSchema(
   throw givenInvalid(place, "a schema that speaks Standard Schema", given);
 }
 
-/** The value as the schema gives it back, which is what is stored. @throws HoldfastError `INPUT_INVALID` */
-export async function validated(
+/**
+ * What is made of the value as the schema gives it back, which is what is
+ * stored: at once, unless the schema answers later, so that nobody can change
+ * the value in between.
+ * @throws HoldfastError `INPUT_INVALID`
+ */
+export function validated<Made>(
   what: string,
   schema: Schema,
   value: unknown,
+  make: (valid: unknown) => Made,
+): Made | Promise<Made> {
+  return guarded(what, () => {
+    const verdict = schema["~standard"].validate(value);
+    return isPromise(verdict)
+      ? validatedLater(what, verdict).then(make)
+      : make(accepted(what, verdict));
+  });
+}
+
+async function validatedLater(
+  what: string,
+  verdict: Promise<Verdict<unknown>>,
 ): Promise<unknown> {
-  try {
-    return accepted(what, await schema["~standard"].validate(value));
-  } catch (error) {
-    throw isHoldfastError(error) ? error : schemaFailed(what, error);
-  }
+  const answer = await verdict.catch((error: unknown) => {
+    throw schemaFailed(what, error);
+  });
+  return guarded(what, () => accepted(what, answer));
 }
 
 /**
@@ -65,26 +82,25 @@ export function validatedNow(
   value: unknown,
 ): unknown {
   if (schema === undefined) return value;
-  const verdict = verdictNow(what, schema, value);
-  if (!isPromise(verdict)) return accepted(what, verdict);
-  void verdict.then(undefined, () => undefined);
-  throw new HoldfastError(
-    "INPUT_INVALID",
-    `${what} has a schema that answers later, which code of a workflow cannot wait for. ` +
-      "Check it in a step and give the function a schema without promises.",
-    { issues: [] },
-  );
+  return guarded(what, () => {
+    const verdict = schema["~standard"].validate(value);
+    if (!isPromise(verdict)) return accepted(what, verdict);
+    void verdict.then(undefined, () => undefined);
+    throw new HoldfastError(
+      "INPUT_INVALID",
+      `${what} has a schema that answers later, which code of a workflow cannot wait for. ` +
+        "Check it in a step and give the function a schema without promises.",
+      { issues: [] },
+    );
+  });
 }
 
-function verdictNow(
-  what: string,
-  schema: Schema,
-  value: unknown,
-): ReturnType<Schema["~standard"]["validate"]> {
+/** A schema of one's own may throw, and so may what it answers when it is read. */
+function guarded<T>(what: string, check: () => T): T {
   try {
-    return schema["~standard"].validate(value);
+    return check();
   } catch (error) {
-    throw schemaFailed(what, error);
+    throw isHoldfastError(error) ? error : schemaFailed(what, error);
   }
 }
 
@@ -94,7 +110,6 @@ function isPromise<T extends object>(
   return "then" in Object(verdict);
 }
 
-/** A schema of one's own may throw instead of telling issues. */
 function schemaFailed(what: string, error: unknown): HoldfastError {
   return new HoldfastError(
     "INPUT_INVALID",

@@ -116,7 +116,9 @@ function end(run: RunState): boolean {
   // It fails when its next pass cannot be recorded.
   const events = next ?? [finished(run, run.settled ?? settled)];
   run.isAppending = true;
+  run.isLockingAgain = next !== undefined;
   void host.append(run, { events }).then((done) => {
+    run.isLockingAgain = false;
     if (done === undefined) return;
     run.isOver = true;
     // Its timer goes.

@@ -287,6 +287,7 @@ function atTheStart(
     isAbandoned: false,
     settled: undefined,
     isContinuing: false,
+    isLockingAgain: false,
     poison: undefined,
     cancellation: locked.cancellation,
     cancelledAt: undefined,

@@ -66,6 +66,8 @@ export interface RunState {
   /** Between a delivery and the rest that follows it: only then does the code run. */
   isAwake: boolean;
   isAppending: boolean;
+  /** The append begins its next pass, and locks it again for that. */
+  isLockingAgain: boolean;
   /** The append says that it waits, and until when it is its worker's: nothing else may say that meanwhile. */
   isGoingToRest: boolean;
   /** The log says that it waits. */

@@ -10,6 +10,8 @@ export interface Where {
   readonly step?: string;
   /** Of the step, or of the activity. */
   readonly attempt?: number;
+  /** The step has ended; what it left behind, such as a timer, runs on inside of it. */
+  isStepOver?: boolean;
 }
 
 /** Known wherever the code of a run has come to: it costs 0.1 µs for each await. */
@@ -25,18 +27,22 @@ export const outside: <T>(run: () => T) => T = AsyncLocalStorage.snapshot();
 
 /** The same for a body that is run stretch by stretch, by somebody who is not inside. */
 export function* insideStep<T>(inside: Where, body: Tx<T>): Tx<T> {
-  let step = where.run(inside, () => body.next());
-  while (step.done !== true) {
-    let answer: unknown;
-    try {
-      answer = yield step.value;
-    } catch (error) {
-      step = where.run(inside, () => body.throw(error));
-      continue;
+  try {
+    let step = where.run(inside, () => body.next());
+    while (step.done !== true) {
+      let answer: unknown;
+      try {
+        answer = yield step.value;
+      } catch (error) {
+        step = where.run(inside, () => body.throw(error));
+        continue;
+      }
+      step = where.run(inside, () => body.next(answer));
     }
-    step = where.run(inside, () => body.next(answer));
+    return step.value;
+  } finally {
+    inside.isStepOver = true;
   }
-  return step.value;
 }
 
 export function ctxInStep(step: string): HoldfastError {

@@ -10,7 +10,7 @@ import type { Encoded } from "../../model/values/encoded.ts";
 import { isNonRetryable, isOfTheCodec, recorded } from "../failures.ts";
 import type { StepBody } from "../definition/workflow-context.ts";
 import { ByCall } from "./by-call.ts";
-import { AttemptContext, outside, where } from "./step-context.ts";
+import { AttemptContext, outside, where, type Where } from "./step-context.ts";
 
 /** A call of `ctx.step`. */
 export interface Step {
@@ -62,6 +62,7 @@ interface Running {
   readonly call: number;
   readonly step: Step;
   readonly attempt: AttemptContext;
+  readonly inside: Where;
   cancelTimer: () => void;
   /** It has ended, or nobody waits for its end any more. */
   ended: () => void;
@@ -155,9 +156,11 @@ export class Steps {
     this.#pausing.clear();
     if (this.#running.size === 0) return;
     const reason = reasonOf();
-    for (const { attempt, cancelTimer, ended } of this.#running.all()) {
-      cancelTimer();
-      ended();
+    for (const running of this.#running.all()) {
+      const { attempt, inside } = running;
+      running.cancelTimer();
+      running.ended();
+      inside.isStepOver = true;
       attempt.abort(reason);
     }
     this.#running.clear();
@@ -167,10 +170,12 @@ export class Steps {
     const { id, pass } = this.#host;
     const { name, call } = step;
     const attempt = new AttemptContext(number, pass, call);
+    const inside: Where = { id, step: name, attempt: number };
     const running: Running = {
       call,
       step,
       attempt,
+      inside,
       cancelTimer: nothing,
       ended: nothing,
     };
@@ -179,11 +184,7 @@ export class Steps {
     let isLater = false;
     const began = monotonicMs();
     try {
-      result = outside(() =>
-        where.run({ id, step: name, attempt: number }, () =>
-          step.body(attempt),
-        ),
-      );
+      result = outside(() => where.run(inside, () => step.body(attempt)));
       isLater = isThenable(result);
     } catch (error) {
       return this.#failed(running, error);
@@ -218,6 +219,7 @@ export class Steps {
     this.#running.take(step.call);
     running.cancelTimer();
     running.ended();
+    running.inside.isStepOver = true;
     return true;
   }
 

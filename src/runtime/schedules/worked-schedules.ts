@@ -91,7 +91,7 @@ export class WorkedSchedules {
     const input =
       schema === undefined
         ? given.input
-        : await validated(what, schema, given.input);
+        : await validated(what, schema, given.input, (valid) => valid);
     return {
       name,
       role,

@@ -21,6 +21,9 @@ export class UntoldLocks {
   /** Resolves when nothing is being looked for. */
   looked: Promise<void> = Promise.resolve();
   isLooking = false;
+  /** One look that has not begun will see what every other would. */
+  #isQueued = false;
+  #cancelLateLook: (() => void) | undefined;
 
   constructor(
     parts: WorkerParts,
@@ -38,18 +41,28 @@ export class UntoldLocks {
     this.look();
     const { context, signal } = this.#parts;
     const { background } = context;
-    background.wakeAt(background.now() + lateCommitMs, () => {
-      if (!signal.aborted) this.look();
-    });
+    // One for the last of many failures: each has had a look of its own.
+    this.#cancelLateLook?.();
+    this.#cancelLateLook = background.wakeAt(
+      background.now() + lateCommitMs,
+      () => {
+        if (!signal.aborted) this.look();
+      },
+    );
   }
 
   /** Until it has looked, nothing new may be locked. */
   look(): void {
+    if (this.#isQueued) return;
+    this.#isQueued = true;
+    this.isLooking = true;
     // One that is under way may have looked already.
     const before = this.looked;
-    this.isLooking = true;
     const looked = before
-      .then(() => this.#look())
+      .then(() => {
+        this.#isQueued = false;
+        return this.#look();
+      })
       .finally(() => {
         if (this.looked === looked) this.isLooking = false;
       });

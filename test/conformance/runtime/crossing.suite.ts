@@ -304,6 +304,83 @@ function untoldTests(backend: Backend): void {
   );
 
   test(
+    "is given back though the run, whose code has ended, has not heard that it gave the last one back",
+    onRuntime(backend, async ({ holdfast: client, database, another }) => {
+      const meddling = new Meddling(database);
+      const holdfast = await another({}, meddling.database);
+      const detached = workflow("detached", async () => 1);
+      const flow = workflow("flow", async (ctx, pass: number) => {
+        if (pass === 1) return "done";
+        void ctx.start(detached, undefined, { id: "detached" });
+        return ctx.continueWith(1);
+      });
+      await holdfast.work([flow], forLong);
+      const asks = meddling.holdNext(
+        "appendEvents",
+        "call",
+        appends("scheduled"),
+      );
+      await holdfast.start(flow, 0, { id: "r" });
+      const run = client.get(flow, "r");
+      await asks.reached;
+      await run.pause();
+      await settled();
+      const givenBack = meddling.holdNext(
+        "appendEvents",
+        "answer",
+        appends("unlocked"),
+      );
+      asks.release();
+      await givenBack.reached;
+      const isLost = loseNextLock(meddling);
+      await run.resume();
+      await isLost;
+      await until(async () => (await kindsOf(client, "r")).at(-1) !== "locked");
+      givenBack.release();
+      expect(await run.result()).toBe("done");
+    }),
+  );
+
+  test(
+    "is looked for once for many answers that were lost meanwhile",
+    onRuntime(backend, async ({ holdfast: client, database, another }) => {
+      const meddling = new Meddling(database);
+      const holdfast = await another({}, meddling.database);
+      const flow = workflow("flow", async (_, n: number) => n);
+      await holdfast.work([flow], { ...forLong, concurrency: 50 });
+      let looks = 0;
+      const mayLook = gate();
+      meddling.on("readHeld", async (look) => {
+        looks += 1;
+        await mayLook.opened;
+        return look();
+      });
+      let lost = 0;
+      meddling.on("createAndLock", async (create) => {
+        await create();
+        lost += 1;
+        throw answerLost();
+      });
+      const numbers = Array.from({ length: 20 }, (_, n) => n);
+      // While a worker looks for work it has no place to begin one at once.
+      for (let round = 0; lost === 0; round += 1)
+        await Promise.allSettled(
+          numbers.map((n) => holdfast.start(flow, n, { id: `${round}-${n}` })),
+        );
+      meddling.on("createAndLock", () => undefined);
+      mayLook.open();
+      const runs = numbers.map((n) => client.get(flow, `0-${n}`).result());
+      expect(await Promise.all(runs)).toEqual(numbers);
+      const isOver = async (): Promise<boolean> =>
+        (await client.runs.list({ status: "running" })).items.length === 0;
+      await until(isOver);
+      expect(lost).toBeGreaterThan(3);
+      // One, another for what was lost since it began, and the late one.
+      expect(looks).toBeLessThanOrEqual(3);
+    }),
+  );
+
+  test(
     "is given back when its run is started again, though it was made only after somebody had looked for it",
     onRuntime(backend, async ({ database, another }) => {
       const meddling = new Meddling(database);

@@ -1,3 +1,4 @@
+import { AsyncResource } from "node:async_hooks";
 import { describe, expect, test } from "vitest";
 import type { HoldfastError } from "../../../src/model/errors.ts";
 import {
@@ -40,6 +41,39 @@ export function runtimeForgottenSuite(backend: Backend): void {
         expect(
           said.filter(({ message }) => message.includes("nobody awaits")),
         ).not.toEqual([]);
+      }),
+    );
+
+    test(
+      "a call by what an ended step or transaction left behind is its run's rejection too",
+      onRuntime(backend, async ({ holdfast, said }) => {
+        const late: (() => void)[] = [];
+        const leaves = workflow("leaves", async (ctx) => {
+          const leave = (): void =>
+            void late.push(AsyncResource.bind(() => void ctx.sleep(1)));
+          await ctx.step("s", leave);
+          await ctx.step("later", async () => leave());
+          await ctx.transaction("t", function* () {
+            leave();
+          });
+          void ctx.step("dropped", () => {
+            leave();
+            return new Promise(() => undefined);
+          });
+          return "ended";
+        });
+        await holdfast.work([leaves]);
+        const run = await holdfast.start(leaves);
+        expect(await run.result()).toBe("ended");
+        expect(late).toHaveLength(4);
+        for (const call of late) call();
+        const told = (step: string): boolean =>
+          said.some(
+            ({ message }) =>
+              message.includes("nobody awaits") &&
+              message.includes(`called inside "${step}"`),
+          );
+        await until(() => ["s", "later", "t", "dropped"].every(told));
       }),
     );
 

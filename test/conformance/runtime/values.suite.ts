@@ -10,7 +10,7 @@ import type { Schema } from "../../../src/runtime/definition/schema.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { onRuntime } from "./fixture.ts";
-import { Tally } from "./waiting.ts";
+import { gate, Tally } from "./waiting.ts";
 
 class Point {
   readonly x = 1;
@@ -361,18 +361,67 @@ export function runtimeValuesSuite(backend: Backend): void {
           "echo",
           async (_, order: { n: number }) => order.n,
         );
+        const passes: Schema<{ n: number }> = {
+          "~standard": {
+            version: 1,
+            vendor: "test",
+            validate: (value) => ({ value: value as { n: number } }),
+          },
+        };
+        const checked = workflow(
+          "checked",
+          { input: passes },
+          async (_, order: { n: number }) => order.n,
+        );
         const client = await another();
-        await holdfast.work([echo]);
+        await holdfast.work([echo, checked]);
         const order = { n: 0 };
+        const tags = ["before"];
         const starting = [holdfast, client, holdfast].map((each) => {
           order.n += 1;
-          return each.start(echo, order);
+          return each.start(order.n < 3 ? echo : checked, order, { tags });
         });
-        const many = holdfast.startMany(echo, [{ input: order }]);
+        const many = holdfast.startMany(echo, [{ input: order, tags }]);
         order.n = 99;
+        tags[0] = "behind";
         const runs = [...(await Promise.all(starting)), ...(await many)];
         const results = await Promise.all(runs.map((run) => run.result()));
         expect(results).toEqual([1, 2, 3, 3]);
+        const found = await holdfast.runs.list({ tag: "before" });
+        expect(found.items).toHaveLength(4);
+      }),
+    );
+
+    test(
+      "schemas that answer later are asked for many starts at once",
+      onRuntime(backend, async ({ holdfast }) => {
+        let asked = 0;
+        const allAsked = gate();
+        const late: Schema<number> = {
+          "~standard": {
+            version: 1,
+            vendor: "test",
+            validate: async (value) => {
+              asked += 1;
+              if (asked === 20) allAsked.open();
+              await allAsked.opened;
+              return { value: value as number };
+            },
+          },
+        };
+        const echo = workflow(
+          "echo",
+          { input: late },
+          async (_, n: number) => n,
+        );
+        await holdfast.work([echo]);
+        const numbers = Array.from({ length: 20 }, (_, n) => n);
+        const runs = await holdfast.startMany(
+          echo,
+          numbers.map((input) => ({ input })),
+        );
+        const results = await Promise.all(runs.map((run) => run.result()));
+        expect(results).toEqual(numbers);
       }),
     );
 

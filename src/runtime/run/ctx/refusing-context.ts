@@ -8,17 +8,16 @@ import type {
   StepBody,
   StepOptions,
 } from "../../definition/workflow-context.ts";
-import { assertOutsideStep } from "./calls.ts";
 import { RunContext } from "./run-context.ts";
-import { where } from "../step-context.ts";
+import { ctxInStep, where } from "../step-context.ts";
 
 /**
  * The `ctx` that code is given. What is refused by a method that gives a
  * promise comes by that promise, as from any async function: so `.catch` and
  * `Promise.allSettled` see one bad input of many, and a call that comes too
  * late, from a timer, is an unhandled rejection of its run instead of an
- * exception that ends the process. Only a call inside a step throws: it fails
- * the step whether somebody awaits it or not.
+ * exception that ends the process. Only a call inside a step that runs throws:
+ * it fails the step whether somebody awaits it or not.
  */
 export class RefusingContext extends RunContext {
   override call(
@@ -99,7 +98,9 @@ function refusal(
   ctx: RefusingContext,
   method: keyof RefusingContext,
 ): Promise<never> {
-  assertOutsideStep();
+  const inside = where.getStore();
+  if (inside?.step !== undefined && inside.isStepOver !== true)
+    throw ctxInStep(inside.step);
   if (isHoldfastError(error))
     Error.captureStackTrace(error, ctx[method] as () => void);
   // In the run's context, from wherever it was called: so it is known whose rejection it is when nobody awaits it.

@@ -222,8 +222,7 @@ export class HotRuns {
     const state = this.#runs.get(id)?.state;
     if (state === undefined || state.isOver || state.isWaiting) return false;
     // One that begins anew may have locked itself again without having heard of it.
-    const isEnding = state.isAppending && state.settled !== undefined;
-    return isEnding || state.version > (lockVersion ?? 0);
+    return state.isLockingAgain || state.version > (lockVersion ?? 0);
   }
 
   /** The functions of those that hold a place. */
