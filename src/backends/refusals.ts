@@ -5,7 +5,7 @@ import { HoldfastError } from "../model/errors.ts";
 export function databaseClosed(): HoldfastError {
   return new HoldfastError(
     "DATABASE_CLOSED",
-    "The database was closed before this call was taken; nothing was done. Open it again to go on.",
+    "The database is closed, so this call has done nothing. Open it again to go on.",
   );
 }
 

@@ -133,6 +133,11 @@ function spokenPlace(at: ThrownAt | undefined): string {
   return `${step === undefined ? "" : ` in step "${step}"`} (attempt ${attempt})`;
 }
 
+/** What was thrown, whatever it is, as the message of a failed run would have it. */
+export function spokenFailure(thrown: unknown): string {
+  return told(restoredFailure(storedError(thrown)));
+}
+
 /** An error with its causes and the line of the user's code, in one line. A failed run has told its own. */
 function told(error: Error): string {
   if (isRunFailedError(error)) return clipped(error.message, 2_000);

@@ -9,6 +9,7 @@ import {
   draftOf,
   givenInvalid,
   optionsOf,
+  readGiven,
 } from "../model/shape.ts";
 import { isRecord } from "../model/values/spoken-kind.ts";
 import { valueCodec } from "../model/values/value-codec.ts";
@@ -88,7 +89,9 @@ export function checkStoreOptions(given: StoreOptions): void {
     throw givenInvalid("clock", "one with now() and wakeAt()", clock);
   if (entropy !== undefined && !hasFunction(entropy, "bytes"))
     throw givenInvalid("entropy", "one with bytes()", entropy);
-  if (payload !== undefined && !isPayloadCodec(payload))
+  const isCodec = (): boolean =>
+    payload === undefined || isPayloadCodec(payload);
+  if (!readGiven("payload", isCodec))
     throw givenInvalid(
       "payload",
       "a codec with name, encode(), decode() and hash",

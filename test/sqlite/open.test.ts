@@ -134,6 +134,13 @@ describe("opening a file", () => {
     }),
   );
 
+  test("refuses a path that only a shell would find the home folder by", async () => {
+    const error = await rejection(openSqlite("~/holdfast-none/app.db"));
+    expect(error).toMatchObject({ code: "DATABASE_PATH_INVALID" });
+    expect(error.message).toContain("homedir()");
+    expect(existsSync("~")).toBe(false);
+  });
+
   test("refuses a link to a file whose name ends with white space", () =>
     withFolder(async (folder) => {
       writeFileSync(folder.file("app.db "), "");

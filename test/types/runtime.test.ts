@@ -176,6 +176,10 @@ test("a run is sent what its signals are of", () => {
       run.signal(wake),
       run.signal(wake, undefined, { key: "once" }),
       run.signal(count, "5"),
+      run.signal(signal("inline")),
+      run.signal(signal<number>("number"), 5),
+      // @ts-expect-error: it is of nothing but being sent.
+      run.signal(signal("inline"), 5),
       run.cancel({ reason: "the customer called", force: true }),
       run.result({ timeout: "5s" }),
       // @ts-expect-error: the value is missing.

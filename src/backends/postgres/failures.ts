@@ -142,7 +142,7 @@ function statementInterrupted(sqlstate: string): HoldfastError {
 function unreachable(reason: string): HoldfastError {
   return new HoldfastError(
     "DATABASE_UNREACHABLE",
-    `The server does not accept a connection (${reason}). Check that it runs and that host and port of the URL are right.`,
+    `The server does not accept a connection (${reason}). Check that it runs, that host and port of the URL are right, and that it speaks TLS if the URL asks for it (sslmode).`,
     { reason },
   );
 }

@@ -84,7 +84,9 @@ export async function prepareFile(
   if (!statSync(real).isFile())
     throw new HoldfastError(
       "DATABASE_PATH_INVALID",
-      `"${path}" is ${statSync(real).isDirectory() ? "a folder" : "not a file"}. Name the database file itself, for example "${path.replace(/\/$/, "")}/app.db".`,
+      statSync(real).isDirectory()
+        ? `"${path}" is a folder. Name the database file itself, for example "${path.replace(/\/$/, "")}/app.db".`
+        : `"${path}" is not a regular file, so no database can be in it. Name another, for example "./app.db".`,
       { path },
     );
   judgeFileSystem(real, options);
@@ -127,7 +129,7 @@ function checkPath(path: string): void {
   throw invalid(
     `${shown}, which ${flaw}`,
     { path: shown },
-    " Give it without that; nothing was made.",
+    " Nothing was made.",
   );
 }
 
@@ -136,6 +138,8 @@ function flawOf(path: string): string | undefined {
     return `has ${path.length} characters, more than a path may have`;
   if (path.trim() !== path) return "begins or ends with white space";
   if (path.includes("\0")) return "has U+0000 in it";
+  if (/^~[^/\\]*[/\\]/.test(path))
+    return "begins with ~, which only shells make a home folder of: join it with homedir() of node:os";
   return path.isWellFormed() ? undefined : "has a lone surrogate in it";
 }
 

@@ -32,6 +32,21 @@ export function parseExecutionId(text: string): ExecutionId {
   throw malformedId(expected, text, fault);
 }
 
+const expectedOwn =
+  'an id for a run: a key of 1 to 128 of A-Z, a-z, 0-9 and "_:/@-" that does not start with "Delay_", or an "E_<ulid>" of before. ' +
+  "Ids with dots are those of children, which only their parents give";
+
+/**
+ * The same for a run that is not a child: under the id that a child is to have,
+ * it would stand in that one's way.
+ * @throws HoldfastError `ID_MALFORMED`
+ */
+export function parseOwnExecutionId(text: string): ExecutionId {
+  if (typeof text !== "string" || !text.includes("."))
+    return parseExecutionId(text);
+  throw malformedId(expectedOwn, text, "alphabet");
+}
+
 /** Why the text is no execution id, or undefined when it is one. */
 export function executionIdFault(text: string): IdFault | undefined {
   if (typeof text !== "string") return "alphabet";

@@ -77,7 +77,11 @@ export interface Run<out Out> {
     atVersion: number,
     options?: { readonly id?: string },
   ): Promise<Run<Out>>;
-  /** A copy of a run that failed, timed out or was cancelled; it goes on from before that. */
+  /**
+   * A copy of a run that failed, timed out or was cancelled; it goes on from
+   * before that. What the run did afterwards is forgotten: one that has undone
+   * its work is better started anew, under another id.
+   */
   retry(options?: { readonly id?: string }): Promise<Run<Out>>;
   /**
    * Removes all that a run which has ended, and those below it, were given,

@@ -1,5 +1,8 @@
 import { HoldfastError, isHoldfastError } from "../../model/errors.ts";
-import type { ExecutionId } from "../../model/ids/execution-id.ts";
+import {
+  parseOwnExecutionId,
+  type ExecutionId,
+} from "../../model/ids/execution-id.ts";
 import type { IdSource } from "../../model/ids/id-source.ts";
 import { draftOf, givenList, optionsOf } from "../../model/shape.ts";
 import {
@@ -25,11 +28,9 @@ export function startOf(
   input: unknown,
   options: StartOptions | undefined,
 ): ExecutionDraft | Promise<ExecutionDraft> {
-  const draft = {
-    ...optionsOf<StartOptions>(options, startNames),
-    function: name,
-    role: kind,
-  };
+  const given = optionsOf<StartOptions>(options, startNames);
+  if (given.id !== undefined) parseOwnExecutionId(given.id);
+  const draft = { ...given, function: name, role: kind };
   // A promise is no value: awaited here, it would be one that `ctx.call` refuses.
   return schema === undefined
     ? { ...draft, input }

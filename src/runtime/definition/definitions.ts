@@ -161,12 +161,13 @@ export function activity(name: string, ...rest: unknown[]): never {
  * @throws HoldfastError `NAME_INVALID`, `OPTION_INVALID`
  * @example const approval = signal<{ ok: boolean }>("approval");
  */
-export function signal<T = true>(name: string): Signal<T>;
+export function signal(name: string): Signal<true>;
+export function signal<T>(name: string): Signal<T>;
 export function signal<In, Parsed>(
   name: string,
   schema: Schema<In, Parsed>,
 ): Signal<Parsed, In>;
-export function signal(name: string, schema?: Schema): Signal<unknown> {
+export function signal(name: string, schema?: Schema): Signal<never, unknown> {
   return Object.freeze({
     name: parseFunctionName(name),
     [schemaOf]: givenSchema("schema", schema),

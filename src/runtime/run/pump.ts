@@ -19,7 +19,7 @@ export function pump(run: RunState): boolean {
   if (run.poison !== undefined) return setAside(run, run.poison);
   if (run.settled !== undefined) {
     if (!run.replay.isOver)
-      run.arrived.unshift(...run.replay.endEarly(run.calls));
+      run.arrived.unshift(...run.replay.endEarly(run.calls, run.settled));
     if (run.poison !== undefined) return true;
     writeLateProgress(run);
     return closeAndEnd(run);

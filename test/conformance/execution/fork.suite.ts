@@ -230,7 +230,7 @@ export function executionForkSuite(backend: Backend): void {
           [() => store.fork("a", 2), "FORK_POINT_INVALID"],
           [() => store.fork("ext", 0), "FORK_POINT_INVALID"],
           [() => store.fork("a", 1, { id: "a" }), "EXECUTION_EXISTS"],
-          [() => store.fork("a", 1, { id: "a.n:x_1" }), "EVENTS_INVALID"],
+          [() => store.fork("a", 1, { id: "a.n:x_1" }), "ID_MALFORMED"],
           [() => store.fork("a", 1, { id: "other" }), "EXECUTION_EXISTS"],
           [() => store.fork("nobody", 0), "EXECUTION_NOT_FOUND"],
         ] as const)

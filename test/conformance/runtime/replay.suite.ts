@@ -57,7 +57,7 @@ const differences: readonly Difference[] = [
       return "done early";
     },
     recorded: 'step "two"',
-    actual: "no such call",
+    actual: "no such call: the code returned",
   },
   {
     title: "fewer calls than the log has",
@@ -127,6 +127,41 @@ export function runtimeReplaySuite(backend: Backend): void {
           );
         }),
       );
+
+    test.each<[string, () => never, RegExp]>([
+      [
+        "an error of a deploy",
+        () => {
+          throw new TypeError("items is not iterable");
+        },
+        /no such call: the code threw TypeError: items is not iterable \(at .*replay\.suite\.ts:\d+:\d+\)/,
+      ],
+      [
+        "what is no error",
+        () => {
+          // oxlint-disable-next-line typescript/only-throw-error -- What is thrown is not always an error.
+          throw Proxy.revocable({}, {}).proxy;
+        },
+        /no such call: the code threw \S/,
+      ],
+    ])(
+      "[RT7] names %s that keeps the code from the calls of its log",
+      (_, fail, said) =>
+        onRuntime(backend, async ({ holdfast }) => {
+          const changed = workflow("changing", async () => fail());
+          await recordedRun(holdfast, "r", "changing", [
+            stepDone(1, "charge", 5),
+          ]);
+          await holdfast.work([changed]);
+          const run = holdfast.get(changed, "r");
+          await until(async () => (await run.status()) === "parked");
+          const { event } = await holdfast.executions.lastEvent("r");
+          expect(event).toMatchObject({
+            code: "NONDETERMINISM",
+            reason: expect.stringMatching(said),
+          });
+        })(),
+    );
 
     test(
       "[RT6] [E64] begins no step that has no outcome before the whole log has matched",

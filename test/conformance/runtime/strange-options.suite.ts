@@ -133,11 +133,14 @@ export function runtimeStrangeOptionsSuite(backend: Backend): void {
           (given) => handle.result(given),
           (given) => handle.result({ signal: given }),
           (given) => handle.signal(given, 1),
+          (given) => handle.cancel(given),
           (given) => runs.list(given),
+          (given) => runs.list({ newerThan: given }),
           (given) => runs.cancelAll(given),
           (given) => holdfast.close(given),
           (given) => holdfast.closeOnSignals(given),
           (given) => openHoldfast(":memory:", given),
+          (given) => openHoldfast(":memory:", { payload: given }),
           (given) => openSqlite(":memory:", given),
           (given) => workflow("w", given, async () => undefined),
           (given) => workflow("w", { input: given }, async () => undefined),
@@ -166,6 +169,43 @@ export function runtimeStrangeOptionsSuite(backend: Backend): void {
             });
         expect((await runs.list()).items).toHaveLength(1);
         expect(await holdfast.executions.get("kept")).toEqual(before);
+      }),
+    );
+
+    test(
+      "ids of children are refused for other runs, which would stand in their way",
+      onRuntime(backend, async ({ holdfast }) => {
+        const child = workflow("child", async () => "of the parent");
+        const parent = workflow("parent", async (ctx) => {
+          const refused = await ctx
+            .start(nap, undefined, { id: `${ctx.id}.o:2_1` })
+            .catch(refusal);
+          return [refused, await ctx.call(child)];
+        });
+        const failed = workflow("failed", async () => {
+          throw new Error("once");
+        });
+        const run = await holdfast.start(parent, undefined, { id: "p" });
+        const ended = await holdfast.start(failed, undefined, { id: "f" });
+        const id = "p.o:1_1";
+        for (const call of [
+          () => holdfast.start(nap, undefined, { id }),
+          () => holdfast.startMany(nap, [{ id: "fine" }, { id }]),
+          () => run.fork(0, { id }),
+        ])
+          expect(await thrownBy(call)).toMatchObject({ code: "ID_MALFORMED" });
+        await holdfast.work([parent, child, failed]);
+        expect(await run.result()).toEqual([
+          expect.objectContaining({ code: "ID_MALFORMED" }),
+          "of the parent",
+        ]);
+        await ended.result().catch(() => undefined);
+        expect(await thrownBy(() => ended.retry({ id }))).toMatchObject({
+          code: "ID_MALFORMED",
+        });
+        expect(
+          (await holdfast.runs.list({ topLevelOnly: true })).items,
+        ).toHaveLength(2);
       }),
     );
 

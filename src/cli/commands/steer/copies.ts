@@ -12,7 +12,7 @@ export function addCopies(program: Command, cli: Cli): void {
   program
     .command("retry")
     .description(
-      "makes a copy of a failed run that goes on from before it failed",
+      "makes a copy of a failed run that goes on from before it failed; what the run did after that, such as undoing, is forgotten",
     )
     .argument("<id>", "of the run that failed")
     .option("--id <new>", "of the copy; given, repeating the command is safe")

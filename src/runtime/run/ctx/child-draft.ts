@@ -1,5 +1,8 @@
 import { unreachable } from "../../../model/errors.ts";
-import type { ExecutionId } from "../../../model/ids/execution-id.ts";
+import {
+  parseOwnExecutionId,
+  type ExecutionId,
+} from "../../../model/ids/execution-id.ts";
 import type { JoinSetId } from "../../../model/ids/join-set-id.ts";
 import { durationMs } from "../../../model/time/durations.ts";
 import type { StartAt } from "../../../model/time/instants.ts";
@@ -58,6 +61,9 @@ export function newExecutionFor(
   draft: ExecutionDraft,
 ): NewExecution | undefined {
   try {
+    // A run of its own, not a child: those are named by their parent's call.
+    if (draft.scheduledBy !== undefined && draft.id !== undefined)
+      parseOwnExecutionId(draft.id);
     return run.host.newExecution(draft);
   } catch (error) {
     if (!isOfTheCodec(error))

@@ -1,5 +1,7 @@
 import type { LoggedResponse } from "../../../model/execution/event.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
+import { spokenFailure } from "../../failures.ts";
+import type { Settled } from "../run-state.ts";
 import {
   isSameShape,
   recordedShape,
@@ -136,9 +138,9 @@ export class Replay {
     return this.#script.patches.has(id);
   }
 
-  /** An outcome of a call that the code did not make. */
-  missed(logged: LoggedHistory): void {
-    this.#differ(logged.event.call, logged, "no such call");
+  /** An outcome of a call that the code did not make, and what it did instead. */
+  missed(logged: LoggedHistory, actual: string = noCall): void {
+    this.#differ(logged.event.call, logged, actual);
   }
 
   /** The same for the answer of a child or a delay. */
@@ -150,23 +152,27 @@ export class Replay {
       };
       if (child === id || delay === id) return this.missed(logged);
     }
-    this.#differ(this.#script.lastCall, undefined, "no such call");
+    this.#differ(this.#script.lastCall, undefined, noCall);
   }
 
   /** The log is at its end: has the code made all of its calls? */
-  finish(calls: number): void {
+  finish(calls: number, actual: string = noCall): void {
     this.#isOver = true;
     const { lastCall, recorded } = this.#script;
     if (lastCall <= calls) return;
-    this.#differ(calls + 1, recorded.get(calls + 1), "no such call");
+    this.#differ(calls + 1, recorded.get(calls + 1), actual);
   }
 
   /**
    * The code has ended while the log goes on. What is left may only be for
-   * calls that it made and did not wait for. Answers with the responses among
-   * it, and those behind the log: children end by them.
+   * calls that it made and did not wait for; else how it ended is what it did
+   * instead. Answers with the responses among it, and those behind the log:
+   * children end by them.
    */
-  endEarly(calls: number): readonly LoggedResponse<unknown>[] {
+  endEarly(
+    calls: number,
+    settled: Settled,
+  ): readonly LoggedResponse<unknown>[] {
     const responses: LoggedResponse<unknown>[] = [];
     for (
       let delivery = this.nextDelivery();
@@ -175,11 +181,11 @@ export class Replay {
     ) {
       if (isResponse(delivery)) responses.push(delivery);
       else if (isOfCall(delivery) && delivery.event.call > calls) {
-        this.missed(delivery);
+        this.missed(delivery, spokenEnd(settled));
         return responses;
       }
     }
-    this.finish(calls);
+    this.finish(calls, spokenEnd(settled));
     return [...responses, ...this.later];
   }
 
@@ -202,6 +208,15 @@ export class Replay {
       actual,
     });
   }
+}
+
+const noCall = "no such call";
+
+/** An error that keeps the code from its calls is what somebody has to mend. */
+function spokenEnd(settled: Settled): string {
+  return settled.kind === "returned"
+    ? `${noCall}: the code returned`
+    : `${noCall}: the code threw ${spokenFailure(settled.error)}`;
 }
 
 /** Not the delivery of a cancellation, which is no call's. */

@@ -1,4 +1,5 @@
 import { HoldfastError } from "../../../model/errors.ts";
+import { readGiven } from "../../../model/shape.ts";
 import { durationMs } from "../../../model/time/durations.ts";
 import type { ExecutionEvent } from "../../../model/execution/event.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
@@ -153,7 +154,7 @@ export function cancels(
 ): Method<[id: string, options?: CancelOptions], CancellationOutcome> {
   const request = writes(context, requestCancellation, givenCancellation);
   const call = async (id: string, options?: CancelOptions) => {
-    if (options?.force !== true) return request(id, options);
+    if (!isByForce(options)) return request(id, options);
     const { input, wait } = givenCancellation(context, id, options);
     return cancelByForce(context, input, wait);
   };
@@ -162,7 +163,7 @@ export function cancels(
     kind,
     operation,
     prepare(id: string, options?: CancelOptions) {
-      if (options?.force !== true) return request.prepare(id, options);
+      if (!isByForce(options)) return request.prepare(id, options);
       throw new HoldfastError(
         "OPTION_INVALID",
         "A prepared call takes no force: ending a tree takes several transactions. Call it by itself, or leave force out.",
@@ -170,6 +171,10 @@ export function cancels(
       );
     },
   });
+}
+
+function isByForce(options: CancelOptions | undefined): boolean {
+  return readGiven("options", () => options?.force) === true;
 }
 
 /** Waits for all of them, and only then tells what went wrong with one. */

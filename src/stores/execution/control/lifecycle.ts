@@ -288,7 +288,9 @@ export const resolveExternal: StoreOperation<
       return "alreadyResolved";
     throw new HoldfastError(
       "RESOLUTION_CONFLICT",
-      `Execution ${id} has ended already as ${pending.resultKind}, with another value; that stays.`,
+      pending.resultKind === "completed"
+        ? `Execution ${id} was resolved already with another value; that stays.`
+        : `Execution ${id} has ended already as ${pending.resultKind}, so it cannot be resolved any more.`,
       { id, resultKind: pending.resultKind },
     );
   },

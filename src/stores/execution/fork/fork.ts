@@ -5,13 +5,12 @@ import type {
 } from "../../../model/execution/event.ts";
 import {
   copyIdTaken,
-  eventsInvalid,
   idTakenByRemoved,
 } from "../../../model/execution/errors.ts";
 import {
   lineOf,
   parseExecutionId,
-  splitToParts,
+  parseOwnExecutionId,
   type ExecutionId,
 } from "../../../model/ids/execution-id.ts";
 import type { ExecutionState } from "../../../model/execution/state.ts";
@@ -89,7 +88,8 @@ export function givenRetry(
   const { options: given, wait } = optionsAndWait(options, ["id"]);
   const input = {
     source: parseExecutionId(source),
-    id: given.id === undefined ? ids.nextId("E") : parseExecutionId(given.id),
+    id:
+      given.id === undefined ? ids.nextId("E") : parseOwnExecutionId(given.id),
     at: clock.now(),
   };
   return { input, wait };
@@ -112,12 +112,6 @@ export const forkExecution: StoreOperation<
   key: (input: ForkExecution) => input.id,
   *one(_: ExecutionContext, input) {
     const { source, id, at } = input;
-    if (splitToParts(id) !== undefined)
-      throw eventsInvalid(
-        id,
-        "owner",
-        "a fork needs a top-level id of its own.",
-      );
     const earlier = yield* earlierFork(input);
     if (earlier !== undefined) return earlier;
     const record = yield* lockedSource(source);

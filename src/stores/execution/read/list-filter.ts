@@ -11,6 +11,7 @@ import {
   checkedFilterText,
   givenFlag,
   givenObject,
+  readGiven,
 } from "../../../model/shape.ts";
 import { instantOfDate } from "../../../model/time/instants.ts";
 import { spokenKind } from "../../../model/values/spoken-kind.ts";
@@ -139,7 +140,11 @@ function checkedStatus(
 /** An item of a list has more than its place, which is left out here. */
 function checkedPlace(place: ListPlace | undefined): ListPlace | undefined {
   if (place === undefined) return undefined;
-  const { createdAt, id } = givenObject("newerThan", place);
+  const given = givenObject("newerThan", place);
+  const { createdAt, id } = readGiven("newerThan", () => ({
+    createdAt: given.createdAt,
+    id: given.id,
+  }));
   return {
     createdAt: checkedCount("newerThan.createdAt", createdAt),
     id: checkedFilterText("newerThan.id", id),
