@@ -133,9 +133,11 @@ function spokenPlace(at: ThrownAt | undefined): string {
   return `${step === undefined ? "" : ` in step "${step}"`} (attempt ${attempt})`;
 }
 
-/** What was thrown, whatever it is, as the message of a failed run would have it. */
-export function spokenFailure(thrown: unknown): string {
-  return told(restoredFailure(storedError(thrown)));
+/** Which error it was, and the line of the user's code. Not its message, which may hold values: what is said here is stored as it is. */
+export function spokenOrigin(thrown: unknown): string {
+  const { name, stack } = storedError(thrown);
+  const line = userLine(stack);
+  return `${clipped(name)}${line === undefined ? "" : ` (at ${clipped(line, 1_000)})`}`;
 }
 
 /** An error with its causes and the line of the user's code, in one line. A failed run has told its own. */

@@ -245,6 +245,12 @@ export function describeRuns(
       expect(unknown.json()).toEqual({ ...told, status: "pending" });
     });
 
+    test("start refuses the id that a child of another run would get", async () => {
+      const { code, stderr } = await run(["start", "nap", "--id", "a.o:1_1"]);
+      expect(code).toBe(2);
+      expect(stderr).toContain("ID_MALFORMED");
+    });
+
     test("start says when the run was there already, and how it stands", async () => {
       const start = ["start", "nap", "--id", "nap-2"];
       expect(await json(...start)).toEqual({

@@ -148,9 +148,12 @@ export async function withCable(
   try {
     await body(place, cable);
   } finally {
-    await place.close();
-    // Sessions at the end of a frozen cable may still hold locks: the server must see them end before it empties their schema.
-    await cable.unplug().catch(() => undefined);
-    await place.dispose();
+    try {
+      await place.close();
+    } finally {
+      // Sessions at the end of a frozen cable may still hold locks: the server must see them end before it empties their schema.
+      await cable.unplug().catch(() => undefined);
+      await place.dispose();
+    }
   }
 }

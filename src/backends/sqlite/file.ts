@@ -139,7 +139,7 @@ function flawOf(path: string): string | undefined {
   if (path.trim() !== path) return "begins or ends with white space";
   if (path.includes("\0")) return "has U+0000 in it";
   if (/^~[^/\\]*[/\\]/.test(path))
-    return "begins with ~, which only shells make a home folder of: join it with homedir() of node:os";
+    return "begins with ~, which only shells make a home folder of: join it with homedir() of node:os, or write ./~";
   return path.isWellFormed() ? undefined : "has a lone surrogate in it";
 }
 

@@ -113,7 +113,9 @@ export interface Holdfast extends StorePages {
   readonly schedules: RunSchedules;
   /**
    * Closes when the process is told to stop, and then lets it end: for
-   * SIGTERM and SIGINT, or those that are named. Returns the way to undo it.
+   * SIGTERM and SIGINT, or those that are named. The process then sends itself
+   * the same signal again, which ends it, or is heard a second time by a
+   * listener of your own. Returns the way to undo it.
    * @throws HoldfastError `DURATION_INVALID`, `OPTION_INVALID`
    * @example holdfast.closeOnSignals({ timeout: "20s" });
    */

@@ -63,7 +63,11 @@ export async function startsOf(
         throw placed(from + index, error);
       }),
     );
-    drafts.push(...(await Promise.all(turn)));
+    // The first in the list is told, whichever answers first.
+    for (const checked of await Promise.allSettled(turn)) {
+      if (checked.status === "rejected") throw checked.reason;
+      drafts.push(checked.value);
+    }
   }
   return drafts;
 }
@@ -80,8 +84,13 @@ async function checkedStart(
   const made = startOf(definition, input, options);
   const draft = made instanceof Promise ? await made : made;
   const { created } = newExecution({ ids: noIds, values }, draft, clock.now());
-  const { tags } = created;
-  return { ...draft, tags, input: values.readValue(created.input) };
+  const { tags, scheduledAt } = created;
+  return {
+    ...draft,
+    ...(draft.startAt !== undefined && { startAt: { at: scheduledAt } }),
+    tags,
+    input: values.readValue(created.input),
+  };
 }
 
 /** An id that is only looked at is not taken from those to come. */

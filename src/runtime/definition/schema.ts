@@ -63,12 +63,13 @@ export function validated<Made>(
 
 async function validatedLater(
   what: string,
-  verdict: Promise<Verdict<unknown>>,
+  verdict: PromiseLike<Verdict<unknown>>,
 ): Promise<unknown> {
-  const answer = await verdict.catch((error: unknown) => {
-    throw schemaFailed(what, error);
-  });
-  return guarded(what, () => accepted(what, answer));
+  try {
+    return accepted(what, await verdict);
+  } catch (error) {
+    throw refusalOf(what, error);
+  }
 }
 
 /**
@@ -100,8 +101,12 @@ function guarded<T>(what: string, check: () => T): T {
   try {
     return check();
   } catch (error) {
-    throw isHoldfastError(error) ? error : schemaFailed(what, error);
+    throw refusalOf(what, error);
   }
+}
+
+function refusalOf(what: string, error: unknown): HoldfastError {
+  return isHoldfastError(error) ? error : schemaFailed(what, error);
 }
 
 function isPromise<T extends object>(

@@ -227,6 +227,8 @@ function giveUp(run: RunState, why: HoldfastError): boolean {
   return false;
 }
 
+const reasonMax = 4_096;
+
 /**
  * Sets a run aside that cannot go on as it is. One that is being cancelled
  * ends instead: its cleanup cannot be run.
@@ -253,7 +255,7 @@ export function park(run: RunState, why: HoldfastError): boolean {
   const event: ExecutionEvent = {
     kind: "parked",
     code: why.code,
-    reason: why.message,
+    reason: storable(why.message),
     codeVersion: host.codeVersion,
   };
   void host.append(run, { events: [event] }).then((done) => {
@@ -264,4 +266,9 @@ export function park(run: RunState, why: HoldfastError): boolean {
     host.parked(run, why);
   });
   return false;
+}
+
+/** No longer, and no other characters, than a reason may have: what broke the run may say anything. */
+function storable(reason: string): string {
+  return reason.replaceAll("\0", "").slice(0, reasonMax).toWellFormed();
 }

@@ -189,7 +189,7 @@ function newState(
     id,
     ...(step !== undefined && { step }),
   });
-  const differ = (difference: Difference): void => {
+  const differ = ({ thrown, ...difference }: Difference): void => {
     const mismatch = {
       run: id,
       function: definition.name,
@@ -198,7 +198,7 @@ function newState(
       ...difference,
     };
     const isOnlyReplayed = host.onlyReplays !== undefined;
-    state.poison ??= nondeterminism(mismatch, isOnlyReplayed);
+    state.poison ??= nondeterminism(mismatch, isOnlyReplayed, thrown);
     again();
   };
   const state: RunState = {

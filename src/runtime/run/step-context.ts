@@ -26,8 +26,9 @@ export const where: AsyncLocalStorage<Where> = new AsyncLocalStorage();
 export const outside: <T>(run: () => T) => T = AsyncLocalStorage.snapshot();
 
 /** The same for a body that is run stretch by stretch, by somebody who is not inside. */
-export function* insideStep<T>(inside: Where, body: Tx<T>): Tx<T> {
+export function* insideStep<T>(inside: Where, start: () => Tx<T>): Tx<T> {
   try {
+    const body = where.run(inside, start);
     let step = where.run(inside, () => body.next());
     while (step.done !== true) {
       let answer: unknown;

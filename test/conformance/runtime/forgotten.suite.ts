@@ -56,6 +56,12 @@ export function runtimeForgottenSuite(backend: Backend): void {
           await ctx.transaction("t", function* () {
             leave();
           });
+          await ctx
+            .transaction("u", () => {
+              leave();
+              throw new Error("before there is a body");
+            })
+            .catch(() => undefined);
           void ctx.step("dropped", () => {
             leave();
             return new Promise(() => undefined);
@@ -65,7 +71,7 @@ export function runtimeForgottenSuite(backend: Backend): void {
         await holdfast.work([leaves]);
         const run = await holdfast.start(leaves);
         expect(await run.result()).toBe("ended");
-        expect(late).toHaveLength(4);
+        expect(late).toHaveLength(5);
         for (const call of late) call();
         const told = (step: string): boolean =>
           said.some(
@@ -73,7 +79,7 @@ export function runtimeForgottenSuite(backend: Backend): void {
               message.includes("nobody awaits") &&
               message.includes(`called inside "${step}"`),
           );
-        await until(() => ["s", "later", "t", "dropped"].every(told));
+        await until(() => ["s", "later", "t", "u", "dropped"].every(told));
       }),
     );
 

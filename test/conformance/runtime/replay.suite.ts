@@ -128,27 +128,27 @@ export function runtimeReplaySuite(backend: Backend): void {
         }),
       );
 
-    test.each<[string, () => never, RegExp]>([
+    test.each<[string, () => unknown, RegExp]>([
       [
         "an error of a deploy",
-        () => {
-          throw new TypeError("items is not iterable");
-        },
-        /no such call: the code threw TypeError: items is not iterable \(at .*replay\.suite\.ts:\d+:\d+\)/,
+        () => new TypeError("s3cret is not iterable"),
+        /no such call: the code threw TypeError \(at .*replay\.suite\.ts:\d+:\d+\)\n/,
+      ],
+      [
+        "an error with any name",
+        () => Object.assign(new Error(), { name: "\0\ud800".repeat(9_000) }),
+        /no such call: the code threw \S/,
       ],
       [
         "what is no error",
-        () => {
-          // oxlint-disable-next-line typescript/only-throw-error -- What is thrown is not always an error.
-          throw Proxy.revocable({}, {}).proxy;
-        },
-        /no such call: the code threw \S/,
+        () => Proxy.revocable({}, {}).proxy,
+        /no such call: the code threw NonError/,
       ],
     ])(
-      "[RT7] names %s that keeps the code from the calls of its log",
-      (_, fail, said) =>
-        onRuntime(backend, async ({ holdfast }) => {
-          const changed = workflow("changing", async () => fail());
+      "[RT7] names %s that keeps the code from the calls of its log, without its message",
+      (_, thrown, reason) =>
+        onRuntime(backend, async ({ holdfast, said }) => {
+          const changed = workflow("changing", () => Promise.reject(thrown()));
           await recordedRun(holdfast, "r", "changing", [
             stepDone(1, "charge", 5),
           ]);
@@ -158,8 +158,15 @@ export function runtimeReplaySuite(backend: Backend): void {
           const { event } = await holdfast.executions.lastEvent("r");
           expect(event).toMatchObject({
             code: "NONDETERMINISM",
-            reason: expect.stringMatching(said),
+            reason: expect.stringMatching(reason),
           });
+          expect(JSON.stringify(event)).not.toContain("s3cret");
+          // Where no log keeps it, all of it is told.
+          await until(() =>
+            said.some(({ details }) => typeof details["cause"] === "string"),
+          );
+          const { damaged } = await holdfast.maintenance.check();
+          expect(damaged).toEqual([]);
         })(),
     );
 

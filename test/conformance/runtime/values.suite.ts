@@ -7,6 +7,7 @@ import {
 } from "../../../src/runtime/definition/definitions.ts";
 import type { WorkflowContext } from "../../../src/runtime/definition/workflow-context.ts";
 import type { Schema } from "../../../src/runtime/definition/schema.ts";
+import type { Duration } from "../../../src/model/time/durations.ts";
 import { rejection } from "../backend.ts";
 import type { Backend } from "../backend.ts";
 import { onRuntime } from "./fixture.ts";
@@ -232,6 +233,11 @@ export function runtimeValuesSuite(backend: Backend): void {
         },
       ],
       ["throws later", () => Promise.reject(new TypeError("of its own"))],
+      [
+        "answers later with nothing",
+        // oxlint-disable-next-line unicorn/no-thenable -- what some libraries give for a promise.
+        () => ({ then: (go: () => void) => go() }),
+      ],
       ["answers with nothing", () => undefined],
       ["answers with what is no verdict", () => ({})],
       ["answers with issues that are no list", () => ({ issues: "many" })],
@@ -381,14 +387,48 @@ export function runtimeValuesSuite(backend: Backend): void {
           order.n += 1;
           return each.start(order.n < 3 ? echo : checked, order, { tags });
         });
-        const many = holdfast.startMany(echo, [{ input: order, tags }]);
+        const startAt: { in: Duration } = { in: 1 };
+        const many = holdfast.startMany(echo, [
+          { input: order, tags, startAt },
+        ]);
         order.n = 99;
         tags[0] = "behind";
+        startAt.in = "1 hour";
         const runs = [...(await Promise.all(starting)), ...(await many)];
         const results = await Promise.all(runs.map((run) => run.result()));
         expect(results).toEqual([1, 2, 3, 3]);
         const found = await holdfast.runs.list({ tag: "before" });
         expect(found.items).toHaveLength(4);
+      }),
+    );
+
+    test(
+      "of many starts that are refused the first in the list is told, whichever answers first",
+      onRuntime(backend, async ({ holdfast }) => {
+        const isLast = gate();
+        const refusing: Schema<number> = {
+          "~standard": {
+            version: 1,
+            vendor: "test",
+            // No promise of the platform, as of some libraries.
+            validate: (n) =>
+              ({
+                // oxlint-disable-next-line unicorn/no-thenable -- what such libraries give.
+                then: (answer: (verdict: object) => void) => {
+                  const refuse = (): void => answer({ issues: [] });
+                  if (n === 0) return void isLast.opened.then(refuse);
+                  refuse();
+                  isLast.open();
+                },
+              }) as unknown as Promise<never>,
+          },
+        };
+        const any = workflow("any", { input: refusing }, async () => 1);
+        expect(
+          await rejection(
+            holdfast.startMany(any, [{ input: 0 }, { input: 1 }]),
+          ),
+        ).toMatchObject({ code: "INPUT_INVALID", details: { index: 0 } });
       }),
     );
 

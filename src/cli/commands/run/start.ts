@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { HoldfastError, isHoldfastError } from "../../../model/errors.ts";
 import type { ExecutionRole } from "../../../model/execution/event.ts";
+import { parseOwnExecutionId } from "../../../model/ids/execution-id.ts";
 import type { Holdfast } from "../../../runtime/client/holdfast.ts";
 import type { DurableFunction } from "../../../runtime/definition/definitions.ts";
 import { runFailure } from "../../../runtime/failures.ts";
@@ -163,6 +164,7 @@ async function started(
   };
   if (code !== undefined)
     return (await holdfast.start(code, input, options)).id;
+  if (id !== undefined) parseOwnExecutionId(id);
   const { executions } = holdfast;
   const said = activity === true ? "activity" : workflow && "workflow";
   const role = said ?? (await knownRole(holdfast, name));

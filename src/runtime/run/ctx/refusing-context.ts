@@ -17,7 +17,8 @@ import { ctxInStep, where } from "../step-context.ts";
  * `Promise.allSettled` see one bad input of many, and a call that comes too
  * late, from a timer, is an unhandled rejection of its run instead of an
  * exception that ends the process. Only a call inside a step that runs throws:
- * it fails the step whether somebody awaits it or not.
+ * it fails the step whether somebody awaits it or not. What gives no promise
+ * (`spawn`, `external`, `random`, …) can only throw.
  */
 export class RefusingContext extends RunContext {
   override call(

@@ -16,6 +16,7 @@ export interface Mismatch {
 export function nondeterminism(
   mismatch: Mismatch,
   isOnlyReplayed: boolean,
+  cause?: unknown,
 ): HoldfastError {
   const { run, call, version, recorded, actual } = mismatch;
   const under = ({ codeVersion }: Pick<Mismatch, "codeVersion">): string =>
@@ -32,5 +33,6 @@ export function nondeterminism(
           "keep it for old runs with ctx.patched(), or unpark the run once it is mended. ") +
       "Code that depends on the time, on chance or on anything outside belongs in a step.",
     { ...mismatch },
+    cause === undefined ? undefined : { cause },
   );
 }

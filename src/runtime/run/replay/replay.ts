@@ -1,6 +1,6 @@
 import type { LoggedResponse } from "../../../model/execution/event.ts";
 import type { ExecutionId } from "../../../model/ids/execution-id.ts";
-import { spokenFailure } from "../../failures.ts";
+import { spokenOrigin } from "../../failures.ts";
 import type { Settled } from "../run-state.ts";
 import {
   isSameShape,
@@ -22,6 +22,8 @@ export interface Difference {
   readonly version: number | null;
   readonly recorded: string;
   readonly actual: string;
+  /** What the code threw before it made the call. */
+  readonly thrown?: unknown;
 }
 
 /**
@@ -138,9 +140,9 @@ export class Replay {
     return this.#script.patches.has(id);
   }
 
-  /** An outcome of a call that the code did not make, and what it did instead. */
-  missed(logged: LoggedHistory, actual: string = noCall): void {
-    this.#differ(logged.event.call, logged, actual);
+  /** An outcome of a call that the code did not make, and how it ended instead, if it has. */
+  missed(logged: LoggedHistory, settled?: Settled): void {
+    this.#differ(logged.event.call, logged, noCall, settled);
   }
 
   /** The same for the answer of a child or a delay. */
@@ -156,11 +158,11 @@ export class Replay {
   }
 
   /** The log is at its end: has the code made all of its calls? */
-  finish(calls: number, actual: string = noCall): void {
+  finish(calls: number, settled?: Settled): void {
     this.#isOver = true;
     const { lastCall, recorded } = this.#script;
     if (lastCall <= calls) return;
-    this.#differ(calls + 1, recorded.get(calls + 1), actual);
+    this.#differ(calls + 1, recorded.get(calls + 1), noCall, settled);
   }
 
   /**
@@ -181,11 +183,11 @@ export class Replay {
     ) {
       if (isResponse(delivery)) responses.push(delivery);
       else if (isOfCall(delivery) && delivery.event.call > calls) {
-        this.missed(delivery, spokenEnd(settled));
+        this.missed(delivery, settled);
         return responses;
       }
     }
-    this.finish(calls, spokenEnd(settled));
+    this.finish(calls, settled);
     return [...responses, ...this.later];
   }
 
@@ -198,6 +200,7 @@ export class Replay {
     call: number,
     found: LoggedHistory | undefined,
     actual: string,
+    settled?: Settled,
   ): void {
     this.#isDifferent = true;
     const was = found === undefined ? undefined : recordedShape(found.event);
@@ -205,7 +208,8 @@ export class Replay {
       call,
       version: found?.version ?? null,
       recorded: was === undefined ? "nothing" : spokenShape(was),
-      actual,
+      actual: settled === undefined ? actual : spokenEnd(settled),
+      ...(settled?.kind === "threw" && { thrown: settled.error }),
     });
   }
 }
@@ -216,7 +220,7 @@ const noCall = "no such call";
 function spokenEnd(settled: Settled): string {
   return settled.kind === "returned"
     ? `${noCall}: the code returned`
-    : `${noCall}: the code threw ${spokenFailure(settled.error)}`;
+    : `${noCall}: the code threw ${spokenOrigin(settled.error)}`;
 }
 
 /** Not the delivery of a cancellation, which is no call's. */

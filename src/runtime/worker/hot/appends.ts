@@ -15,7 +15,7 @@ import { broke, cannotBeRecorded } from "../../run/broken.ts";
 import type { RunState } from "../../run/run-state.ts";
 import type { RuntimeContext } from "../../runtime-context.ts";
 import { pauseBefore } from "../../pauses.ts";
-import { insideStep, where } from "../../run/step-context.ts";
+import { insideStep } from "../../run/step-context.ts";
 import { isLosing, isOfTheCodec, isPassing, recorded } from "../../failures.ts";
 import { eventsOnlyOf } from "./history.ts";
 
@@ -125,8 +125,7 @@ export class Appends {
     const watched = function* (): Tx<unknown> {
       isInBody = true;
       const inside = { id: run.id, step: name };
-      const started = where.run(inside, () => startedBody(name, body));
-      const value = yield* insideStep(inside, started);
+      const value = yield* insideStep(inside, () => startedBody(name, body));
       isInBody = false;
       return value;
     };

@@ -3,6 +3,7 @@ import { isPassing } from "../../failures.ts";
 import { retryPolicyFor } from "../../../model/time/retry-policy.ts";
 import { newExecution } from "../../../stores/execution/log/create.ts";
 import type { Appends } from "./appends.ts";
+import { spokenError } from "../../../model/values/stored-error.ts";
 import type { WorkerParts } from "../worker-parts.ts";
 import { pauseBefore } from "../../pauses.ts";
 import type { RunHost } from "../../run/run-host.ts";
@@ -77,7 +78,11 @@ export function runHost(
       tell({
         level: "error",
         message: why.message,
-        details: { id: run.id, code: why.code },
+        details: {
+          id: run.id,
+          code: why.code,
+          ...(why.cause !== undefined && { cause: spokenError(why.cause) }),
+        },
       });
       released(run);
     },
