@@ -6,9 +6,10 @@ import {
   signal,
   workflow,
 } from "../../../src/runtime/definition/definitions.ts";
+import type { Holdfast } from "../../../src/runtime/client/holdfast.ts";
 import type { StoreOptions } from "../../../src/stores/context.ts";
 import { onRuntime } from "./fixture.ts";
-import { answerLost, appends, Meddling } from "./meddling.ts";
+import { answerLost, appends, Meddling, type Held } from "./meddling.ts";
 import { gate, kindsOf, Tally, until } from "./waiting.ts";
 
 const go = signal("go");
@@ -268,6 +269,12 @@ function untoldTests(backend: Backend): void {
     return isLost.opened;
   }
 
+  /** The lock that was lost is given back before the run hears that it gave back the one before. */
+  async function givenBackAgain(client: Holdfast, before: Held): Promise<void> {
+    await until(async () => (await kindsOf(client, "r")).at(-1) !== "locked");
+    before.release();
+  }
+
   test(
     "is given back though the run has not heard that it gave the last one back",
     onRuntime(backend, async ({ holdfast: client, database, another }) => {
@@ -297,8 +304,7 @@ function untoldTests(backend: Backend): void {
       const isLost = loseNextLock(meddling);
       await run.resume();
       await isLost;
-      await until(async () => (await kindsOf(client, "r")).at(-1) !== "locked");
-      givenBack.release();
+      await givenBackAgain(client, givenBack);
       expect(await run.result()).toBe("done");
     }),
   );
@@ -323,7 +329,10 @@ function untoldTests(backend: Backend): void {
       await holdfast.start(flow, 0, { id: "r" });
       const run = client.get(flow, "r");
       await asks.reached;
+      const hears = meddling.holdNext("readExecution", "answer");
       await run.pause();
+      await hears.reached;
+      hears.release();
       await settled();
       const givenBack = meddling.holdNext(
         "appendEvents",
@@ -335,8 +344,7 @@ function untoldTests(backend: Backend): void {
       const isLost = loseNextLock(meddling);
       await run.resume();
       await isLost;
-      await until(async () => (await kindsOf(client, "r")).at(-1) !== "locked");
-      givenBack.release();
+      await givenBackAgain(client, givenBack);
       expect(await run.result()).toBe("done");
     }),
   );
